@@ -1,4 +1,4 @@
-"""Compare recomputation with `jax.checkpoint` on every block: bytes and FLOPs of the same step under XLA.
+"""Compare recomputation with `jax.checkpoint` on every block, by the bytes and FLOPs of the same step under XLA.
 
     python -m recompute.benchmarks.against_jax_checkpoint
     python -m recompute.benchmarks.against_jax_checkpoint gpt --json results.json
@@ -35,12 +35,12 @@ PLAIN, CHECKPOINT, OURS = "plain", "jax.checkpoint", "ours"
 UNSTAGGERED, UNSTAGGERED_PIPELINE = "ours, stagger=false", "recompute{stagger=false}"
 TEMP_SLACK = 0.01
 FLOPS_SLACK = 0.005
-"""The shares by which temporaries and FLOPs may exceed those of `jax.checkpoint`."""
+"""The shares by which our temporaries and FLOPs may exceed those with `jax.checkpoint`."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Memory in bytes and work of a compiled step, as XLA reports them."""
+    """The bytes of memory and the FLOPs of a compiled step, as XLA reports them."""
 
     temp_bytes: int
     alias_bytes: int
@@ -53,25 +53,25 @@ class Cost:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The costs of the forms of one example in one size, by the name of the form."""
+    """The costs of one example in one size, by the name of the form."""
 
     example: str
     size: str
     costs: dict[str, Cost]
 
     def missed(self) -> Iterator[str]:
-        """Describe the bars that our recomputation misses."""
+        """Yield a message for each bar that our form misses."""
         plain, checkpoint, ours = (self.costs[name] for name in (PLAIN, CHECKPOINT, OURS))
         if ours.temp_bytes > checkpoint.temp_bytes * (1 + TEMP_SLACK):
-            yield f"temporaries {ours.temp_bytes} bytes, {CHECKPOINT} {checkpoint.temp_bytes}"
+            yield f"{ours.temp_bytes} bytes of temporaries, but {checkpoint.temp_bytes} with {CHECKPOINT}"
         if ours.flops > checkpoint.flops * (1 + FLOPS_SLACK):
-            yield f"{ours.flops:.0f} floating-point operations, {CHECKPOINT} {checkpoint.flops:.0f}"
+            yield f"{ours.flops:.0f} FLOPs, but {checkpoint.flops:.0f} with {CHECKPOINT}"
         if ours.alias_bytes != plain.alias_bytes:
-            yield f"aliased {ours.alias_bytes} bytes, plain {plain.alias_bytes}"
+            yield f"{ours.alias_bytes} aliased bytes, but {plain.alias_bytes} in the plain step"
 
 
 def lower_all(example: str, size: str, pipeline: str) -> dict[str, jax.stages.Lowered]:
-    """Lower the three forms of an example: plain, under `jax.checkpoint`, and rewritten by a pipeline of passes."""
+    """Lower an example in three forms: plain, with `jax.checkpoint`, and rewritten by a pipeline of passes."""
     plain = BUILDERS[example](size).lower()
     checkpoint = BUILDERS[example](size, checkpoint=True).lower()
     return {PLAIN: plain, CHECKPOINT: checkpoint, OURS: recompute(plain, pipeline)}
@@ -95,7 +95,7 @@ def cost_of(lowered: jax.stages.Lowered) -> Cost:
 
 
 def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -> Comparison:
-    """Measure the forms of an example. `unstaggered`: whether to add our form without `recompute-stagger`."""
+    """Measure the forms of an example. `unstaggered`: whether to also measure our form without `recompute-stagger`."""
     lowered = lower_all(example, size, pipeline)
     if unstaggered:
         lowered[UNSTAGGERED] = recompute(lowered[PLAIN], UNSTAGGERED_PIPELINE)
@@ -103,7 +103,7 @@ def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -
 
 
 def table(comparison: Comparison) -> Iterator[str]:
-    """Yield the lines of a comparison, a row for each form, with ratios to the plain step and to `jax.checkpoint`."""
+    """Yield the lines of a table with a row for each form, and ratios to the plain step and to `jax.checkpoint`."""
     plain, checkpoint = comparison.costs[PLAIN], comparison.costs[CHECKPOINT]
     yield (
         f"{comparison.example + ' ' + comparison.size:21} {'temporaries':>11} {'/plain':>7} {'/ckpt':>7} "
@@ -118,8 +118,8 @@ def table(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def measured(comparisons: list[Comparison]) -> str:
-    """Return the results that are equal on every machine with these versions, as JSON for the documentation."""
+def reproducible_costs(comparisons: list[Comparison]) -> str:
+    """Return the costs that are the same on every machine with these versions, as JSON for the documentation."""
     costs = {
         entry.example: {
             name: {"temp_bytes": cost.temp_bytes, "flops": cost.flops} for name, cost in entry.costs.items()
@@ -131,16 +131,16 @@ def measured(comparisons: list[Comparison]) -> str:
 
 
 def main() -> None:
-    """Measure the named examples, print their tables, and exit with 1 if a bar is missed."""
+    """Measure the requested examples, print their tables, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none are named")
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
     parser.add_argument("--size", choices=("small", "large"), default="large")
-    parser.add_argument("--pipeline", default=PIPELINE, help="for recompute-opt -p (default: %(default)s)")
+    parser.add_argument("--pipeline", default=PIPELINE, help="as for recompute-opt -p (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
     parser.add_argument("--write", action="store_true", help=f"write {MEASURED.name} and the pages that quote it")
     options = parser.parse_args()
     if options.write and (options.examples or options.size != "large" or options.pipeline != PIPELINE):
-        parser.error("--write measures all examples as they are: it takes no other options")
+        parser.error("--write measures all examples with the defaults: leave out the other options")
     unknown = set(options.examples) - BUILDERS.keys()
     if unknown:
         parser.error(f"unknown example {', '.join(sorted(unknown))}: choose from {', '.join(BUILDERS)}")
@@ -154,7 +154,7 @@ def main() -> None:
         records = [asdict(comparison) | {"missed": list(comparison.missed())} for comparison in comparisons]
         options.json.write_text(json.dumps(records, indent=1) + "\n")
     if options.write:
-        MEASURED.write_text(measured(comparisons))
+        MEASURED.write_text(reproducible_costs(comparisons))
         subprocess.run([sys.executable, PAGES], check=True)
     sys.exit(any(list(comparison.missed()) for comparison in comparisons))
 

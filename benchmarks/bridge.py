@@ -1,10 +1,10 @@
-"""Measure the time to convert a step between JAX and this compiler, and the time that `recompute.jax.jit` adds to XLA's
-compilation.
+"""Measure the time to convert a step between JAX and xDSL, and the time that `recompute.jax.jit` adds to compilation.
 
     python -m recompute.benchmarks.bridge
 
-The step is the 12-layer GPT of `speed.py`. All runs alternate in one process, and the minimum of several rounds counts;
-only ratios are printed. The text route prints and parses on both sides; MLIR's verifier runs on both routes back.
+The step is the 12-layer GPT of `speed.py`. All runs alternate in one process, and the minimum of several rounds counts.
+Only ratios are printed. The text route prints and parses the module in both directions. On both routes, MLIR's verifier
+runs on the way back to JAX.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from recompute.support.timing import TimedPart, time_parts
 
 
 def lowered_step(width: int) -> tuple[Any, float]:
-    """Return the step as JAX lowers it, and the CPU seconds that XLA needs to compile it."""
+    """Return the step lowered by JAX, and the CPU seconds that XLA needs to compile it."""
     lowered = gpt_step(width).lower()
     return lowered, cpu_seconds(lowered.compile)
 
 
-def least(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """Return the minimum seconds of each function; every round runs all of them."""
+def minimum_seconds(rounds: int, *works: Callable[[], object]) -> list[float]:
+    """Return the minimum CPU seconds of each function over all rounds. Each round runs all functions."""
     return [min(times) for times in zip(*([cpu_seconds(work) for work in works] for _ in range(rounds)), strict=True)]
 
 
 def main() -> None:
-    """Time both directions of both routes, and print ratios of CPU seconds."""
+    """Time both routes in both directions, and print ratios of CPU seconds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--width", type=int, default=768)
@@ -43,28 +43,28 @@ def main() -> None:
     lowered, compiling = lowered_step(options.width)
     theirs = lowered.compiler_ir()
     module = rewrite(read(theirs)).module
-    by_text, by_bridge = least(
+    by_text, by_bridge = minimum_seconds(
         options.rounds, lambda: parse_module(lowered.as_text(debug_info=True)), lambda: read(theirs)
     )
-    back_by_text, back_by_bridge = least(
+    back_by_text, back_by_bridge = minimum_seconds(
         options.rounds,
         lambda: private.parse_mlir(print_module(module, debuginfo=True)),
         lambda: write(module, private.mlir_context()),
     )
     print(f"from JAX, text / bridge: {by_text / by_bridge:.1f}")
     print(f"to JAX, text / bridge: {back_by_text / back_by_bridge:.1f}")
-    rewriting, stages = rewritten(theirs, max(2, options.rounds // 2))
+    rewriting, stages = time_rewrite(theirs, max(2, options.rounds // 2))
     print(f"added / XLA's compile time, by text: {(rewriting + by_text + back_by_text) / compiling:.2f}")
     print(f"added / XLA's compile time, by the bridge: {(rewriting + by_bridge + back_by_bridge) / compiling:.2f}")
-    print("of it, each / XLA's compile time:")
+    print("parts of the added time / XLA's compile time:")
     for name, part in {"from JAX": by_bridge, "rewrite": rewriting, "to JAX": back_by_bridge}.items():
         print(f"  {name}: {part / compiling:.3f}")
     for name, part in stages.items():
         print(f"    {name}: {part / compiling:.3f}")
 
 
-def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
-    """Return the CPU seconds of the rewrite and the wall time of its parts, in the fastest round."""
+def time_rewrite(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
+    """Return the CPU seconds of the rewrite and the wall times of its parts, from the fastest round."""
     result: list[tuple[float, TimedPart]] = []
     for _ in range(rounds):
         module = read(theirs)
@@ -73,7 +73,7 @@ def rewritten(theirs: Any, rounds: int) -> tuple[float, dict[str, float]]:
         result.append((took, parts))
     took, parts = min(result, key=lambda entry: entry[0])
     stages = {name: part.seconds for name, part in parts.parts.items()}
-    return took, stages | {"rest": parts.rest_seconds}
+    return took, stages | {"other parts": parts.rest_seconds}
 
 
 if __name__ == "__main__":

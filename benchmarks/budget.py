@@ -1,12 +1,12 @@
-"""Compile every example under budgets, `recompute.jax.jit(step, budget=…)`, and compare it with `jax.checkpoint`.
+"""Compile every example within budgets by `recompute.jax.jit(step, budget=…)`, and compare it with `jax.checkpoint`.
 
     python -m recompute.benchmarks.budget
     python -m recompute.benchmarks.budget chain gpt --size large --json results.json
-    python -m recompute.benchmarks.budget --peers            # the models of benchmarks/peers
-    python -m recompute.benchmarks.budget --order  # recompute{budget=50% memory-model=order}: proved, counted, no JAX
+    python -m recompute.benchmarks.budget --peers            # measure the models of benchmarks/peers
+    python -m recompute.benchmarks.budget --order  # plan in program order (memory-model=order), without JAX
 
-Budgets are shares of XLA's temporaries for the plain step. The last row of each example uses the temporaries of the
-step with `jax.checkpoint` as its budget. The exit status is 1 if a bar is missed.
+Budgets are shares of XLA's temporaries for the plain step. The last budget of each example is the temporaries of the
+step with `jax.checkpoint`. The exit status is 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -43,19 +43,22 @@ EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
 SHARES = (0.8, 0.6, 0.4)
 """The budgets, as shares of the plain step's temporaries."""
 MAX_COMPILES = 4
-"""The number of compilations after which a search for a budget stops (docs/jax_compilation.md); more are a failure."""
+"""The number of compilations after which a budget search must stop (docs/jax_compilation.md)."""
 _JAX: Any = jax
 JIT = _JAX.jit
 
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one budget on one step.
+    """The measurement of one step within one budget.
 
     Attributes:
-        budget, needs: The budget and the temporaries needed, as shares of the plain step's temporaries.
-        work, theirs: XLA's FLOPs with recomputation and with `jax.checkpoint`, relative to the plain step's.
-        refused: The reason that there is no plan.
+        label: The name of the budget in the table.
+        budget: The budget, as a share of the plain step's temporaries.
+        needs: The temporaries that the compiled step needs, as a share of the plain step's.
+        work: The FLOPs of the compiled step, as a multiple of the plain step's.
+        theirs: The FLOPs with `jax.checkpoint`, as a multiple of the plain step's.
+        refused: The reason why the budget was refused.
     """
 
     example: str
@@ -70,18 +73,19 @@ class Row:
 
     @property
     def use(self) -> float | None:
-        """The temporaries as a share of the budget; None if the budget was refused."""
+        """The share of the budget that the compiled step needs; None if the budget was refused."""
         return None if self.needs is None else self.needs / self.budget
 
     def missed(self) -> Iterator[str]:
-        """Describe the bars that the row misses: the budget, the number of compiles, and the FLOPs of
-        `jax.checkpoint`."""
+        """Yield a message for each missed bar: the budget, the number of compilations, and the FLOPs."""
         if self.needs is not None and self.needs > self.budget:
-            yield f"{self.example} {self.label}: {self.needs:.3f} of the plain step, above the budget"
+            yield f"{self.example} {self.label}: {self.needs:.3f} of the plain step's temporaries exceed the budget"
         if self.compiles > MAX_COMPILES:
-            yield f"{self.example} {self.label}: {self.compiles} compiles"
-        if self.theirs is not None and (self.work is None or self.work > self.theirs):
-            yield f"{self.example} {self.label}: FLOPs {self.work}, jax.checkpoint {self.theirs}"
+            yield f"{self.example} {self.label}: {self.compiles} compilations, more than {MAX_COMPILES}"
+        if self.theirs is not None and self.work is None:
+            yield f"{self.example} {self.label}: refused, although the step of jax.checkpoint is within this budget"
+        elif self.theirs is not None and self.work is not None and self.work > self.theirs:
+            yield f"{self.example} {self.label}: {self.work} × the plain FLOPs, but {self.theirs} with jax.checkpoint"
 
     def __str__(self) -> str:
         head = f"{self.example:20} {self.label:15} {self.budget:6.3f}"
@@ -94,9 +98,9 @@ class Row:
 
 @dataclass(frozen=True)
 class BudgetedStep:
-    """A step with the arguments and options of `jax.jit`, and the context in which it runs.
+    """A step with its arguments, its options of `jax.jit`, and the context in which it runs.
 
-    `checkpointed`: lowers it with its framework's own remat.
+    `checkpointed`: lowers the step with its framework's own remat.
     """
 
     name: str
@@ -108,7 +112,7 @@ class BudgetedStep:
 
 
 def examples(names: Sequence[str], size: str) -> Iterator[BudgetedStep]:
-    """Yield the examples with these names, or all of them."""
+    """Yield the examples with the given names, or all examples."""
     from recompute.examples.export import BUILDERS
 
     for name in names or BUILDERS:
@@ -118,7 +122,7 @@ def examples(names: Sequence[str], size: str) -> Iterator[BudgetedStep]:
 
 
 def peers(names: Sequence[str], size: str) -> Iterator[BudgetedStep]:
-    """Yield the models of `benchmarks/peers` with these names, or all of them."""
+    """Yield the models of `benchmarks/peers` with the given names, or all models."""
     from recompute.benchmarks.peers.peer import ALL
     from recompute.benchmarks.peers.registry import PEERS
 
@@ -132,7 +136,7 @@ def peers(names: Sequence[str], size: str) -> Iterator[BudgetedStep]:
 
 
 def rows_of(step: BudgetedStep) -> Iterator[Row]:
-    """Yield a row for each of `SHARES`, and one whose budget is the temporaries of the step with `jax.checkpoint`."""
+    """Yield a row for each budget of `SHARES`, and one for the temporaries of the step with `jax.checkpoint`."""
     from recompute.examples.with_jax import compile_keeping_barriers
 
     with step.context():
@@ -142,20 +146,22 @@ def rows_of(step: BudgetedStep) -> Iterator[Row]:
         for share in SHARES:
             yield row_of(step, f"{share}", share, plain, flops, None)
         theirs = twin.cost_analysis()["flops"] / flops
-        # Rounded up: the budget is to be all of these bytes.
+        # Round up, so that the budget includes all of these bytes.
         share = math.nextafter(twin.memory_analysis().temp_size_in_bytes / plain, 1)
         if share < 1:
             yield row_of(step, "jax.checkpoint", share, plain, flops, theirs)
 
 
 def row_of(step: BudgetedStep, label: str, share: float, plain: int, flops: float, theirs: float | None) -> Row:
-    """Compile a step within a budget.
+    """Measure a step within a budget.
 
     Args:
+        step: The step.
         label: The name of the budget in the table.
         share: The budget, as a share of the plain step's temporaries.
-        plain, flops: The temporaries in bytes and the FLOPs of the plain step.
-        theirs: The FLOPs of `jax.checkpoint` relative to the plain step's; None to compare with nothing.
+        plain: The plain step's temporaries in bytes.
+        flops: The plain step's FLOPs.
+        theirs: The FLOPs with `jax.checkpoint`, as a multiple of the plain step's; None for no comparison.
     """
     import recompute
 
@@ -173,8 +179,10 @@ def row_of(step: BudgetedStep, label: str, share: float, plain: int, flops: floa
 
 
 def in_order(size: str) -> int:
-    """Rewrite every example by `recompute{budget=50% memory-model=order}`; return the number that exceed the
-    budget or fail."""
+    """Rewrite every example with `recompute{budget=50% memory-model=order}`, and return the number of failures.
+
+    A step that exceeds the budget, in program order or eagerly, or that is not proved, is a failure.
+    """
     missed = 0
     for path in sorted(EXAMPLES.glob(f"*.{size}.mlir")):
         start = time.perf_counter()
@@ -193,7 +201,7 @@ def in_order(size: str) -> int:
         missed += after.peak_bytes > budget or not proved or max(eager) > EAGER_SHARE * budget
         print(
             f"{path.name:34} peak {after.peak_bytes / budget:.3f} of the budget, eager {max(eager) / budget:.3f}, "
-            f"{outcome.extra_flops} FLOPs more, {'proved' if proved else 'NOT proved'} "
+            f"{outcome.extra_flops} additional FLOPs,  {'proved' if proved else 'NOT proved'} "
             f"({time.perf_counter() - start:.1f} s)",
             flush=True,
         )
@@ -201,13 +209,13 @@ def in_order(size: str) -> int:
 
 
 def main() -> None:
-    """Print a row for each budget of each step, and exit with 1 if a bar is missed."""
+    """Print a table row for each budget of each step, and exit with 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="all if none are named")
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="the examples to measure; all by default")
     parser.add_argument("--size", choices=("small", "large"), default="large")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--order", action="store_true")
-    parser.add_argument("--peers", action="store_true", help="models of benchmarks/peers instead of the examples")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
+    parser.add_argument("--order", action="store_true", help="plan within 50%% in program order, without JAX")
+    parser.add_argument("--peers", action="store_true", help="measure the models of benchmarks/peers")
     options = parser.parse_args()
     if options.order:
         sys.exit(in_order(options.size) > 0)
@@ -218,7 +226,7 @@ def main() -> None:
             print(row, flush=True)
             rows.append(row)
     uses = [row.use for row in rows if row.use is not None]
-    print(f"median use of the budget: {statistics.median(uses) if uses else 0:.3f}")
+    print(f"median share of the budget that is used: {statistics.median(uses) if uses else 0:.3f}")
     missed = [text for row in rows for text in row.missed()]
     print(*missed, sep="\n")
     if options.json is not None:

@@ -1,11 +1,11 @@
-"""Measure the speed of this machine as a device file for `cost="roofline(FILE)"`.
+"""Measure the speed of this machine, and write it as a device file for `cost="roofline(FILE)"`.
 
     python -m recompute.benchmarks.calibrate_cost -o mine.json
 
-Numpy runs the measured operations: matrix products on the threads of its BLAS, and on one thread additions and
-exponentials of arrays that fit in a cache, and a copy of an array that fits in none. The best of several rounds counts,
-since a roofline is a lower bound on time. The median is printed next to it: other load on the machine changes the
-result.
+Numpy runs the measured operations. Matrix products use the threads of its BLAS. Additions and exponentials of arrays
+that fit in a cache, and a copy of an array that fits in no cache, run on one thread. The best of several rounds counts,
+since a roofline is a lower bound on time. The median is printed too, since other load on the machine affects the
+measurement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from recompute.rules.costs.device import Device, to_json
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of the operands: extent of the matrices, elements of the cached array, bytes of the copied array."""
+    """The sizes of the operands.
+
+    Attributes:
+        matrix: The extent of the matrices.
+        cached: The number of elements of the cached array.
+        copied: The number of bytes of the copied array.
+    """
 
     matrix: int = 1536
     cached: int = 1 << 14
@@ -32,7 +38,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Rate:
-    """Rate per second: the best and the median of all rounds."""
+    """The best and the median rate per second of all rounds."""
 
     best: float
     median: float
@@ -42,14 +48,14 @@ class Rate:
 
 
 def rate(work: Callable[[], object], amount: float, rounds: int) -> Rate:
-    """Return the rate of a function that does `amount` of work; a warm-up round is not counted."""
+    """Measure the rate of a function whose calls do `amount` of work each, after a warm-up call."""
     work()
     taken = [seconds(work) for _ in range(rounds)]
     return Rate(amount / min(taken), amount / float(np.median(taken)))
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return the seconds of one call, which is repeated until the clock is precise enough."""
+    """Return the seconds of one call, from as many repetitions as the clock's precision requires."""
     times = 1
     while True:
         start = perf_counter()
@@ -62,27 +68,27 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def products(element: str, sizes: Sizes, rounds: int) -> Rate:
-    """Return the FLOPs per second of matrix products with elements of this type."""
+    """Measure the FLOPs per second of matrix products with the given element type."""
     left = np.random.default_rng(0).standard_normal((sizes.matrix, sizes.matrix)).astype(element)
     out = np.empty_like(left)
     return rate(lambda: np.matmul(left, left, out=out), 2.0 * sizes.matrix**3, rounds)
 
 
 def elementwise(function: Callable[..., object], sizes: Sizes, rounds: int, operands: int) -> Rate:
-    """Return the elements per second of an elementwise operation on arrays that fit in a cache."""
+    """Measure the elements per second of an elementwise operation on arrays that fit in a cache."""
     provided = np.random.default_rng(0).standard_normal(sizes.cached).astype(np.float32)
     out = np.empty_like(provided)
     return rate(lambda: function(*[provided] * operands, out=out), float(sizes.cached), rounds)
 
 
 def copies(sizes: Sizes, rounds: int) -> Rate:
-    """Return the rate of a copy in bytes read and written."""
+    """Measure the rate of a copy, in bytes read and written per second."""
     provided, out = np.ones(sizes.copied // 4, np.float32), np.zeros(sizes.copied // 4, np.float32)
     return rate(lambda: np.copyto(out, provided), 2.0 * provided.nbytes, rounds)
 
 
 def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Rate]]:
-    """Measure this machine. Return the device, and the rates in operations or bytes per second, by label."""
+    """Measure this machine. Return the device, and the measured rates by label."""
     rates = {
         "products f32": products("float32", sizes, rounds),
         "products f64": products("float64", sizes, rounds),
@@ -101,16 +107,16 @@ def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Ra
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the rates, and write the device file."""
+    """Print the measured rates, and write the device file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", required=True, help="the file to write, *.json")
-    parser.add_argument("--name", default="this machine")
+    parser.add_argument("--name", default="this machine", help="the name of the device")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--matrix", type=int, default=Sizes.matrix, help="extent of the matrices")
-    parser.add_argument("--copied", type=int, default=Sizes.copied, help="number of bytes to copy")
+    parser.add_argument("--matrix", type=int, default=Sizes.matrix, help="the extent of the matrices")
+    parser.add_argument("--copied", type=int, default=Sizes.copied, help="the number of bytes to copy")
     options = parser.parse_args(arguments)
     if not options.output.endswith(".json"):
-        parser.error('FILE must end in .json: cost="roofline(FILE)" treats any other string as the name of a device')
+        parser.error('FILE must end in .json, since cost="roofline(FILE)" reads any other name as a device')
     sizes = Sizes(matrix=options.matrix, copied=options.copied)
     device, rates = measured(options.name, sizes, options.rounds)
     for label, result in rates.items():

@@ -1,5 +1,4 @@
-"""Compare the memory model `xla` with XLA:CPU's own temporary bytes, on the examples and several markings of one of
-them.
+"""Compare the memory model `xla` with the temporaries of XLA:CPU, on the examples and on several markings of one.
 
     python -m recompute.benchmarks.calibrate_xla_model                  # measure, compare, print
     python -m recompute.benchmarks.calibrate_xla_model resnet unet
@@ -36,18 +35,20 @@ from recompute.transforms.inline import inline
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "test" / "xla_temporaries.json"
 SLACK = 0.15
-"""The largest relative error of the model."""
+"""The largest allowed relative error of the model."""
 RANKED = "unet"
-"""The example that is also compiled with each of `MARKINGS`, because its segments differ in size: the model must rank
-the markings as XLA does."""
+"""The example that is also compiled with each of `MARKINGS`, which the model must rank as XLA does. Its segments differ
+in size."""
 MARKINGS = ("down0", "down1", "down2", "bottom", "up0", "up1", "up2", "down*", "up[01]", "[!u]*")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Temporary bytes of one compiled step.
+    """The temporaries of one compiled step.
 
-    `segments`: the option of the pass `recompute`; empty for the plain step. `digest`: digest of the measured text.
+    Attributes:
+        segments: The option `segments` of the pass `recompute`; "" for the plain step.
+        digest: The digest of the measured program text.
     """
 
     example: str
@@ -57,7 +58,7 @@ class Measured:
 
 
 def variants(example: str) -> tuple[str, ...]:
-    """Return the options `segments` with which an example is measured; "" is the plain step."""
+    """Return the values of the option `segments` with which an example is measured; "" is the plain step."""
     return ("", "auto", *(MARKINGS if example == RANKED else ()))
 
 
@@ -66,28 +67,28 @@ def prepared(example: str, segments: str) -> ModuleOp:
     name = f"{example}.large.mlir"
     module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
     if segments:
-        # The model sees calls inlined; XLA inlines them too, but has another order then.
+        # The model inlines calls. XLA inlines them too, but schedules inlined operations in a different order.
         rewrite_in_place(module, RecomputeOptions(Selection(segments=segments), calls=False))
     return module
 
 
 def xla_bytes(example: str, module: ModuleOp) -> int:
-    """Return the temporaries in bytes that XLA:CPU allocates for a module, with barriers kept."""
+    """Return the bytes of temporaries that XLA:CPU allocates for a module, with barriers kept."""
     lowered = with_module(BUILDERS[example]("large").lower(), print_module(module))
     return compile_keeping_barriers(lowered).memory_analysis().temp_size_in_bytes
 
 
 def model_bytes(module: ModuleOp) -> int:
-    """Return the temporaries in bytes that our model of XLA:CPU predicts for a module."""
+    """Return the bytes of temporaries that our model of XLA:CPU predicts for a module."""
     copy = module.clone()
     inline(copy)
     return xla_timeline(functions_of(copy)[0]).peak_bytes
 
 
 def main() -> None:
-    """Print both sizes of each variant, and exit with 1 if their ratio is outside the bar."""
+    """Print XLA's size and the model's ratio to it for each variant, and exit with 1 if a ratio is outside the bar."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"{', '.join(BUILDERS)}; all if none are named")
+    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
     parser.add_argument("--write", action="store_true", help="write the file that the tests read")
     options = parser.parse_args()
     if options.write and options.examples:

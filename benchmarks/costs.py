@@ -1,10 +1,10 @@
-"""Compare plans by cost model, and the roofline with measured time: the tables of docs/measured/costs.md.
+"""Compare plans by cost model, and the roofline model with measured times, for docs/measured/costs.md.
 
-    python -m recompute.benchmarks.costs plans gpt.large unet.large   # planned by one cost, counted by all
-    python -m recompute.benchmarks.costs times gpt.large resnet.large # one execution by XLA:CPU and the roofline
+    python -m recompute.benchmarks.costs plans gpt.large unet.large   # plans of each cost model, counted by all
+    python -m recompute.benchmarks.costs times gpt.large resnet.large # one run in XLA:CPU, compared with the roofline
 
-`plans` proves every planned step equal. `times` takes the best of three executions after a warm-up; other load on the
-machine affects it.
+`plans` proves that every planned step is equal to the original. `times` uses the best of three runs after a warm-up;
+other load on the machine affects it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUNDS = 4
 
 
 def text_of(name: str) -> str:
-    """Return the text of an example with a name such as `gpt.large`."""
+    """Return the program text of an example, whose name is, for instance, `gpt.large`."""
     return (ROOT / "examples" / "stablehlo" / f"{name}.mlir").read_text()
 
 
@@ -44,8 +44,10 @@ def operations_of(module: ModuleOp) -> list[Operation]:
 
 
 def plans(name: str, budget: str) -> None:
-    """Print a row for each cost model used for planning: the cost of its copies by each model, in percent of the
-    step."""
+    """Print a row for each cost model with which the step is planned.
+
+    The cells are the cost of the plan's copies by each cost model, in percent of the step's cost.
+    """
     before = operations_of(parse_module(text_of(name)))
     costs = [cost_named(model) for model in COST_MODELS]
     print(f"| {name} at {budget}, planned by | {' | '.join(COST_MODELS)} |")
@@ -63,14 +65,14 @@ def _total(cost: Cost, operations: Sequence[Operation]) -> int:
 
 
 def times(name: str) -> None:
-    """Print the seconds of a step by the roofline model and as measured."""
+    """Print a row with the predicted and the measured seconds of a step."""
     operations = operations_of(parse_module(text_of(name)))
     roofline = sum(cost_named("roofline").of(operations)) / 1e12
-    print(f"| {name} | {roofline:.2f} | {(took := executed(name)):.2f} | {took / roofline:.1f} |", flush=True)
+    print(f"| {name} | {roofline:.2f} | {(took := measured_seconds(name)):.2f} | {took / roofline:.1f} |", flush=True)
 
 
-def executed(name: str) -> float:
-    """Return the seconds of one execution of the plain step by XLA:CPU."""
+def measured_seconds(name: str) -> float:
+    """Return the seconds of one run of the plain step in XLA:CPU."""
     jax = import_module("jax")
     client, private = jax.devices("cpu")[0].client, import_module("jax._src.lib").xla_client
     devices = private._xla.DeviceList((jax.devices("cpu")[0],))
@@ -83,7 +85,7 @@ def executed(name: str) -> float:
 
 
 def _ones(numpy: Any, type_: Any) -> Any:
-    """Return a new argument of ones; donated arguments are consumed by each run."""
+    """Return a new argument of ones. Each run needs new arguments, since it consumes donated ones."""
     names = {"f32": "float32", "bf16": "bfloat16", "i32": "int32", "ui32": "uint32", "i64": "int64", "i1": "bool"}
     return numpy.ones(type_.get_shape(), names[str(type_.element_type)]).block_until_ready()
 
@@ -97,11 +99,11 @@ def _once(loaded: Any, arguments: Sequence[Any]) -> float:
 
 
 def main() -> None:
-    """Print the tables of plans or of times."""
+    """Print the requested table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["plans", "times"])
+    parser.add_argument("what", choices=["plans", "times"], help="the table to print")
     parser.add_argument("names", nargs="+", help="names of examples, such as gpt.large")
-    parser.add_argument("--budget", default="50%")
+    parser.add_argument("--budget", default="50%", help="the budget of the plans (default: 50%%)")
     options = parser.parse_args()
     if options.what == "times":
         print("| step | roofline, s | XLA:CPU, s | measured / roofline |\n|---|---|---|---|")

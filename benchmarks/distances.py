@@ -1,12 +1,12 @@
 """Measure how differently XLA:CPU rounds rewritten steps: plain, inlined, recomputed, and with `jax.checkpoint`.
 
-    python -m recompute.benchmarks.distances                    # all examples and a few further steps, small shapes
+    python -m recompute.benchmarks.distances                    # all examples and `rounding_steps`, small shapes
     python -m recompute.benchmarks.distances adam unet --seeds 9
     python -m recompute.benchmarks.distances --write            # also write the tables of docs/measured/bits.md
 
-Every form of a step is first proved equal to the plain one, and executed in numpy and compared bit by bit. The exit
-status is 1 if a form is not equal, or if XLA's results are far from numpy's. Differences in XLA's rounding are
-measured, but do not count as failures.
+Every form of a step is first proved equal to the plain form, and compared with it bit by bit in numpy. The exit status
+is 1 if a form is not equal, or if XLA's results are far from numpy's. Differences in XLA's rounding are measured, but
+are not failures.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ PAGE = ROOT / "docs" / "measured" / "bits.md"
 KNOWN = (*BUILDERS, *STEPS)
 SEEDS = 5
 NUMPY = "numpy"
-# Pairs of forms: the distance of the second from the first is measured.
+# Pairs of forms, for which the distance of the second form's results from the first form's is measured.
 FROM_PLAIN = ((PLAIN, INLINED), (PLAIN, OURS), (PLAIN, CHECKPOINT))
 PAIRS = (*FROM_PLAIN, (INLINED, OURS), (CHECKPOINT, OURS), (NUMPY, PLAIN), (NUMPY, OURS))
 OTHER_NUMBERS = 0.05
-"""The relative distance above which a difference cannot be rounding, which stays far below it even in bf16."""
+"""The relative distance above which a difference cannot be rounding. Even in bf16, rounding is far smaller."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Compiler setting: disabled passes of XLA and other options."""
+    """A compiler setting: the names of disabled passes of XLA, and other options."""
 
     name: str
     without: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Setting:
 
 
 SETTINGS = (Setting("default"), Setting("barriers kept", (DROPS_BARRIERS,)))
-# To find the cause of a difference, one part of the compiler is switched off at a time, then all of them.
+# To find the cause of a difference, the compiler runs with one of its parts disabled, then with all of them disabled.
 TREE, MOVER = "tree_reduction_rewriter", "reshape-mover"
 PRECISE, UNOPTIMIZED = {"xla_allow_excess_precision": False}, {"xla_backend_optimization_level": 0}
 DIAGNOSES = (
@@ -66,33 +66,33 @@ DIAGNOSES = (
 
 @dataclass(frozen=True)
 class Row:
-    """The distances of a step's results under one setting, by the pair of forms: the second measured from the first."""
+    """The distances of a step's results under one setting, for each pair of forms."""
 
     step: str
     setting: str
     distances: dict[tuple[str, str], Closeness]
 
     def other_numbers(self) -> Iterator[str]:
-        """Describe the forms whose results under XLA are far from numpy's, by more than `OTHER_NUMBERS`."""
+        """Yield a message for each form whose results under XLA differ from numpy's by more than `OTHER_NUMBERS`."""
         for of in (PLAIN, OURS):
             if not self.distances[NUMPY, of].relative <= OTHER_NUMBERS:
                 yield f"{self.setting}: XLA's results for {of} differ from numpy's: {self.distances[NUMPY, of]}"
 
     @property
     def is_equal(self) -> bool:
-        """Whether all forms give the same bits under XLA."""
+        """Whether all forms have the same bits under XLA."""
         return not any(entry.differing for (base, _), entry in self.distances.items() if base != NUMPY)
 
 
 def forms_of(name: str) -> Forms:
-    """Return the forms of an example or of one of `STEPS`, in the small size."""
+    """Build the forms of an example or of a step of `rounding_steps`, in the small size."""
     if name in STEPS:
         return Forms.of(STEPS[name](False), STEPS[name](True))
     return Forms.of(BUILDERS[name]("small"), BUILDERS[name]("small", checkpoint=True))
 
 
 def measure(name: str, forms: Forms, setting: Setting, seeds: int) -> Row:
-    """Compile the forms with a setting, and return the largest distances over inputs drawn from `seeds` seeds."""
+    """Compile the forms with a setting, and return the largest distances over `seeds` random inputs."""
     compiled = {
         form: compile_without(lowered, *setting.without, **setting.options) for form, lowered in forms.lowered.items()
     }
@@ -101,19 +101,21 @@ def measure(name: str, forms: Forms, setting: Setting, seeds: int) -> Row:
 
 
 def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int) -> dict[str, Any]:
-    """Return the results of each form on equal inputs, which are drawn again for each form since runs consume donated
-    ones."""
+    """Run each form on the inputs drawn from a seed, and return the results by form.
+
+    Each form needs new inputs, since runs consume donated ones.
+    """
     results = {form: each(*random_inputs(forms.step, seed)) for form, each in compiled.items()}
     return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}
 
 
 def between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
-    """Return the distance of the results of one form from those of another, in one run."""
+    """Return the distance of the results of `other` from those of `base`, in one run."""
     return Closeness.of(run[base], run[other])
 
 
 def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
-    """Yield the measurements under each setting, and under the diagnostic settings if any result differs."""
+    """Measure a step under each setting, and under the diagnostic settings if any result differs."""
     rows = [measure(name, forms, setting, seeds) for setting in SETTINGS]
     yield from rows
     if not all(row.is_equal for row in rows):
@@ -121,12 +123,12 @@ def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
 
 
 def cell(result: Closeness) -> str:
-    """Return a distance as text: results that differ, units of rounding, and the relative distance."""
+    """Format a distance: the number of differing results, units of rounding, and the relative distance."""
     return f"{len(result.differing)} / {result.units:.2g} / {result.relative:.1e}" if result.differing else "0"
 
 
 def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the table of rows, with a column for each pair of forms."""
+    """Return a table of the rows, with a column for each pair of forms."""
     head = ["step", "results", "flags", *(other if base == PLAIN else f"{other} from {base}" for base, other in pairs)]
     lines = [
         [row.step, row.distances[pairs[0]].leaves, row.setting, *(cell(row.distances[pair]) for pair in pairs)]
@@ -136,7 +138,7 @@ def table(rows: Iterable[Row], pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the tables by the name of their place in the page."""
+    """Return the tables, by the names of their markers on the page."""
     settings = {setting.name for setting in SETTINGS}
     return {
         "distances": table((row for row in rows if row.setting in settings), PAIRS),
@@ -147,10 +149,8 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(KNOWN)}; all if none are named")
-    parser.add_argument(
-        "--seeds", type=int, default=SEEDS, help="the number of inputs to run on (default: %(default)s)"
-    )
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"from {', '.join(KNOWN)}; all by default")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="the number of random inputs (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(KNOWN):
@@ -161,7 +161,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Print the tables, and exit with the failures if there are any."""
+    """Print the tables, and exit with a message for each failure."""
     options = arguments()
     rows, failures = list[Row](), list[str]()
     for name in options.steps or KNOWN:

@@ -1,13 +1,13 @@
-"""Measure the time to the first result of `recompute.jax.jit`, as multiples of the time of `jax.jit`.
+"""Measure the time to the first result of `recompute.jax.jit`, as a multiple of the time with `jax.jit`.
 
-    python -m recompute.benchmarks.first_answer                             # all rows, large steps: an hour
+    python -m recompute.benchmarks.first_answer                             # all rows with large steps, about an hour
     python -m recompute.benchmarks.first_answer --only default --only cache
-    python -m recompute.benchmarks.first_answer --size small --rounds 1     # quick check that it runs
+    python -m recompute.benchmarks.first_answer --size small --rounds 1     # quick check of the benchmark itself
 
-Seconds are CPU seconds of one process, the minimum over the rounds; only ratios are printed. *Added* is everything
-between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
-proof, the choice, and writing the module back. The disk cache is off except in the row `cache`. Growth with the number
-of operations is measured by `growth.py`.
+Seconds are CPU seconds of one process, and the minimum over the rounds counts. Only ratios are printed. *Added* is all
+time between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
+proof, the choice, and writing the module back. The disk cache is off except in the row `cache`. `growth.py` measures
+the growth with the number of operations.
 """
 
 from __future__ import annotations
@@ -43,9 +43,14 @@ CALLS = 200
 
 @dataclass(frozen=True)
 class Seconds:
-    """CPU seconds until the first result.
+    """The CPU seconds until the first result.
 
-    `compiling`: the seconds of all compilations. `models`: number of evaluations of the model of XLA.
+    Attributes:
+        total: All seconds.
+        compiling: The seconds of all compilations.
+        compilations: The number of compilations.
+        models: The number of evaluations of the memory model of XLA.
+        answer: The value that the measured function returns.
     """
 
     total: float
@@ -56,17 +61,17 @@ class Seconds:
 
     @property
     def before(self) -> float:
-        """The seconds outside compilations: tracing, lowering and, for `recompute.jax.jit`, what it adds."""
+        """The seconds outside compilations: tracing, lowering, and the time that `recompute.jax.jit` adds."""
         return self.total - self.compiling
 
 
-def measured(run: Callable[[], Any]) -> Seconds:
-    """Measure one run with empty caches, both of JAX and of this project."""
+def measure(run: Callable[[], Any]) -> Seconds:
+    """Measure one call of a function with empty caches, both of JAX and of this project."""
     jax.clear_caches()
     from recompute.search.pool_cache import forget_pools
 
     forget_pools()
-    with counted() as counts, warnings.catch_warnings():
+    with counting() as counts, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = process_time()
         answer = run()
@@ -75,9 +80,8 @@ def measured(run: Callable[[], Any]) -> Seconds:
 
 
 @contextmanager
-def counted() -> Iterator[dict[str, float]]:
-    """Provide a context that counts compilations, their seconds, and evaluations of the model of XLA for a whole
-    step."""
+def counting() -> Iterator[dict[str, float]]:
+    """Provide a context that counts compilations, their seconds, and evaluations of the model of XLA."""
     counts = {"seconds": 0.0, "compilations": 0.0, "models": 0.0}
     compile = jax.stages.Lowered.compile
 
@@ -105,25 +109,25 @@ def counted() -> Iterator[dict[str, float]]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Rows for steps of one size, each the minimum over `rounds` rounds."""
+    """The rows of the benchmark, for steps of one size. Each measurement is the minimum over `rounds` rounds."""
 
     size: str
     rounds: int
 
     def of(self, built: Built, compile: Callable[[Any], Any]) -> Seconds:
-        """Return the fastest round. `compile` maps the arguments to a compiled step."""
+        """Return the measurement of the fastest round. `compile` compiles the step for given arguments."""
         with built.context():
             arguments = built.arguments(0)
-            runs = [measured(lambda: compile(arguments)) for _ in range(self.rounds)]
+            runs = [measure(lambda: compile(arguments)) for _ in range(self.rounds)]
         return min(runs, key=lambda run: run.total)
 
     def plain(self, name: str, remat: str | None = None) -> Seconds:
-        """Measure `jax.jit` on a step, plain or under its framework's remat."""
+        """Measure `jax.jit` on a step, plain or with its framework's remat."""
         built = PEERS[name].build(remat, self.size)
         return self.of(built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile())
 
     def ours(self, name: str, remat: str | None = None, **options: Any) -> Seconds:
-        """Measure `recompute.jax.jit` on a step. `options`: options in addition to those of `jax.jit`."""
+        """Measure `recompute.jax.jit` on a step. `options`: its options beyond those of `jax.jit`."""
         built = PEERS[name].build(remat, self.size)
 
         def run(arguments: Any) -> Any:
@@ -133,15 +137,15 @@ class Bench:
         return self.of(built, run)
 
     def default(self) -> Iterator[str]:
-        """Measure what `recompute.jax.jit` adds with all defaults."""
+        """Measure the time that `recompute.jax.jit` adds with all defaults."""
         for name in STEPS:
             plain, ours = self.plain(name), self.ours(name)
             yield f"{name}: added / XLA's compile time: {(ours.before - plain.before) / plain.compiling:.3f}"
-            yield f"{name}: first answer / that of jax.jit: {ours.total / plain.total:.2f}"
-            yield f"{name}: compilations {ours.compilations}, models of a whole step {ours.models}"
+            yield f"{name}: first result / jax.jit's: {ours.total / plain.total:.2f}"
+            yield f"{name}: {ours.compilations} compilations, {ours.models} evaluations of the model of XLA"
 
     def cache(self) -> Iterator[str]:
-        """Measure a step that an earlier run has stored in the cache; JAX lowers it again."""
+        """Measure a step that an earlier run has stored in the cache, but that JAX lowers again."""
         for name in STEPS:
             plain = self.plain(name)
             with tempfile.TemporaryDirectory() as folder:
@@ -157,24 +161,25 @@ class Bench:
         """Measure a step whose author has placed `jax.checkpoint` on every block."""
         name = "gpt"
         own, ours, unmarked = self.plain(name, ALL), self.ours(name, ALL), self.ours(name)
-        yield f"{name} with jax.checkpoint: first answer / its own: {ours.total / own.total:.2f}"
-        yield f"{name} with jax.checkpoint: compilations {ours.compilations}, runs {ours.answer.variant.name}"
-        yield f"{name} with jax.checkpoint: temporaries / unmarked: {temporaries(ours) / temporaries(unmarked):.3f}"
+        yield f"{name} with jax.checkpoint: first result / jax.jit's: {ours.total / own.total:.2f}"
+        yield f"{name} with jax.checkpoint: {ours.compilations} compilations, runs {ours.answer.variant.name}"
+        share = temporaries(ours) / temporaries(unmarked)
+        yield f"{name} with jax.checkpoint: temporaries / temporaries without it: {share:.3f}"
 
     def budget(self) -> Iterator[str]:
-        """Measure the search for a budget."""
+        """Measure the budget search."""
         for name, share in BUDGETS.items():
             plain = self.plain(name)
             for budget in (share, "min"):
                 ours = self.ours(name, budget=budget)
                 needs, work = temporaries(ours) / temporaries(plain), flops(ours) / flops(plain)
                 yield (
-                    f"{name}, budget {budget}: first answer / that of jax.jit: {ours.total / plain.total:.1f}, "
-                    f"compilations {ours.compilations}, temporaries {needs:.3f}, FLOPs {work:.3f}"
+                    f"{name}, budget {budget}: first result / jax.jit's: {ours.total / plain.total:.1f}, "
+                    f"{ours.compilations} compilations, temporaries {needs:.3f}, FLOPs {work:.3f} of plain"
                 )
 
     def calls(self) -> Iterator[str]:
-        """Measure the wall time of a call after the first one, with committed arguments."""
+        """Measure the wall time of later calls, with committed arguments."""
         for count in LEAVES:
             weights = [jax.device_put(jnp.ones(4), jax.devices()[0]) for _ in range(count)]
 
@@ -186,10 +191,10 @@ class Bench:
                 steps = [jit(jax.grad(loss)) for jit in (jax.jit, recompute.jax.jit)]
                 times = [[call(step, weights) for step in steps] for _ in range(CALLS)]
             theirs, ours = (min(column) for column in zip(*times[1:], strict=True))
-            yield f"a call with {count} leaves / that of jax.jit: {ours / theirs:.2f}"
+            yield f"call with {count} leaves / call of jax.jit: {ours / theirs:.2f}"
 
     def steps(self) -> Iterator[str]:
-        """Measure the wall time of the compiled step, alternating with the step under its framework's remat."""
+        """Measure the wall time of the compiled step, in alternation with the step under its framework's remat."""
         for name in TIMED:
             forms = [PEERS[name].build(ALL, self.size), PEERS[name].build(None, self.size)]
             with forms[0].context():
@@ -199,10 +204,10 @@ class Bench:
                 pairs = list(zip((remat, compiled), forms, strict=True))
                 times = [[call(run, *form.arguments(0)) for run, form in pairs] for _ in range(2 + 3 * self.rounds)]
             theirs, own = (statistics.median(column) for column in zip(*times[1:], strict=True))
-            yield f"{name}: time of a step / that with its framework's remat: {own / theirs:.3f}"
+            yield f"{name}: time of a step / time with its framework's remat: {own / theirs:.3f}"
 
     def tool(self) -> Iterator[str]:
-        """Measure `recompute-opt -p recompute` in a process of its own."""
+        """Measure `recompute-opt -p recompute` in a separate process."""
         name = "linen gpt adamw"
         plain, built = self.plain(name), PEERS[name].build(None, self.size)
         lowered = jax.jit(built.step, **dict(built.options)).lower(*built.arguments(0))
@@ -215,7 +220,7 @@ class Bench:
         yield f"{name}: recompute-opt / XLA's compile time: {seconds / plain.compiling:.2f}"
 
     def imports(self) -> Iterator[str]:
-        """Measure the import of `recompute.jax` relative to that of JAX."""
+        """Measure the time to import `recompute.jax`, relative to the import of JAX."""
         nothing, theirs, ours = (
             min(run_python(("-c", code)).cpu_seconds for _ in range(self.rounds))
             for code in ("", "import jax", "import jax, recompute.jax")
@@ -232,7 +237,7 @@ def call(step: Callable[..., Any], *arguments: Any) -> float:
 
 
 def compiled_of(run: Seconds) -> Any:
-    """Return the compiled step of a result, from `recompute.jax.jit` or `jax.jit`."""
+    """Return the compiled step of a measurement of `recompute.jax.jit` or `jax.jit`."""
     return getattr(run.answer, "compiled", run.answer)
 
 
@@ -242,7 +247,7 @@ def temporaries(run: Seconds) -> int:
 
 
 def flops(run: Seconds) -> float:
-    """Return the FLOPs of a compiled step, as XLA counts them."""
+    """Return the FLOPs of a compiled step, as XLA reports them."""
     return float(compiled_of(run).cost_analysis()["flops"])
 
 
@@ -256,9 +261,9 @@ ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
 
 
 def main() -> None:
-    """Print the lines of the chosen rows."""
+    """Print the lines of the requested rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"from {', '.join(ROWS)}")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()

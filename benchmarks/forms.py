@@ -1,4 +1,4 @@
-"""Four forms of a step: plain, plain with its calls inlined, recomputed, and with `jax.checkpoint` on every block."""
+"""Build four forms of a step: plain, with its calls inlined, recomputed, and with `jax.checkpoint` on every block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"
 
 @dataclass(frozen=True)
 class Forms:
-    """Forms of a step by name, as modules and as lowered by JAX."""
+    """The forms of a step by name, both as modules and as JAX's lowered steps."""
 
     step: Step
     modules: Mapping[str, ModuleOp]
@@ -34,7 +34,7 @@ class Forms:
 
     @classmethod
     def of(cls, step: Step, checkpointed: Step) -> Forms:
-        """Lower a step, and rewrite it in each form. `checkpointed`: the step with `jax.checkpoint` on every block."""
+        """Build all forms of a step. `checkpointed`: the step with `jax.checkpoint` on every block."""
         plain, checkpoint = step.lower(), checkpointed.lower()
         original = parse_module(plain.as_text(debug_info=True))
         inlined, ours = original.clone(), original.clone()
@@ -51,19 +51,18 @@ class Forms:
         )
 
     def unequal(self) -> Iterator[str]:
-        """Describe the forms that are not proved equal to the plain step, or that differ in any bit when executed in
-        numpy."""
+        """Yield a message for each form that is not proved equal to the plain step, or differs from it in numpy."""
         plain = self.modules[PLAIN]
         inputs = {kind: random_inputs(function_named(plain), kind=kind) for kind in INPUT_KINDS}
         for name in (INLINED, OURS, CHECKPOINT):
             module = self.modules[name]
             proof, pair = prove(plain, module), PreparedPair.of(plain, module)
             if not proof:
-                yield f"{name} is not proved: {proof.reason}"
+                yield f"{name} is not proved equal to the plain step: {proof.reason}"
             for kind, arrays in inputs.items():
                 if (difference := pair.compare(arrays).difference) is not None:
                     yield f"{name} differs in numpy on {kind} inputs: {difference}"
 
     def by_numpy(self, inputs: Any) -> list[Array]:
-        """Execute the plain step in numpy, operation by operation."""
+        """Execute the plain step in numpy, and return its results."""
         return execute(function_named(self.modules[PLAIN]), [jax.device_get(leaf) for leaf in jax.tree.leaves(inputs)])

@@ -1,12 +1,12 @@
-"""Checkmate's integer program, as published, for comparison with our planner on small graphs.
+"""Checkmate's integer program, as published, to compare it with our planner on small graphs.
 
-Jain et al., MLSys 2020, section 4. R[t, i]: operation i runs in stage t. S[t, v]: storage v is kept into stage t.
-FREE[t, v, k]: storage v is freed in stage t right after operation k. The memory U[t, k] is a sum of these and stays
-within the budget.
+Jain et al., MLSys 2020, section 4. R[t, i]: operation i runs in stage t. S[t, v]: storage v is live at the start of
+stage t. FREE[t, v, k]: storage v is freed in stage t right after operation k. The memory U[t, k] is a sum of these
+variables and must not exceed the budget.
 
-There are two changes. A final stage is added in which outputs may be computed again. Storages replace operations, so
-that operations may have several results; as in the paper, an operation that runs again while another of its results is
-kept counts that result twice. The program chooses among exactly the same sets of copies as the solvers of this project.
+There are two changes. An additional last stage may recompute outputs. Storages replace operations, so that operations
+may have several results. As in the paper, if an operation is recomputed while another of its results is live, that
+result counts twice. The program chooses among exactly the same sets of copies as the solvers of this project.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from recompute.planning.solvers.problem import Pair, Problem
 
 @dataclass(frozen=True)
 class PublishedResult:
-    """Solution of the integer program.
+    """The solution of the integer program.
 
     Attributes:
-        pairs: The chosen copies, or None if none were found.
-        bound_percent: Lower bound that HiGHS has proved.
-        infeasible: Whether infeasibility is proved.
-        seconds: Time of the solver.
-        columns, rows: Size of the program.
+        pairs: The chosen copies, or None if no solution was found.
+        bound_percent: The lower bound that HiGHS proved, in percent of the step's cost.
+        infeasible: Whether HiGHS proved that no solution exists.
+        seconds: The wall time of the solver.
+        columns: The number of variables.
+        rows: The number of constraints.
     """
 
     pairs: frozenset[Pair] | None
@@ -55,7 +56,7 @@ def checkmate(problem: Problem, budget: int, seconds: float) -> PublishedResult:
 
 
 class _Checkmate:
-    """Builder of the program, stage by stage, with bytes in units of the budget and costs in percent of the step."""
+    """Builds the program stage by stage, with bytes in units of the budget and costs in percent of the step."""
 
     def __init__(self, problem: Problem, budget: int):
         self.problem, self.n, self.budget = problem, len(problem), budget
@@ -90,12 +91,12 @@ class _Checkmate:
         return sorted({*self.problem.operands_of(op), *self.problem.results_of(op)})
 
     def _available(self, t: int, v: int) -> list[tuple[int, float]]:
-        """Return the terms of R[t, maker of v] + S[t, v], which is at least 1 if storage v is available in stage t."""
+        """Return the terms of R[t, maker of v] + S[t, v], a sum that is at least 1 if stage t can read storage v."""
         columns = (self.runs.get((t, int(self.problem.makers[v]))), self.kept.get((t, v)))
         return [(column, 1.0) for column in columns if column is not None]
 
     def _dependencies(self, t: int) -> None:
-        """Add the constraints that operations read available storages, and that only available storages are kept."""
+        """Add the constraints that operations read, and later stages start with, only available storages."""
         for op in range(min(t + 1, self.n)):
             for v in self.problem.operands_of(op) if (t, op) in self.runs else ():
                 self.rows.add_row(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])
@@ -106,8 +107,10 @@ class _Checkmate:
                 self.rows.add_row(1.0, self._available(t, v))
 
     def _frees(self, t: int) -> None:
-        """Add the constraints that make FREE 1 exactly if the operation runs, no later operation reads v, and the next
-        stage does not keep v."""
+        """Add the constraints on FREE.
+
+        FREE is 1 exactly if the operation runs, no later operation reads v, and v is not live in the next stage.
+        """
         for (stage, v, op), column in self.free.items():
             if stage != t:
                 continue
@@ -122,7 +125,7 @@ class _Checkmate:
             self.rows.add_row(1.0 + output - most, [(column, -float(most)), *negated])
 
     def _memory(self, t: int) -> None:
-        """Add the memory constraints of Checkmate, U[t, k] <= budget for stage t, with U expanded into variables."""
+        """Add Checkmate's memory constraints U[t, k] <= budget for stage t, with U expanded into its terms."""
         held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.result_start[t]))]
         for op in range(min(t + 1, self.n)):
             if (t, op) not in self.runs:

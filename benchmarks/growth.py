@@ -3,7 +3,7 @@
     python -m recompute.benchmarks.growth                              # all kinds of steps, 1,000 to 100,000 operations
     python -m recompute.benchmarks.growth chain marks --sizes 1000 10000
 
-Each stage runs separately on the output of the stages before it, with the garbage collector configured as in the tools.
+Each stage runs separately on the output of the previous stages, with the garbage collector configured as in the tools.
 The exit status is 1 if an exponent is above the bar.
 """
 
@@ -44,9 +44,9 @@ from recompute.transforms.verify import verify
 
 SIZES = (1_000, 10_000, 100_000)
 BAR = 1.2
-"""The largest exponent."""
+"""The largest allowed exponent."""
 NOISE = 0.02
-"""Seconds below which a measurement is mostly the resolution of the clock."""
+"""The smallest meaningful measurement in seconds, given the resolution of the clock."""
 
 Stage = Callable[[ModuleOp], object]
 
@@ -73,7 +73,7 @@ def _eager(module: ModuleOp) -> None:
 
 
 def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stage]]:
-    """Yield the stages in the order in which they run on the parsed module."""
+    """Yield the stages with their names, in the order in which they run on the parsed module."""
     yield "verify", verify_module
     yield "flatten", _flatten
     yield "phases", _phases
@@ -91,11 +91,11 @@ def stages(selection: Selection, original: ModuleOp) -> Iterator[tuple[str, Stag
 
 
 def _demand_proof(proved: bool) -> None:
-    assert proved, "recomputation changes no numbers"
+    assert proved, "the rewritten step must be proved equal to the original"
 
 
 def measure(kind: Kind, operations: int) -> dict[str, float]:
-    """Return the seconds of each stage, and of the whole pass at the end."""
+    """Return the CPU seconds of each stage, and last those of the whole pass `recompute`."""
     blocks = blocks_for(operations)
     text, seconds = long_step(kind, blocks), dict[str, float]()
     start = process_time()
@@ -115,12 +115,12 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
 
 
 def exponent(before: float, after: float, factor: float) -> float:
-    """Return the exponent of growth: `after / before = factor ** exponent`."""
+    """Return the exponent for which `after / before = factor ** exponent`."""
     return log(max(after, NOISE) / max(before, NOISE)) / log(factor)
 
 
 def report(name: str, sizes: Sequence[int]) -> bool:
-    """Print the measurements of one kind of step, and return whether every stage is within the bar."""
+    """Print the measurements of one kind of step, and return whether no exponent is above the bar."""
     measured = [measure(KINDS[name], size) for size in sizes]
     successive = list(pairwise(zip(sizes, measured, strict=True)))
     print(f"\n{name:16}" + "".join(f"{size:>11,}" for size in sizes) + "   exponents")
@@ -141,8 +141,8 @@ def report(name: str, sizes: Sequence[int]) -> bool:
 def main() -> int:
     """Print seconds and exponents for each kind of step, and return 1 if an exponent is above the bar."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all by default")
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of operations")
+    parser.add_argument("kinds", nargs="*", help=f"kinds of steps, from {', '.join(KINDS)}; all by default")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="the numbers of operations")
     options = parser.parse_args()
     if unknown := [name for name in options.kinds if name not in KINDS]:
         parser.error(f"unknown kind {unknown[0]}: choose from {', '.join(KINDS)}")

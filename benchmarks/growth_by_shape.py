@@ -1,12 +1,12 @@
-"""Measure how time and memory of `recompute-check` grow with the shape of a program: nesting, aliases, functions,
-constants.
+"""Measure how time and memory of `recompute-check` grow with nesting, aliases, functions or constants.
 
     python -m recompute.benchmarks.growth_by_shape
     python -m recompute.benchmarks.growth_by_shape constants functions
 
-Each program is proved equal to itself (parse, verify, prove) in a process of its own. Columns: the size of the shape,
-bytes of text, CPU seconds minus those of a single function, peak memory of the process, and the exponent of the seconds
-relative to the previous size (1 is linear). The exit status is 1 if an exponent is above the bar.
+Each program is proved equal to itself (parse, verify, prove) in a separate process. The columns list the size of the
+shape, the bytes of text, the CPU seconds minus those of a single function, the peak memory of the process, and the
+exponent of the seconds relative to the previous size (1 is linear). The exit status is 1 if an exponent is above the
+bar.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 from recompute.benchmarks.timing import run_python
 
 BAR = 1.15
-"""The largest exponent."""
+"""The largest allowed exponent."""
 NOISE = 0.1
-"""Seconds below which the difference between two processes is noise."""
+"""The smallest meaningful difference between two processes, in seconds."""
 TYPE = "tensor<4xf32>"
 
 
@@ -33,7 +33,7 @@ def _main(body: str, result: str = "%x", before: str = "", after: str = "") -> s
 
 
 def nesting(levels: int) -> str:
-    """Return nested counted loops, each of which passes its carry on."""
+    """Return a program with nested counted loops, each of which passes its carry to the next inner loop."""
     opened, closed = list[str](), list[str]()
     for level in range(levels):
         value = f"%c{level - 1}" if level else "%x"
@@ -56,7 +56,7 @@ def nesting(levels: int) -> str:
 
 
 def aliases(count: int) -> str:
-    """Return a chain of aliases, each of which refers to the previous one and is used by one operation."""
+    """Return a program with a chain of attribute aliases, each of which one operation uses."""
     definitions = [
         "#a0 = 1 : i32\n",
         *(f"#a{n} = [#a{n - 1}]\n" if n % 8 else f"#a{n} = {n}\n" for n in range(1, count)),
@@ -66,7 +66,7 @@ def aliases(count: int) -> str:
 
 
 def functions(count: int) -> str:
-    """Return a chain of functions, each of which calls the next."""
+    """Return a program with a chain of functions, each of which calls the next function."""
     call = f"%0 = func.call @f{{}}(%x) : ({TYPE}) -> {TYPE}"
     bodies = [*(call.format(n + 1) for n in range(count - 1)), f"%0 = stablehlo.sine %x : {TYPE}"]
     others = "".join(
@@ -77,7 +77,7 @@ def functions(count: int) -> str:
 
 
 def constants(mebibytes: int) -> str:
-    """Return a program with one constant in hexadecimal notation, whose text has this many MiB."""
+    """Return a program with one constant in hexadecimal notation, whose text takes the given number of MiB."""
     elements = mebibytes << 17
     digits = "".join(f"{n & 0xFFFFFFFF:08X}" for n in range(0, elements * 2654435761, 2654435761))
     constant = f'%c = stablehlo.constant dense<"0x{digits}"> : tensor<{elements}xf32>\n'
@@ -97,11 +97,10 @@ def _write(name: str, size: int, path: Path) -> None:
     path.write_text(shape(size))
 
 
-def checked(name: str, size: int) -> tuple[int, float, int]:
-    """Measure a process that proves a program equal to itself: bytes of the program, CPU seconds, peak memory in bytes.
+def measure(name: str, size: int) -> tuple[int, float, int]:
+    """Prove a program equal to itself in a new process, and return the bytes of text, CPU seconds, and peak bytes.
 
-    Another process writes the program, because the peak of a child process includes the memory of its parent before
-    `exec`.
+    Another process writes the program, because the peak of a child process includes its parent's memory before `exec`.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.mlir"
@@ -111,15 +110,15 @@ def checked(name: str, size: int) -> tuple[int, float, int]:
         length = path.stat().st_size
         check = run_python(("-m", "recompute.tools.recompute_check", str(path), str(path)))
     if not check.output.startswith("proved equal"):
-        raise SystemExit(f"not proved: {check.output[:400]}")
+        raise SystemExit(f"the program was not proved equal to itself: {check.output[:400]}")
     return length, check.cpu_seconds, check.peak_bytes
 
 
 def report(name: str, idle: float) -> bool:
-    """Print the measurements of one kind of shape, and return whether every exponent is within the bar."""
+    """Print the measurements of one shape, and return whether no exponent is above the bar."""
     before, fits = None, True
     for size in SHAPES[name][1]:
-        length, seconds, peak = checked(name, size)
+        length, seconds, peak = measure(name, size)
         seconds = max(seconds - idle, NOISE)
         line = f"{name:<11}{size:>8,}{length:>14,} B{seconds:>8.2f} s{peak / 2**20:>9.0f} MiB"
         if before is not None:
@@ -134,11 +133,11 @@ def report(name: str, idle: float) -> bool:
 def main() -> int:
     """Print the measurements of each shape, and return 1 if an exponent is above the bar."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}; all by default")
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"shapes from {', '.join(SHAPES)}; all by default")
     names = parser.parse_args().shapes
     if unknown := sorted(set(names) - set(SHAPES)):
         parser.error(f"unknown shape {unknown[0]}: choose from {', '.join(SHAPES)}")
-    _, idle, _ = checked("functions", 1)
+    _, idle, _ = measure("functions", 1)
     print(f"one function: {idle:.2f} s")
     return not all([report(name, idle) for name in names or SHAPES])
 

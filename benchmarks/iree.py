@@ -1,21 +1,21 @@
-"""Run the examples in IREE: results and the allocator's peak of the plain and of the recomputed step, compared with
-XLA.
+"""Run the plain and the recomputed step of each example in IREE, and compare results and allocator peaks with XLA.
 
-    python -m recompute.benchmarks.iree                          # all examples, small shapes, numpy's results too
+    python -m recompute.benchmarks.iree                          # all examples with small shapes, and numpy
     python -m recompute.benchmarks.iree mlp20 gpt --size large --no-numpy
     python -m recompute.benchmarks.iree --iree /path/to/venv/bin
 
-`iree-compile` and `iree-run-module` come with the extra `iree` (`python -m pip install '.[iree]'` in a checkout);
-others are taken from the folder `--iree`. Both steps are compiled for the CPU and run on the same random inputs.
-Columns: the sum of the allocator's peaks on host-local and on device-local memory (a step with loops uses both); the
-bytes of inputs and results, which both peaks contain; the ratio of the peaks, and that without inputs and results;
-the ratio of XLA:CPU's temporaries, which contain neither; and the largest distances of any result, in units of rounding
-of its type: from the recomputed to the plain step, in IREE and in XLA, and from the plain step in IREE to the plain
-step in XLA and in numpy.
+The extra `iree` (`python -m pip install '.[iree]'` in a checkout) installs `iree-compile` and `iree-run-module`.
+`--iree` names the folder of other builds. Both steps are compiled for the CPU and run on the same random inputs.
 
-The exit status is 1 if a bar is missed: the peak is at most 1.02 of the plain peak and, without inputs and results, at
-most 0.6 of it if that holds for XLA's temporaries; the recomputed results are as near to the plain results as in XLA,
-or as the plain results are to XLA's.
+The columns list: the sum of the allocator's peaks on host-local and on device-local memory (a step with loops uses
+both); the bytes of inputs and results, which both peaks contain; the ratio of the peaks, with and without inputs and
+results; the ratio of XLA:CPU's temporaries, which contain neither; and the largest distances of any result, in units of
+rounding. These distances are from the recomputed to the plain step, in IREE and in XLA, and from the plain step in IREE
+to the plain step in XLA and in numpy.
+
+The exit status is 1 if a bar is missed. The peak must be at most 1.02 times the plain peak. Without inputs and results,
+it must be at most 0.6 times the plain peak, if that holds for XLA's temporaries. The recomputed results must be as
+close to the plain results as in XLA, or as the plain results are to XLA's.
 """
 
 # pyright: basic
@@ -48,9 +48,9 @@ from ..options.recompute_options import RecomputeOptions
 
 TOOLS = ("iree-compile", "iree-run-module")
 MAX_PEAK_RATIO = 1.02
-"""The largest peak with recomputation, as a multiple of the plain peak."""
+"""The largest allowed peak with recomputation, as a multiple of the plain peak."""
 GAINED = 0.6
-"""The share of the plain temporaries that must be reached in IREE if XLA reaches it."""
+"""The share of the plain temporaries that IREE must not exceed if XLA does not exceed it."""
 TARGET = (
     "--iree-input-type=stablehlo",
     "--iree-hal-target-device=local",
@@ -61,39 +61,39 @@ TARGET = (
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs of IREE."""
+    """The paths of IREE's command-line programs."""
 
     compile: str
     run: str
 
     @classmethod
     def in_folder(cls, folder: str | None) -> Tools:
-        """Return the programs in the folder; by default, the programs next to this Python or on the PATH.
+        """Find the programs in the folder, or by default next to this Python or on the PATH.
 
         Raises:
-            SystemExit: They are not installed.
+            SystemExit: The programs are not installed.
         """
         folders = folder or os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         paths = [shutil.which(name, path=folders) for name in TOOLS]
         if None in paths:
-            raise SystemExit("IREE is not installed: in a checkout, python -m pip install '.[iree]'")
+            raise SystemExit("IREE is not installed: run `python -m pip install '.[iree]'` in a checkout")
         return cls(*(str(path) for path in paths))
 
 
 class NotRun(Exception):
-    """Error: IREE refuses a program."""
+    """Raised if IREE rejects a program."""
 
 
 @dataclass(frozen=True)
-class Ran:
-    """The results of a run, and the sum of the allocator's peaks."""
+class IreeRun:
+    """The results of a run in IREE, and the sum of the allocator's peaks."""
 
     results: list[np.ndarray]
     peak_bytes: int
 
 
-def run_in_iree(tools: Tools, text: str, inputs: list[np.ndarray], likes: list[Any]) -> Ran:
-    """Compile and run a step. Raises `NotRun` if IREE refuses it."""
+def run_in_iree(tools: Tools, text: str, inputs: list[np.ndarray], likes: list[Any]) -> IreeRun:
+    """Compile and run a step in IREE. Raises `NotRun` if IREE rejects it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program, module = folder / "step.mlir", folder / "step.vmfb"
@@ -110,9 +110,9 @@ def run_in_iree(tools: Tools, text: str, inputs: list[np.ndarray], likes: list[A
             tools.run, "--device=local-sync", f"--module={module}", "--function=main", "--print_statistics", *arguments
         )
         peaks = [int(peak) for peak in re.findall(r"(?:HOST|DEVICE)_LOCAL:\s*(\d+)B peak", report)]
-        assert peaks, f"iree-run-module prints no peak: {report[-500:]}"
+        assert peaks, f"iree-run-module printed no peak: {report[-500:]}"
         results = [np.fromfile(path, like.dtype).reshape(like.shape) for path, like in zip(outputs, likes, strict=True)]
-        return Ran(results, sum(peaks))
+        return IreeRun(results, sum(peaks))
 
 
 def _call(*command: str) -> str:
@@ -131,7 +131,7 @@ def _type(value: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """The numbers of an example."""
+    """The measurement of an example."""
 
     name: str
     plain_bytes: int
@@ -146,27 +146,28 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """The allocator's peak with recomputation, as a multiple of the plain peak."""
+        """The peak with recomputation, as a multiple of the plain peak."""
         return self.ours_bytes / self.plain_bytes
 
     @property
     def ratio_of_temporaries(self) -> float:
-        """The ratio of the peaks without inputs and results."""
+        """The ratio of the peaks, without inputs and results."""
         return (self.ours_bytes - self.fixed_bytes) / max(self.plain_bytes - self.fixed_bytes, 1)
 
     def missed(self) -> list[str]:
-        """Return the bars that the example misses."""
+        """Return a message for each missed bar."""
         bars = list[str]()
         if self.ratio > MAX_PEAK_RATIO:
-            bars.append(f"peak {self.ratio:.3f} of plain")
+            bars.append(f"the peak is {self.ratio:.3f} × the plain peak, above the bar of {MAX_PEAK_RATIO}")
         if self.xla_ratio <= GAINED < self.ratio_of_temporaries:
-            bars.append(f"temporaries {self.ratio_of_temporaries:.3f} of plain, in XLA {self.xla_ratio:.3f}")
+            ratio = self.ratio_of_temporaries
+            bars.append(f"the temporaries are {ratio:.3f} × the plain ones, but {self.xla_ratio:.3f} × in XLA")
         if self.recomputed > max(self.in_xla, self.xla, 1.0):
-            bars.append(f"{self.recomputed:.2g} units from plain, in XLA {self.in_xla:.2g}")
+            bars.append(f"the distance is {self.recomputed:.2g} units of rounding, but {self.in_xla:.2g} in XLA")
         return bars
 
     def cells(self) -> list[str]:
-        """Return the cells of the row, by the columns of `HEADER`."""
+        """Return the cells of the row, in the order of `HEADER`."""
         numpy = "not executed" if self.numpy is None else f"{self.numpy:.2g}"
         sizes = (f"{size:,}" for size in (self.plain_bytes, self.ours_bytes, self.fixed_bytes))
         ratios = (f"{ratio:.3f}" for ratio in (self.ratio, self.ratio_of_temporaries, self.xla_ratio))
@@ -189,7 +190,7 @@ HEADER = [
 
 
 def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> Row:
-    """Run the plain and the recomputed step in IREE and in XLA, and the plain one in numpy if `in_numpy` is true."""
+    """Run both steps in IREE and in XLA, and the plain step also in numpy if `in_numpy` is true."""
     lowered = step.lower()
     text = lowered.as_text(debug_info=True)
     changed = str(rewrite(text, RecomputeOptions(pipeline=PIPELINE)).text)
@@ -220,9 +221,9 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each example, and return 1 if a bar is missed or a program is refused."""
+    """Print a table row for each example, and return 1 if a bar is missed or IREE rejects a program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("examples", nargs="*", help="all by default")
+    parser.add_argument("examples", nargs="*", help="the examples to run; all by default")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--iree", metavar="FOLDER", help="the folder of iree-compile and iree-run-module")
     parser.add_argument("--no-numpy", action="store_true", help="do not execute the plain step in numpy")

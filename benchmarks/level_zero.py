@@ -1,11 +1,11 @@
-"""Check whether XLA reports the same temporaries and FLOPs when it compiles at its lowest optimization level.
+"""Check whether XLA reports the same temporaries and FLOPs at its lowest optimization level.
 
     python -m recompute.benchmarks.level_zero                  # the peers on one device, then the examples
     python -m recompute.benchmarks.level_zero --only 'linen gpt' --only chain
 
-If it does, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each
-step, plain and with its framework's remat, the table shows temporaries, FLOPs and the compiler's CPU time at level 0 as
-multiples of the values at the default level.
+If so, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each step,
+plain and with its framework's remat, the benchmark prints the temporaries, the FLOPs and the compiler's CPU time at
+level 0, as multiples of the values at the default level.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from recompute.benchmarks.peers.registry import PEERS
 from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers
 
 
-def compiled(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
-    """Return the bytes of temporaries, the FLOPs, and the CPU seconds of the compiler."""
+def compile_costs(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
+    """Compile a step, and return the bytes of temporaries, the FLOPs, and the CPU seconds of the compiler."""
     start = process_time()
     executable = lowered.compile(options)
     seconds = process_time() - start
@@ -31,14 +31,14 @@ def compiled(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, 
 
 
 def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
-    """Compile a step at both levels, and return the ratios of temporaries, FLOPs and CPU seconds as text."""
-    full, level_zero = compiled(lower(), options), compiled(lower(), {**(options or {}), **MEASURING})
+    """Compile a step at both levels, and return the ratios of temporaries, FLOPs and CPU seconds as a string."""
+    full, level_zero = compile_costs(lower(), options), compile_costs(lower(), {**(options or {}), **MEASURING})
     parts = zip(("temporaries", "FLOPs", "seconds"), level_zero, full, strict=True)
     return ", ".join(f"{name} {zero / of_full:.4f}" for name, zero, of_full in parts if of_full)
 
 
 def peer_rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms of a model of `benchmarks/peers`, each with its ratios."""
+    """Yield each form of a model of `benchmarks/peers`, with its ratios."""
     for form, remat, options in (("plain", None, None), ("remat", ALL, keeping_barriers(("cpu",)))):
         built = PEERS[name].build(remat, LARGE)
         with built.context():
@@ -47,7 +47,7 @@ def peer_rows(name: str) -> Iterator[tuple[str, str]]:
 
 
 def example_rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms of an example, each with its ratios."""
+    """Yield each form of an example, with its ratios."""
     from recompute.examples.export import BUILDERS
 
     yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
@@ -60,7 +60,9 @@ def main() -> None:
 
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", choices=[*peers, *BUILDERS], metavar="STEP")
+    parser.add_argument(
+        "--only", action="append", choices=[*peers, *BUILDERS], metavar="STEP", help="a step to measure"
+    )
     for name in parser.parse_args().only or [*peers, *BUILDERS]:
         for form, text in peer_rows(name) if name in peers else example_rows(name):
             print(f"{name}, {form}: {text}", flush=True)

@@ -1,4 +1,4 @@
-"""Training steps of any length, as text: chains of small blocks whose values the backward pass reads.
+"""Generate the text of training steps of any length: chains of small blocks whose values the backward pass reads.
 
 h1 = tanh(sine(h0) * w)                forward, in the scope block0
 g0 = g1 * (1 - h1²) * w * cos(h0)      backward, with a gradient of w that is summed over the blocks
@@ -22,14 +22,14 @@ MARK = " {recompute.recompute = true}"
 
 @dataclass(frozen=True)
 class Kind:
-    """Kind of step.
+    """A kind of step.
 
     Attributes:
-        scoped: Whether each block is a named scope.
-        marked: Whether operations are marked by hand, outside segments.
-        weights: Whether all blocks read one argument, one forward value from outside them (in both passes), or an
-            argument of their own.
-        select: Returns the selection for a number of blocks.
+        scoped: Whether each block has a scope name.
+        marked: Whether operations are marked by hand instead.
+        weights: The weight that a block reads: one argument of all blocks (`argument`), one forward value of all blocks
+            (`value`), or its own argument (`own`).
+        select: Returns the selection for the given number of blocks.
     """
 
     scoped: bool = True
@@ -53,13 +53,13 @@ KINDS = {
 
 
 def blocks_for(operations: int) -> int:
-    """Return the number of blocks of a step with about this many operations."""
+    """Return the number of blocks of a step with about `operations` operations."""
     return max(2, operations // OPERATIONS_PER_BLOCK)
 
 
 @dataclass
 class _Text:
-    """Body of the step; every operation is located on a line of its own in a fictitious source file."""
+    """The text of the step's body. Every operation has its own line in a fictitious source file."""
 
     kind: Kind
     lines: list[str] = field(default_factory=list[str])

@@ -1,12 +1,13 @@
-"""Compare recomputation of loops with `jax.checkpoint` inside the loops: XLA's temporaries and FLOPs.
+"""Compare recomputation of loops with `jax.checkpoint` inside the loops, by XLA's temporaries and FLOPs.
 
     python -m recompute.benchmarks.loops
     python -m recompute.benchmarks.loops lstm transformer --size small
 
-Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`, in each
-case with default flags and with barriers kept; the smaller result counts. Then follow `keep(30%)` and `periodic(auto)`.
-XLA counts the FLOPs of a loop once. The exit status is 1 if temporaries exceed 1.03 times the temporaries of remat
-(accumulation: 1.02), or if the FLOPs of the transformers differ by more than 0.5 %.
+Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`. The plain step
+and remat are compiled with default flags and with barriers kept, and the smaller result counts. The last columns show
+the loop schedules `keep(30%)` and `periodic(auto)`. XLA counts the FLOPs of a loop body once. The exit status is 1 if
+temporaries exceed 1.03 times the temporaries of remat (accumulation: 1.02), or if the FLOPs of the transformers differ
+by more than 0.5 %.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ NAMES = ("transformer", "flax_transformer", "lstm", "accumulation", "devices", "
 SCHEDULES = ("keep(30%)", "periodic(auto)")
 FLOPS_BAR = 0.005
 Needs = tuple[int, float]
-"""Bytes of temporaries, and FLOPs."""
+"""The bytes of temporaries, and the FLOPs."""
 
 
 def bar(name: str) -> float:
-    """Return the largest accepted ratio of temporaries to the temporaries with remat."""
+    """Return the largest allowed ratio of our temporaries to the temporaries with remat."""
     return 1.02 if name == "accumulation" else 1.03
 
 
@@ -49,22 +50,22 @@ def needs(compiled: Any) -> Needs:
     return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
 
 
-def least(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Needs:
-    """Compile with default flags and with barriers kept, and return the smaller result."""
+def smaller_needs(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Needs:
+    """Compile with default flags and with barriers kept, and return the smaller of both results."""
     return min(needs(compile_with(None)), needs(compile_with(KEEP_BARRIERS)))
 
 
 def ours(step: Step, **options: Any) -> Needs:
-    """Compile by `recompute.jax.jit` with these options, and return bytes and FLOPs."""
+    """Compile with `recompute.jax.jit` and the given options, and return bytes and FLOPs."""
     jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donated, **options)
     return needs(jitted.lower(*step.arguments).compile())
 
 
 def row(name: str, size: str) -> Iterator[str]:
-    """Print the row of one step, and yield a line for each bar that it misses."""
+    """Print the table row of one step, and yield a message for each bar that it misses."""
     step, twin = built(name, size), built(name, size, checkpoint=True)
-    plain = least(step.lower().compile)
-    theirs = least(twin.lower().compile)
+    plain = smaller_needs(step.lower().compile)
+    theirs = smaller_needs(twin.lower().compile)
     result = ours(step)
     words = [f"{name:18}", *(f"{entry[0] / plain[0]:8.3f}" for entry in (theirs, result))]
     words += [f"{result[0] / theirs[0]:9.3f}", f"{result[1] / theirs[1]:9.4f}"]
@@ -73,15 +74,15 @@ def row(name: str, size: str) -> Iterator[str]:
         words.append(f"{kept[0] / plain[0]:9.3f} {kept[1] / plain[1]:7.3f}")
     print(*words, flush=True)
     if result[0] > bar(name) * theirs[0]:
-        yield f"{name}: temporaries {result[0] / theirs[0]:.3f} of theirs, the bar is {bar(name)}"
+        yield f"{name}: {result[0] / theirs[0]:.3f} × the temporaries of remat, above the bar of {bar(name)}"
     if "transformer" in name and abs(result[1] / theirs[1] - 1) > FLOPS_BAR:
-        yield f"{name}: FLOPs {result[1] / theirs[1]:.4f} of theirs"
+        yield f"{name}: {result[1] / theirs[1]:.4f} × the FLOPs of remat, outside 1 ± {FLOPS_BAR}"
 
 
 def main() -> int:
     """Print the rows, and return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"steps from {', '.join(NAMES)}; all by default")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     options = parser.parse_args()
     print(f"{'of plain:':18}   theirs     ours   / theirs  FLOPs / theirs   {'   '.join(SCHEDULES)}, FLOPs of plain")
@@ -91,5 +92,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    assert jax.device_count() >= 8, "eight devices of the host"
+    assert jax.device_count() >= 8, "the benchmark needs eight devices of the host"
     sys.exit(main())

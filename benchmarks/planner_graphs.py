@@ -1,16 +1,16 @@
 """Graphs for the planner's benchmarks and tests: joint graphs of networks, and random layered graphs.
 
-    python -m recompute.benchmarks.planner_graphs unet > unet.json      # the joint graph as JSON
+    python -m recompute.benchmarks.planner_graphs unet > unet.json      # print the joint graph as JSON
 
-Joint graphs have a forward and a backward pass, and are built without a framework. Layers are written in forward order.
-The backward pass follows from the values that each layer's gradient reads: the inputs of the layer, its result, or
-none. The gradient of a concatenation is one buffer; the gradients of the parts are views of it. The cost of an
-operation is its FLOPs plus 16 for each byte that it reads or writes, as in graphs that partitioners write.
+Joint graphs have a forward and a backward pass, and are built without a framework. Layers are added in forward order.
+The backward pass follows from the values that each layer's gradient reads: the layer's inputs, its result, both, or
+none. The gradient of a concatenation is one buffer, and the gradients of its parts are views of that buffer. The cost
+of an operation is its FLOPs plus 16 for each byte that it reads or writes, as in the graphs of partitioners.
 
-Layered graphs are as in Bartan et al. (Moccasin, ICML 2023), without forward and backward pass and without blocks. The
-number of layers is about the square root of the number of operations. Each operation reads one to four earlier results,
-mostly of the layer before and sometimes of an earlier one, so few results are live for long. Sizes and costs are
-uniform. Operations may run again anywhere. The graphs are drawn here, not taken from the paper's files.
+Layered graphs follow Bartan et al. (Moccasin, ICML 2023), and have neither passes nor blocks. The number of layers is
+about the square root of the number of operations. Each operation reads one to four earlier results, mostly of the
+previous layer and sometimes of an earlier one, so few results are live for long. Sizes and costs are uniformly
+distributed. Operations may be recomputed at any position. The graphs are drawn here, not taken from the paper's files.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer on the tape.
+    """A layer on the tape, from which the backward pass is built.
 
     Attributes:
-        needs: The nodes that its backward operation reads in addition to the gradient.
-        weight: The number of its parameters.
+        needs: The nodes that the layer's backward operation reads in addition to the gradient.
+        weight: The number of the layer's parameters.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Layer:
 
 @dataclass
 class Net:
-    """Network as nodes in execution order, with sizes in elements."""
+    """A network as a list of nodes in execution order, with sizes in elements."""
 
     nodes: list[Node] = field(default_factory=list[Node])
     sizes: list[int] = field(default_factory=list[int])
@@ -56,31 +56,33 @@ class Net:
     backward: bool = False
 
     def node(self, name: str, deps: Sequence[int], size: int, flops: int = 0, alias: int = -1, kind: str = "op") -> int:
-        """Add a node of `size` elements, and return its index. `alias`: the node of which it is a view; -1 for
-        none."""
+        """Add a node of `size` elements, and return its index.
+
+        `alias`: the index of the node of which it is a view; -1 if it is no view.
+        """
         moved = 0 if alias != -1 or kind != "op" else size + sum(self.sizes[dep] for dep in deps)
         cost = flops + 16 * BYTES * moved
-        number = len(self.nodes)
+        index = len(self.nodes)
         self.nodes.append(
-            {"id": number, "kind": kind, "name": f"{name}_{number}", "deps": list(deps), "bytes": BYTES * size}
+            {"id": index, "kind": kind, "name": f"{name}_{index}", "deps": list(deps), "bytes": BYTES * size}
             | {"alias": alias, "cost": cost, "bwd": self.backward, "shape": [size]}
         )
         self.sizes.append(size)
-        return number
+        return index
 
     def given(self, size: int) -> int:
         """Add an input of `size` elements."""
         return self.node("input", (), size, kind="input")
 
     def layer(self, name: str, inputs: Sequence[int], size: int, flops: int, needs: str = "in", weight: int = 0) -> int:
-        """Add a layer. `needs` names the values that its backward pass reads: `in`, `out`, `both`, or nothing."""
+        """Add a layer. `needs`: the values that its gradient reads: `in`, `out`, `both`, or "" for none."""
         result = self.node(name, inputs, size, flops)
         saved = (*(inputs if needs in ("in", "both") else ()), *((result,) if needs in ("out", "both") else ()))
         self.tape.append(Layer(name, tuple(inputs), result, flops, saved, weight))
         return result
 
     def matmul(self, x: int, size: int, inner: int, columns: int = 4) -> int:
-        """Add a product whose result has `size` elements, each a sum of `inner` products, with `columns` columns."""
+        """Add a matrix product with `size` result elements in `columns` columns, each a sum of `inner` products."""
         return self.layer("matmul", [x], size, 2 * size * inner, weight=inner * columns)
 
     def relu(self, x: int) -> int:
@@ -92,19 +94,19 @@ class Net:
         return self.layer("norm", [x], self.sizes[x], 5 * self.sizes[x])
 
     def add(self, x: int, y: int) -> int:
-        """Add a sum, whose gradient reads nothing."""
+        """Add a sum of two values, whose gradient reads no value."""
         return self.layer("add", [x, y], self.sizes[x], 0, "")
 
     def multiply(self, x: int, y: int) -> int:
-        """Add a product of two values element by element, whose gradient reads both."""
+        """Add an elementwise product, whose gradient reads both factors."""
         return self.layer("multiply", [x, y], self.sizes[x], 0)
 
     def concat(self, parts: Sequence[int]) -> int:
-        """Add a concatenation, whose gradient reads nothing."""
+        """Add a concatenation, whose gradient reads no value."""
         return self.layer("concat", parts, sum(self.sizes[part] for part in parts), 0, "")
 
     def finished(self) -> dict[str, Any]:
-        """Return the graph with the backward pass of the last layer's result, and all weight gradients as outputs."""
+        """Add the backward pass of the last result, and return the graph with all weight gradients as outputs."""
         loss = self.tape[-1].result
         self.backward = True
         gradients, outputs = {loss: self.node("tangent", (), self.sizes[loss], kind="tangent")}, [loss]
@@ -136,7 +138,7 @@ class Net:
 
 
 def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
-    """Return a U-Net with skips between its halves. `size`: the elements of the highest level, halved at each level."""
+    """Return a U-Net with skip connections. `size`: the elements of the highest level; each level halves it."""
     net = Net()
     x, skips = net.given(size // 8), list[int]()
     for level in range(depth):
@@ -155,7 +157,7 @@ def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
 
 
 def densenet(blocks: int = 3, layers: int = 8, size: int = 1 << 16) -> Net:
-    """Return a DenseNet: each layer reads the concatenation of all earlier layers of its block."""
+    """Return a DenseNet, whose layers read the concatenation of all earlier layers of their block."""
     net = Net()
     x = net.matmul(net.given(size), 2 * size, 64)
     for block in range(blocks):
@@ -169,7 +171,7 @@ def densenet(blocks: int = 3, layers: int = 8, size: int = 1 << 16) -> Net:
 
 
 def inception(blocks: int = 9, size: int = 1 << 18) -> Net:
-    """Return an Inception network: blocks with four branches of different sizes."""
+    """Return an Inception network, whose blocks have four branches of different sizes."""
     net = Net()
     x = net.matmul(net.given(size), size, 27)
     for block in range(blocks):
@@ -184,7 +186,7 @@ def inception(blocks: int = 9, size: int = 1 << 18) -> Net:
 
 
 def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
-    """Return an LSTM, unrolled over time, whose loss reads every step."""
+    """Return an LSTM that is unrolled over time, and whose loss reads the result of every time step."""
     net = Net()
     h = c = net.matmul(net.given(size), size, 128)
     seen = list[int]()
@@ -198,7 +200,7 @@ def lstm(steps: int = 12, size: int = 1 << 14) -> Net:
 
 
 def experts(layers: int = 4, count: int = 4, size: int = 1 << 17) -> Net:
-    """Return a network of residual mixtures of experts, whose experts have different sizes."""
+    """Return a network of residual layers that mix experts of different sizes."""
     net = Net()
     x = net.matmul(net.given(size), size, 64)
     for layer in range(layers):
@@ -217,7 +219,7 @@ def experts(layers: int = 4, count: int = 4, size: int = 1 << 17) -> Net:
 
 
 def encoder_decoder(layers: int = 5, size: int = 1 << 17) -> Net:
-    """Return a Transformer whose decoder layers all read the result of the encoder."""
+    """Return a Transformer whose decoder layers all read the encoder's result."""
     net = Net()
     memory = _transformer(net, net.matmul(net.given(size), size, 64), layers, None)
     x = _transformer(net, net.matmul(net.given(size // 2), size // 2, 64), layers, memory)
@@ -238,8 +240,10 @@ def _transformer(net: Net, x: int, layers: int, memory: int | None) -> int:
 
 
 def chain(operations: int, irregular: bool = False) -> Net:
-    """Return a chain of blocks with skips, about `operations` in both passes; `irregular` varies the size of the
-    blocks."""
+    """Return a chain of residual blocks with about `operations` operations in both passes.
+
+    `irregular`: whether blocks have different sizes, and skip connections over random distances.
+    """
     net, draw = Net(), random.Random(1)
     x = net.matmul(net.given(4096), 4096, 256)
     skip = x
@@ -256,7 +260,7 @@ def chain(operations: int, irregular: bool = False) -> Net:
 
 
 def layered(operations: int, seed: int = 1) -> Problem:
-    """Draw a layered graph of this many operations, with costs and sizes from 1 to 100."""
+    """Draw a layered graph of `operations` operations, with costs and sizes from 1 to 100."""
     draw, width = random.Random(seed), isqrt(operations)
     rows, used = list[OperationRow](), set[int]()
     for op in range(operations):
@@ -285,14 +289,14 @@ NETS = {
 
 
 def graph(name: str) -> dict[str, Any]:
-    """Return a network of `NETS` with its backward pass, as values of JSON."""
+    """Return a network of `NETS` with its backward pass, as a dictionary for JSON."""
     return NETS[name]().finished()
 
 
 def main() -> None:
     """Print the graph of a network as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("net", choices=NETS)
+    parser.add_argument("net", choices=NETS, help="the network")
     print(json.dumps(graph(parser.parse_args().net)))
 
 

@@ -1,16 +1,18 @@
-"""Count which public MLIR programs are read, printed, refused and executed, compared with jaxlib.
+"""Count how many public MLIR programs are read, printed, rejected and executed, compared with jaxlib.
 
     python -m recompute.benchmarks.public_programs CHECKOUT                    # all *.mlir files of a checkout
     python -m recompute.benchmarks.public_programs CHECKOUT --files 'stablehlo/tests/interpret/**/*.mlir' --list
 
-A file is split at lines `// -----`. Parts with `expected-error` are invalid programs: they must be refused, with the
-label of the specification's constraint (`C3`, `I1`). Such a part is counted separately if jaxlib reads it: its error is
-one of a pass or of a test dialect. The other programs are judged by jaxlib: a program that it reads must be read as
-written and in generic form, and jaxlib must print the output in the same way as the original. The statements
-`check.expect_…` of StableHLO's interpreter tests are left out there. With `--execute`, the functions that contain them
-run in numpy, `interpreter.run_parallel` on simulated devices, and each expectation is compared.
+A file is split into programs at lines `// -----`. Programs with `expected-error` are invalid. They must be rejected
+with the label of the violated constraint of the specification (`C3`, `I1`). They are counted separately if jaxlib reads
+them, since their error then comes from a pass or a test dialect.
 
-`--list` prints a line for each program that fails the first criterion of its row.
+Every other program that jaxlib reads must be read as written and in generic form, and jaxlib must print our output like
+the original. This comparison leaves out the statements `check.expect_…` of StableHLO's interpreter tests. With
+`--execute`, the functions with such statements run in numpy (`interpreter.run_parallel` on simulated devices), and
+their expectations are checked.
+
+`--list` prints a line for each program that fails a criterion.
 """
 
 from __future__ import annotations
@@ -61,28 +63,28 @@ REFUSALS = (ParseError, VerifyException, DiagnosticException)
 
 @dataclass
 class Table:
-    """Counts of programs by row, and a line for each program that fails."""
+    """The number of programs in each row, and a line for each program that fails."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     lines: list[str] = field(default_factory=list[str])
 
     def note(self, row: str, place: str, reason: object) -> None:
-        """Count a program in a row, and keep a line with its place and the last line of the reason."""
+        """Count a program in a row, and add a line with its place and the last line of the reason."""
         self.counts[row] += 1
         last = [line.strip() for line in str(reason).strip().splitlines() if line.strip(" ^|")]
         self.lines.append(f"{row}: {place}: {(last or [''])[-1][:200]}")
 
 
 class Hang(Exception):
-    """Error for a program that exceeds the time limit."""
+    """Raised if a program exceeds the time limit."""
 
 
 @contextmanager
-def limited() -> Generator[None]:
+def time_limit() -> Generator[None]:
     """Provide a context that raises `Hang` after `LIMIT_SECONDS`."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise Hang(f"more than {LIMIT_SECONDS} s")
+        raise Hang(f"the program took more than {LIMIT_SECONDS} s")
 
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(LIMIT_SECONDS)
@@ -93,26 +95,26 @@ def limited() -> Generator[None]:
 
 
 def parts_of(path: Path) -> list[str]:
-    """Split a file into its programs, without parts that consist of comments."""
+    """Split a file into its programs, and leave out parts that contain only comments."""
     parts = re.split(r"^// -----.*$", path.read_text(errors="replace"), flags=re.MULTILINE)
     return [part for part in parts if re.search(r"^\s*[^/\s]", part, re.MULTILINE)]
 
 
 def read(text: str, name: str) -> ModuleOp:
-    """Return the verified module. Raises one of `REFUSALS` for an invalid program."""
+    """Parse and verify a module. Raises one of `REFUSALS` for an invalid program."""
     module = parse_module(text, name)
     verify_module(module)
     return module
 
 
 def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None:
-    """Count an invalid program, and check that it is refused unless jaxlib reads it."""
+    """Count an invalid program, and check that it is rejected, unless jaxlib reads it."""
     if is_read_by_jaxlib:
         table.counts["annotated with an error, read by jaxlib"] += 1
         return
     table.counts["bad"] += 1
     try:
-        with limited():
+        with time_limit():
             read(text, place)
     except REFUSALS as error:
         table.counts["refused"] += 1
@@ -131,15 +133,15 @@ def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None
 
 @dataclass
 class Comparison:
-    """A comparison of this project with jaxlib as readers of programs."""
+    """Compares how this project and jaxlib read and print programs."""
 
     table: Table
     dialects: frozenset[str] = frozenset()
-    """Count only programs of these dialects; empty counts all."""
+    """The dialects whose programs are counted; empty to count all programs."""
     judge: Judge = field(default_factory=lambda: Judge(allow_unregistered=True))
 
     def printed_by_jaxlib(self, text: str, generic: bool = False) -> str | None:
-        """Return the program as jaxlib prints it, or None if jaxlib does not read it."""
+        """Return the program as jaxlib prints it, or None if jaxlib rejects it."""
         try:
             return self.judge.print(text, generic=generic, debuginfo=False)
         except AssertionError as error:
@@ -148,20 +150,20 @@ class Comparison:
             return None
 
     def compare(self, text: str, place: str) -> None:
-        """Count a program that jaxlib reads, and compare both outputs."""
+        """Count a valid program, and compare our output with the original, both printed by jaxlib."""
         table, printed = self.table, self.printed_by_jaxlib(text)
         if printed is None:
             table.counts["not read by jaxlib"] += 1
             return
         generic = self.printed_by_jaxlib(text, generic=True)
-        assert generic is not None, "jaxlib has printed the program before"
+        assert generic is not None, "jaxlib must print in generic form every program that it prints"
         if self.dialects and not self.dialects.issuperset(OPERATION.findall(generic)):
             table.counts["uses other dialects"] += 1
             return
         table.counts["good"] += 1
         for row, form in (("read as written", text), ("read in generic form", generic)):
             try:
-                with limited():
+                with time_limit():
                     again = self.printed_by_jaxlib(print_module(read(form, place)))
             except REFUSALS as error:
                 table.note(f"not {row}", place, error)
@@ -176,13 +178,15 @@ class Comparison:
 
 
 def _unnumbered(text: str) -> str:
-    """Return the text without the numbers of resources, which jaxlib increments with every program that it reads."""
+    """Return the text without the numbers in resource names, which jaxlib increments with every program."""
     return RESOURCE.sub(r"\1\2", text)
 
 
 class ExpectOp(IRDLOperation):
-    """Expectation of StableHLO's interpreter tests: values, with a constant or a second value. `kind`: the name after
-    `expect_`."""
+    """An expectation of StableHLO's interpreter tests: a value, and a constant or a second value.
+
+    `kind`: the part of the operation's name after `expect_`.
+    """
 
     values = var_operand_def()
     kind = opt_prop_def()
@@ -222,7 +226,7 @@ EXPECTATIONS = Dialect("check", [_expect(kind) for kind in KINDS])
 
 
 def agree(kind: str, actual: Any, expected: Any, ulps: int) -> bool:
-    """Return whether a value is as expected: exactly, up to a relative error of 1e-4, or up to a number of ulps."""
+    """Return whether a value is as expected: exactly, within a relative error of 1e-4, or within `ulps` ulps."""
     if kind.startswith(("eq", "serialized")) or actual.dtype.kind in "biu":
         return np.array_equal(actual, expected, equal_nan=actual.dtype.kind in "fc")
     wide = np.complex128 if actual.dtype.kind == "c" else np.float64
@@ -234,7 +238,7 @@ def agree(kind: str, actual: Any, expected: Any, ulps: int) -> bool:
 
 
 def execute_checks(text: str, place: str, table: Table) -> None:
-    """Run the functions of a program that contain expectations, and count the expectations that hold."""
+    """Run the functions of a program that contain expectations, and count those that are met."""
     context = make_context()
     context.load_dialect(EXPECTATIONS)
     module = parse_module(text, place, context)
@@ -244,7 +248,7 @@ def execute_checks(text: str, place: str, table: Table) -> None:
             continue
         table.counts["expectations"] += len(expectations)
         try:
-            with limited():
+            with time_limit():
                 executed = _executed(module, function, expectations)
         except Exception as error:
             for _ in expectations:
@@ -258,12 +262,13 @@ def execute_checks(text: str, place: str, table: Table) -> None:
 
 
 class Expectation(NamedTuple):
-    """An expectation of a test, on values of the program or on their numbers.
+    """An expectation of a test, on SSA values of the program or on computed arrays.
 
     Attributes:
-        kind: The name after `expect_`.
-        actual, expected: The value, and the value that it must be.
-        ulps: The accepted difference of the kind `close`, in units in the last place.
+        kind: The part of the operation's name after `expect_`.
+        actual: The value that the program computes.
+        expected: The value that the test expects.
+        ulps: The accepted difference for the kind `close`, in units in the last place.
     """
 
     kind: str
@@ -273,7 +278,7 @@ class Expectation(NamedTuple):
 
 
 def _executed(module: ModuleOp, function: FuncOp, expectations: Sequence[ExpectOp]) -> list[Expectation]:
-    """Run the operations that the expectations need, and return the expectations with the computed arrays."""
+    """Run the operations that the expectations need, and return the expectations on the computed arrays."""
     block = function.body.block
     on_values = list[Expectation]()
     for op in expectations:
@@ -307,10 +312,10 @@ def _unprobed(value: SSAValue, probed: Sequence[Operation]) -> SSAValue:
 
 
 def _run_in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> list[Any]:
-    """Return the results of `interpreter.run_parallel`, device by device."""
+    """Run `interpreter.run_parallel` on simulated devices, and return the results device by device."""
     grid = op.properties.get("programs") or op.attributes["programs"]
     if "infeed" in op.attributes or "infeed" in op.properties:
-        raise Refusal(op, "infeed has no kernel")
+        raise Refusal(op, "the interpreter does not support infeed")
     functions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
     assert isinstance(grid, ArrayAttr)
     programs = [[functions[name.string_value()] for name in row if isinstance(name, SymbolRefAttr)] for row in grid]  # pyright: ignore
@@ -322,16 +327,16 @@ def _run_in_parallel(module: ModuleOp, op: Operation, inputs: Sequence[Any]) -> 
 
 
 def _run(block: Block, values: Sequence[SSAValue], computed: dict[SSAValue, Any]) -> list[Any]:
-    """Return the arrays of values of a block, by running the operations that they need in a function of their own.
+    """Compute values of a block, by running the operations that they need in a separate function.
 
-    `computed`: the values that are computed already.
+    `computed`: the arrays of the values that are already computed.
     """
     from xdsl.dialects.func import ReturnOp
 
     needed, stack = set[Operation](), [value for value in values if value not in computed]
     while stack:
         owner = stack.pop().owner
-        assert isinstance(owner, Operation), "the function has no arguments"
+        assert isinstance(owner, Operation), "a function with expectations must have no arguments"
         if owner not in needed:
             needed.add(owner)
             reads = [*owner.operands, *(value for op in owner.walk() for value in op.operands)]
@@ -350,7 +355,7 @@ def _run(block: Block, values: Sequence[SSAValue], computed: dict[SSAValue, Any]
     types = [value.type for value in computed], [value.type for value in results]
     function = FuncOp("expectation", types, Region(inner))
     parent = block.parent_op()
-    assert parent is not None and parent.parent is not None, "a function stands in a module"
+    assert parent is not None and parent.parent is not None, "the function must be inside a module"
     parent.parent.add_op(function)
     try:
         return list(execute(function, list(computed.values())))
@@ -364,10 +369,10 @@ def measure(
     """Count the programs of a checkout.
 
     Args:
-        checkout: Its folder.
-        globs: The files, relative to the checkout.
-        dialects: Count only programs of these dialects; empty counts all.
-        with_checks: Run the expectations of interpreter tests.
+        checkout: The folder of the checkout.
+        globs: The patterns of file names, relative to the checkout.
+        dialects: The dialects whose programs are counted; empty to count all programs.
+        with_checks: Whether to run the expectations of interpreter tests.
     """
     table = Table()
     comparison = Comparison(table, dialects)
@@ -388,8 +393,10 @@ def measure(
 def main() -> int:
     """Print the counts, and return 1 if a criterion is violated."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkout", type=Path)
-    parser.add_argument("--files", action="append", metavar="GLOB", help="the files, relative to the checkout")
+    parser.add_argument("checkout", type=Path, help="the folder of the checkout")
+    parser.add_argument(
+        "--files", action="append", metavar="GLOB", help="files, relative to the checkout; may be repeated"
+    )
     parser.add_argument("--execute", action="store_true", help="execute interpreter tests and compare their results")
     parser.add_argument("--dialects", metavar="A,B", help="count only the valid programs of these dialects")
     parser.add_argument("--list", action="store_true", help="print a line for each program that fails")

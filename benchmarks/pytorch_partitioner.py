@@ -1,9 +1,10 @@
 """Time PyTorch's own partitioner on a 24-layer GPT, the network of `benchmarks/graphs/gpt24L.json.gz`.
 
-    python benchmarks/pytorch_partitioner.py 0.9 0.5      # in a Python with torch; imports nothing of this project
+    python benchmarks/pytorch_partitioner.py 0.9 0.5      # needs torch, and imports nothing of this project
 
-For each activation memory budget it prints one line of JSON: the budget, the nodes of the joint graph, the seconds in
-the partitioner. `python -m recompute.benchmarks.plan times --python PYTHON` runs it alternately with the solvers.
+For each activation memory budget, the script prints one line of JSON: the budget, the number of nodes of the joint
+graph, and the seconds in the partitioner. `python -m recompute.benchmarks.plan times --python PYTHON` runs the script
+alternately with the solvers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def block(x: Any, w: Any) -> Any:
 
 
 def loss(tokens: Any, targets: Any, mask: Any, table: Any, *weights: Any) -> Any:
-    """Return the loss of the GPT."""
+    """Compute the loss of the GPT."""
     x = table[tokens]
     names = ("a", "b", "qkv", "out", "c", "d", "up", "down")
     for layer in range(LAYERS):
@@ -46,7 +47,7 @@ def loss(tokens: Any, targets: Any, mask: Any, table: Any, *weights: Any) -> Any
 
 
 def arguments() -> list[Any]:
-    """Return the weights and tokens of the GPT, as fake tensors without data."""
+    """Return the GPT's inputs and weights, as fake tensors without data."""
 
     def weight(*shape: int) -> Any:
         return torch.empty(*shape).requires_grad_()
@@ -57,8 +58,8 @@ def arguments() -> list[Any]:
     return [tokens, targets, torch.ones(LENGTH, LENGTH), weight(WORDS, WIDTH), *(weight(*shape) for shape in shapes)]
 
 
-def partitioned(budget: float) -> tuple[int, float]:
-    """Return the number of nodes of the joint graph, and the seconds in the partitioner."""
+def time_partitioner(budget: float) -> tuple[int, float]:
+    """Partition the GPT, and return the number of nodes of the joint graph and the seconds in the partitioner."""
     result = list[tuple[int, float]]()
 
     def timed(joint: Any, inputs: Any, **options: Any) -> Any:
@@ -76,9 +77,9 @@ def partitioned(budget: float) -> tuple[int, float]:
 
 
 def main() -> None:
-    """Print a line of JSON for each budget on the command line: number of nodes and seconds of the partitioner."""
+    """Print one line of JSON for each budget on the command line."""
     for budget in map(float, sys.argv[1:]):
-        nodes, seconds = partitioned(budget)
+        nodes, seconds = time_partitioner(budget)
         print(json.dumps({"budget": budget, "nodes": nodes, "seconds": seconds}), flush=True)
 
 

@@ -1,6 +1,6 @@
 """Steps that XLA:CPU rounds differently after a rewrite, by `jax.checkpoint` or by this compiler.
 
-Each is plain JAX, follows layers in common use, and is as small as possible while still showing a difference.
+Each step is plain JAX, uses common layers, and is as small as possible while it still shows a difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATE, FIRST, SECOND = 1e-3, 0.9, 0.999
 
 
 def in_layers(block: Callable[..., jax.Array], checkpoint: bool) -> Callable[..., jax.Array]:
-    """Return a function that applies `block(parameters, x)` for each of a list of parameters, in a scope of its own."""
+    """Return a function that applies `block(parameters, x)` to each entry of a list of parameters, each in a scope."""
 
     def run(layers: list[Parameters], x: jax.Array) -> jax.Array:
         for index, p in enumerate(layers):
@@ -33,19 +33,18 @@ def in_layers(block: Callable[..., jax.Array], checkpoint: bool) -> Callable[...
 
 
 def layer_norm(scale: jax.Array, x: jax.Array) -> jax.Array:
-    """Apply layer normalization by `jnp.var`, which JAX lowers to a function call."""
+    """Apply layer normalization with `jnp.var`, which JAX lowers to a function call."""
     centred = x - jnp.mean(x, -1, keepdims=True)
     return centred * jax.lax.rsqrt(jnp.var(x, -1, keepdims=True) + 1e-5) * scale
 
 
-def same(x: jax.Array) -> jax.Array:
-    """Return the argument: attention without rotary positions."""
+def identity(x: jax.Array) -> jax.Array:
+    """Return the argument, for attention without rotary positions."""
     return x
 
 
 def attention(p: Parameters, x: jax.Array, turn: Turn, heads: int = 2) -> jax.Array:
-    """Apply attention to x of shape (batch, length, width). `turn` changes the queries and keys before their
-    product."""
+    """Apply attention to x of shape (batch, length, width). `turn` transforms the queries and keys."""
     batch, length, width = x.shape
     parts = jnp.split(x @ p["qkv"], 3, axis=-1)
     q, k, v = (t.reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3) for t in parts)
@@ -53,7 +52,7 @@ def attention(p: Parameters, x: jax.Array, turn: Turn, heads: int = 2) -> jax.Ar
     return (jax.nn.softmax(scores) @ v).transpose(0, 2, 1, 3).reshape(batch, length, width) @ p["out"]
 
 
-def transformer_block(turn: Turn = same):
+def transformer_block(turn: Turn = identity):
     """Return a Transformer block that applies `turn` to queries and keys."""
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:
@@ -71,7 +70,7 @@ def transformer_layers(width: int) -> list[Parameters]:
 
 
 def vision_transformer(checkpoint: bool) -> Step:
-    """Build a vision transformer with channels-first convolutional patches, and normalization with channels last."""
+    """Build a vision Transformer with channels-first convolutional patches, and channels-last normalization."""
     width, patch = 96, 4
 
     def loss(p: dict[str, Any], images: jax.Array) -> jax.Array:
@@ -86,18 +85,18 @@ def vision_transformer(checkpoint: bool) -> Step:
 
 @jax.jit
 def normalized(scale: jax.Array, shift: jax.Array, x: jax.Array) -> jax.Array:
-    """Apply layer normalization as a function that calls others; small variances count as one."""
+    """Apply layer normalization in a function that calls other functions. Tiny variances are replaced by one."""
     variance = jnp.var(x, -1, keepdims=True)
     safe = jnp.where(variance > 1e-12, variance, 1.0)
     return (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(safe + 1e-5) * scale + shift
 
 
 def patches_with_adam(checkpoint: bool) -> Step:
-    """Build a vision transformer made of called functions, with a complete Adam step."""
+    """Build a complete Adam step of a vision Transformer whose layers call functions."""
     width, patch, heads, classes = 96, 4, 2, 10
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:
-        y = attention({"qkv": p["qkv"], "out": p["out"]}, normalized(p["norm1"], p["shift1"], x), same, heads)
+        y = attention({"qkv": p["qkv"], "out": p["out"]}, normalized(p["norm1"], p["shift1"], x), identity, heads)
         x = x + y
         return x + jax.nn.gelu(normalized(p["norm2"], p["shift2"], x) @ p["up"], approximate=False) @ p["down"]
 
@@ -110,7 +109,9 @@ def patches_with_adam(checkpoint: bool) -> Step:
 
     def step(p: dict[str, Any], moments: dict[str, Any], images: jax.Array):
         value, gradient = jax.value_and_grad(loss)(p, images)
-        squares = jax.tree.map(jnp.abs, moments["nu"])  # means of squares are not negative; random inputs are
+        squares = jax.tree.map(
+            jnp.abs, moments["nu"]
+        )  # The random inputs may be negative, but means of squares are not.
         return value, *adam_update(p, moments | {"nu": squares}, gradient)
 
     ends = {"kernel": shape(width, 3, patch, patch), "position": shape(64, width), "head": shape(width, classes)}
@@ -121,7 +122,7 @@ def patches_with_adam(checkpoint: bool) -> Step:
 
 
 def rotated(t: jax.Array) -> jax.Array:
-    """Rotate pairs of numbers by an angle that grows with the position."""
+    """Rotate pairs of features by an angle that grows with the position."""
     pairs = t.shape[-1] // 2
     angle = jnp.arange(t.shape[-2])[:, None] * 10000.0 ** (-jnp.arange(pairs) / pairs)
     even, odd = t[..., ::2], t[..., 1::2]
@@ -129,8 +130,8 @@ def rotated(t: jax.Array) -> jax.Array:
     return jnp.stack(turned, -1).reshape(t.shape)
 
 
-def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> Step:
-    """Build a language model; with `tied`, its output matrix is its embedding."""
+def language_model(checkpoint: bool, turn: Turn = identity, tied: bool = False) -> Step:
+    """Build a language model. `tied`: whether the output matrix is the embedding."""
     width, vocabulary = 32, 64
 
     def loss(p: dict[str, Any], tokens: jax.Array) -> jax.Array:
@@ -145,7 +146,7 @@ def language_model(checkpoint: bool, turn: Turn = same, tied: bool = False) -> S
 
 
 def group_norm(checkpoint: bool) -> Step:
-    """Build convolutions with group normalization, in which the variance is a difference of two means."""
+    """Build convolutional layers with group normalization, whose variance is a difference of two means."""
     channels, groups = 16, 4
 
     def normalized(p: Parameters, x: jax.Array) -> jax.Array:
@@ -167,7 +168,7 @@ def group_norm(checkpoint: bool) -> Step:
 
 
 def adam_update(p: Any, moments: dict[str, Any], gradient: Any) -> tuple[Any, dict[str, Any]]:
-    """Return the parameters and moments after one step of Adam."""
+    """Return the parameters and the moments after one step of Adam."""
     mu = jax.tree.map(lambda m, g: FIRST * m + (1 - FIRST) * g, moments["mu"], gradient)
     nu = jax.tree.map(lambda n, g: SECOND * n + (1 - SECOND) * g**2, moments["nu"], gradient)
     updated = jax.tree.map(lambda p, m, n: p - RATE * m / (jnp.sqrt(n) + 1e-8), p, mu, nu)
@@ -175,7 +176,7 @@ def adam_update(p: Any, moments: dict[str, Any], gradient: Any) -> tuple[Any, di
 
 
 def adam(checkpoint: bool) -> Step:
-    """Build dense layers and a complete Adam step, written out, with donated weights and moments."""
+    """Build a complete Adam step of dense layers, with donated weights and moments."""
     width = 96
 
     def block(p: Parameters, x: jax.Array) -> jax.Array:

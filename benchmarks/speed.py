@@ -3,9 +3,9 @@
     git worktree add /tmp/before/recompute <commit>
     python -m recompute.benchmarks.speed --against /tmp/before
 
-The step is a 12-layer GPT with dropout and Adam in plain JAX. For each number the minimum of all rounds counts, since
-other load only adds time. Ratios are printed; below 1 is faster than before. Without `--against` only the ratio to
-XLA's compile time is printed.
+The step is a 12-layer GPT with dropout and Adam in plain JAX. The minimum of all rounds counts, since other load only
+adds time. A printed ratio below 1 means that this checkout is faster than the earlier one. Without `--against`, only
+the ratio to XLA's compile time is printed.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def gpt_step(width: int) -> Step:
 
 
 def write_step(path: Path, width: int) -> float:
-    """Write the step as MLIR, and return the CPU seconds that XLA needs to compile it."""
+    """Write the GPT step as MLIR, and return the CPU seconds that XLA needs to compile it."""
     step = gpt_step(width)
     path.write_text(as_text(step))
     return cpu_seconds(step.lower().compile)
 
 
 def measure(parent: Path, step: Path, result: dict[str, list[float]]) -> None:
-    """Run the stages of the checkout below `parent` on a step, and append the numbers to the lists of `FIGURES`."""
+    """Run the checkout `parent/recompute` on a step, and append each of `FIGURES` to its list in `result`."""
 
     def run(code: str, *arguments: str) -> ProcessCost:
         return run_python(("-c", code, *arguments), parent, {"PYTHONPATH": str(parent)})
@@ -77,9 +77,9 @@ FIGURES = ("whole run", "peak of memory", "parse", "--version")
 
 
 def main() -> None:
-    """Alternate runs of both checkouts, and print the ratios of the minima."""
+    """Run both checkouts alternately, and print the ratios of the minima."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", type=Path, help="a folder with an earlier checkout in its folder `recompute`")
+    parser.add_argument("--against", type=Path, help="a folder that contains an earlier checkout named `recompute`")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--width", type=int, default=768)
     options = parser.parse_args()

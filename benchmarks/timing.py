@@ -1,6 +1,6 @@
-"""CPU time of functions, and CPU time and peak memory of child processes.
+"""Measure the CPU time of functions, and the CPU time and peak memory of child processes.
 
-CPU seconds are compared rather than wall time, because other load on the machine affects them less.
+Benchmarks compare CPU seconds rather than wall time, because other load on the machine affects them less.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from time import process_time
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Return the CPU seconds of this process while the function runs once."""
+    """Call a function once, and return the CPU seconds that this process spent."""
     start = process_time()
     work()
     return process_time() - start
@@ -26,9 +26,9 @@ class ProcessCost:
     """The cost of a child process.
 
     Attributes:
-        cpu_seconds: CPU time of the process and its own children, in user and kernel mode.
-        peak_bytes: Its maximum resident set. It includes the memory of the parent between `fork` and `exec`.
-        output: What it wrote to standard output.
+        cpu_seconds: The CPU time of the process and its children, in user and kernel mode.
+        peak_bytes: The maximum resident set. It includes the parent's memory between `fork` and `exec`.
+        output: The text that the process wrote to standard output.
     """
 
     cpu_seconds: float
@@ -39,15 +39,15 @@ class ProcessCost:
 def run_python(
     arguments: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> ProcessCost:
-    """Run this Python with arguments, and measure the process.
+    """Run this Python interpreter in a child process, and measure the process.
 
     Args:
-        arguments: The arguments of Python, as `("-c", code)`.
-        folder: The working directory; by default, that of this process.
-        environment: Variables that are set in addition to those of this process.
+        arguments: The arguments of Python, such as `("-c", code)`.
+        folder: The working directory; by default, the current one.
+        environment: Environment variables to set in addition to those of this process.
 
     Raises:
-        SystemExit: The exit status is not 0.
+        SystemExit: The exit status of the child is not 0.
     """
     child = subprocess.Popen(
         [sys.executable, *arguments],
@@ -62,6 +62,6 @@ def run_python(
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        words = f"{' '.join(arguments)[:200]}: {output[-400:]}"
-        raise SystemExit(f"a child process failed with exit status {child.returncode}: {words}")
+        command = " ".join(arguments)[:200]
+        raise SystemExit(f"python {command}: failed with exit status {child.returncode}: {output[-400:]}")
     return ProcessCost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, output)

@@ -1,12 +1,12 @@
-"""Measure training steps in the form that other tools write: no locations, the loss last or not returned, tuples, batch
-norm.
+"""Measure recomputation in training steps without locations, in forms that other tools write.
 
-    python -m recompute.benchmarks.without_locations                 # all steps, a line each
+    python -m recompute.benchmarks.without_locations                 # all steps, one line for each
     python -m recompute.benchmarks.without_locations vit_lamb
 
-Each of the twelve steps is lowered by JAX with a name for each block, and rewritten into a foreign form. Columns:
-XLA:CPU's temporaries of the named step and of the foreign form, both after `recompute`, as shares of the plain step's;
-their ratio; whether the foreign form is proved; and the guess that was made about its phases.
+Each of the twelve steps is lowered by JAX with scope names, and without them in a foreign form: the loss is computed
+last or not returned, results are a tuple, or batch normalization is one operation. The columns list: XLA:CPU's
+temporaries of the named step and of the foreign form after `recompute`, as shares of the plain step's; their ratio;
+whether the rewrite of the foreign form is proved; and the guess about its phases.
 """
 
 # pyright: basic
@@ -41,7 +41,7 @@ draw = np.random.default_rng(0)
 
 
 def normal(*shape: int) -> jax.Array:
-    """Draw an array from a normal distribution with deviation 0.2."""
+    """Draw an array from a normal distribution with standard deviation 0.2."""
     return jnp.asarray(draw.normal(0, 0.2, shape), jnp.float32)
 
 
@@ -59,7 +59,7 @@ GRADIENT = _batch_norm_primitive("batch_norm_gradient", lambda x, a, m, v, g: (x
 
 @jax.custom_vjp
 def batch_norm(x: Any, scale: Any, offset: Any) -> Any:
-    """Normalize over batch and space by `stablehlo.batch_norm_training`, which JAX itself never emits."""
+    """Normalize over batch and space with `stablehlo.batch_norm_training`, which JAX itself never emits."""
     return TRAINING.bind(x, scale, offset)[0]
 
 
@@ -72,7 +72,7 @@ batch_norm.defvjp(_batch_norm_forward, lambda saved, gradient: tuple(GRADIENT.bi
 
 
 def convolution(x, w, stride=1, groups=1):
-    """Convolve x of shape (batch, height, width, channels), with the same extent at stride 1."""
+    """Convolve x of shape (batch, height, width, channels) without changing its height and width at stride 1."""
     numbers = ("NHWC", "HWIO", "NHWC")
     return lax.conv_general_dilated(
         x, w, (stride, stride), "SAME", dimension_numbers=numbers, feature_group_count=groups
@@ -85,7 +85,7 @@ def layer_norm(x):
 
 
 def max_pool(x):
-    """Halve height and width by maxima."""
+    """Halve height and width by max pooling."""
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
 
 
@@ -96,14 +96,14 @@ def residual(x, p):
 
 
 def inverted(x, p):
-    """Apply an inverted residual block with depthwise convolution (MobileNet)."""
+    """Apply an inverted residual block with a depthwise convolution (MobileNet)."""
     y = jnp.clip(batch_norm(convolution(x, p["up"]), p["s"], p["t"]), 0, 6)
     y = jnp.clip(batch_norm(convolution(y, p["depth"], groups=y.shape[-1]), p["s"], p["t"]), 0, 6)
     return x + convolution(y, p["down"])
 
 
 def squeezed(x, p):
-    """Apply an inverted block whose channels are gated (squeeze and excitation)."""
+    """Apply an inverted residual block with gated channels (squeeze and excitation)."""
     y = jax.nn.silu(convolution(x, p["up"]))
     y = jax.nn.silu(convolution(y, p["depth"], groups=y.shape[-1]))
     gate = jax.nn.sigmoid(jax.nn.silu(y.mean((1, 2)) @ p["squeeze"]) @ p["excite"])
@@ -132,48 +132,48 @@ def dense(x, p):
 
 
 def pooled(x, p):
-    """Apply a convolution with ReLU, and pool if the image is larger than 4 pixels."""
+    """Apply a convolution with ReLU, and pool the result if the image is larger than 4 pixels."""
     return max_pool(jax.nn.relu(convolution(x, p["a"]))) if x.shape[1] > 4 else jax.nn.relu(convolution(x, p["a"]))
 
 
-def shared(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
-    """Return the weights of `count` blocks; weights named `s` are scales."""
+def draw_weights(count: int, **shapes: tuple[int, ...]) -> list[dict[str, jax.Array]]:
+    """Draw the weights of `count` blocks. Weights named `s` are scales, and equal to one."""
     entry = lambda name, shape: jnp.ones(shape) if name == "s" else normal(*shape)
     return [{name: entry(name, shape) for name, shape in shapes.items()} for _ in range(count)]
 
 
 def cross_entropy(logits, labels):
-    """Return the mean cross entropy of logits and labels."""
+    """Return the mean cross entropy of logits and integer labels."""
     return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], -1))
 
 
 def sgd(p, g, state):
-    """Return the parameters after a step of gradient descent, and the unchanged state."""
+    """Return the parameters after one step of gradient descent, and the unchanged state."""
     return jax.tree.map(lambda p, g: p - 0.1 * g, p, g), state
 
 
 def momentum(p, g, state):
-    """Return the parameters and the velocity after a step with momentum."""
+    """Return the parameters and the velocity after one step with momentum."""
     state = jax.tree.map(lambda v, g: 0.9 * v + g, state, g)
     return jax.tree.map(lambda p, v: p - 0.1 * v, p, state), state
 
 
 def adam(p, g, state):
-    """Return the parameters and both moments after a step of Adam, without bias correction."""
+    """Return the parameters and both moments after one step of Adam, without bias correction."""
     first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state[0], g)
     second = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, state[1], g)
     return jax.tree.map(lambda p, m, v: p - 0.01 * m / (jnp.sqrt(v) + 1e-8), p, first, second), (first, second)
 
 
 def lamb(p, g, state):
-    """Return the parameters and both moments after a step of LAMB."""
+    """Return the parameters and both moments after one step of LAMB."""
     moved, state = adam(p, g, state)
     norm = lambda x: jnp.sqrt(jnp.sum(x * x)) + 1e-6
     return jax.tree.map(lambda p, q: p + norm(p) / norm(p - q) * 0.01 * (q - p), p, moved), state
 
 
 def loss_last(function: Any) -> None:
-    """Move the operations that only result 0 needs to the end of the function."""
+    """Move the operations that only the loss (result 0) needs to the end of the function."""
     operations = list(function.entry_block.operations)
     end = operations[-1]
     late = {end}
@@ -190,7 +190,7 @@ def loss_last(function: Any) -> None:
 
 
 def as_tuple(function: Any) -> None:
-    """Return all results as one tuple."""
+    """Rewrite the function so that it returns all results as one tuple."""
     end = list(function.entry_block.operations)[-1]
     with ir.InsertionPoint(end), ir.Location.unknown():
         whole = hlo.TupleOp(list(end.operands))
@@ -203,7 +203,7 @@ def as_tuple(function: Any) -> None:
 
 
 def unchanged(function: Any) -> None:
-    """Keep the program; only its locations are lost."""
+    """Leave the function unchanged; the program only lacks locations."""
 
 
 IMAGES = normal(16, 16, 16, 8)
@@ -223,7 +223,7 @@ CONVNEXT = {"depth": (7, 7, 1, 8), "up": (8, 32), "down": (32, 8)}
 ATTENTION = {"qkv": (32, 96), "out": (32, 32), "up": (32, 128), "down": (128, 32)}
 
 Form = Callable[[Any], None]
-"""Rewrites a function into the form of another tool, in place."""
+"""Rewrites a function in place into a form that another tool writes."""
 
 
 @dataclass(frozen=True)
@@ -231,13 +231,13 @@ class ForeignStep:
     """A training step, and the form in which another tool writes it.
 
     Attributes:
-        block: The function of a block, from its input and its weights.
-        shapes: The shapes of the weights of a block, by name.
+        block: Applies a block to its input and its weights.
+        shapes: The shapes of a block's weights, by name.
         count: The number of blocks.
         x: The input.
-        optimizer: The function from parameters, gradients and state to new parameters and new state.
-        form: The rewriting into the foreign form.
-        returns_loss: Whether the loss is a result.
+        optimizer: Maps parameters, gradients and state to new parameters and a new state.
+        form: Rewrites the step into the foreign form.
+        returns_loss: Whether the step returns the loss.
     """
 
     block: Callable[[Any, Any], Any]
@@ -266,11 +266,11 @@ STEPS: dict[str, ForeignStep] = {
 
 
 def lowered(name: str, named: bool) -> jax.stages.Lowered:
-    """Return the training step as JAX lowers it; with `named`, each block has a name."""
+    """Lower the training step. `named`: whether each block has a scope name."""
     description = STEPS[name]
     block, optimizer, x = description.block, description.optimizer, description.x
     draw.bit_generator.state = np.random.default_rng(1).bit_generator.state
-    weights = shared(description.count, **description.shapes)
+    weights = draw_weights(description.count, **description.shapes)
     labels = jnp.asarray(draw.integers(0, CLASSES, 16))[np.arange(x.shape[0]) % 16]
     head = normal(x.shape[-1], CLASSES)
 
@@ -291,19 +291,19 @@ def lowered(name: str, named: bool) -> jax.stages.Lowered:
 
 
 def foreign(step: jax.stages.Lowered, form: Form) -> str:
-    """Return the text of the step in another form, without locations."""
+    """Return the text of the step in the given form, without locations."""
     module = ir.Module.parse(step.as_text(), mlir.make_ir_context())
     form(next(function for function in module.body if function.name.value == "main"))
     return str(module)
 
 
 def temporaries(step: jax.stages.Lowered) -> int:
-    """Return the bytes of temporaries of a step, compiled with barriers kept."""
+    """Compile a step with barriers kept, and return its bytes of temporaries."""
     return compile_keeping_barriers(step).memory_analysis().temp_size_in_bytes
 
 
 def rewritten(text: str) -> tuple[str, bool, list[str]]:
-    """Return the text after `recompute`, whether it is proved, and the remarks."""
+    """Run `recompute`, and return the new text, whether it is proved equal, and the remarks."""
     module = parse_module(text)
     outcome = rewrite_in_place(module)
     remarks = [str(remark.reason) for remark in outcome.remarks]
@@ -311,7 +311,7 @@ def rewritten(text: str) -> tuple[str, bool, list[str]]:
 
 
 def untupled(text: str) -> str:
-    """Return the text with its result tuple split, as JAX's call of the compiled step expects."""
+    """Return the text with its result tuple split, since JAX expects separate results."""
     module = ir.Module.parse(text, mlir.make_ir_context())
     function = next(each for each in module.body if each.name.value == "main")
     end = list(function.entry_block.operations)[-1]
@@ -330,7 +330,7 @@ def untupled(text: str) -> str:
 
 
 def row(name: str) -> str:
-    """Measure one step and return its row as text."""
+    """Measure one step, and return its table row as a string."""
     form = STEPS[name].form
     with_names, without = lowered(name, True), lowered(name, False)
     plain = temporaries(without)
@@ -344,9 +344,9 @@ def row(name: str) -> str:
 
 
 def main() -> None:
-    """Print a row for each of the named steps."""
+    """Print a table row for each requested step."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}; all by default")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(STEPS)}; all by default")
     names = parser.parse_args().steps
     if unknown := sorted(set(names) - set(STEPS)):
         parser.error(f"unknown step {unknown[0]}: choose from {', '.join(STEPS)}")

@@ -1,1 +1,1 @@
-"""Check the output of `recompute-opt` for unusual JAX steps with XLA, with the proof and with numpy."""
+"""Check the output of `recompute-opt` for unusual JAX steps with XLA, the proof, and numpy."""

@@ -1,12 +1,12 @@
-"""Pass unusual JAX steps through `recompute-opt`, and check the output with XLA, with the proof and with numpy.
+"""Rewrite unusual JAX steps with `recompute-opt`, and check the output with XLA, the proof, and numpy.
 
-    python -m recompute.benchmarks.consumers                       # all steps, a line for each set of options
+    python -m recompute.benchmarks.consumers                       # all steps, one line for each set of options
     python -m recompute.benchmarks.consumers psum fp8 --options plain outputs
     python -m recompute.benchmarks.consumers --write               # also write the table of docs/measured/consumers.md
 
-The steps use two devices of the host. Each runs in a process of its own, so that an abort of XLA becomes a line of the
-table. The exit status is 1 if a program is not proved, differs in numpy, is not compiled, or is more than four times as
-far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
+The steps use two devices of the host. Each runs in its own process, so that an abort of XLA becomes a line of the
+table. The exit status is 1 if a program is not proved, differs in numpy, does not compile, or is more than four times
+as far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
 """
 
 # pyright: basic
@@ -36,8 +36,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md
 HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.checkpoint")
 
 
-def measured(name: str, options: Sequence[str]) -> Iterator[Row]:
-    """Measure one step in a new process; a row states how the process ended if it failed."""
+def measure_apart(name: str, options: Sequence[str]) -> Iterator[Row]:
+    """Measure one step in a new process, and yield its rows. If the process fails, the last row states how."""
     chosen = ["--options", *options] if options else []
     command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -45,29 +45,33 @@ def measured(name: str, options: Sequence[str]) -> Iterator[Row]:
     yield from rows
     if outcome.returncode not in (0, 1) or not rows:
         lines = [line for line in outcome.stderr.splitlines() if "Check failed" in line or "Error" in line] or ["?"]
-        yield Row(name, "?", BUG, f"ended with {outcome.returncode}: {lines[-1]}")
+        yield Row(name, "?", BUG, f"the process ended with exit status {outcome.returncode}: {lines[-1]}")
 
 
 def cells(row: Row) -> list[str]:
-    """Return the cells of a row, in the order of its columns."""
+    """Return the cells of a row, in the order of `HEAD`."""
     return [row.step, row.options, row.outcome, row.proof, row.numpy, row.xla, row.ours, row.theirs]
 
 
 def line_of(row: Row) -> str:
-    """Return a row as a line of text, with its reason at the end."""
+    """Return a row as a line of aligned columns, with its reason at the end."""
     widths = (28, 12, 10, 6, 8, 8, 18, 18)
     text = " ".join(f"{cell:{width}}" for cell, width in zip(cells(row), widths, strict=True))
     return f"{text} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
 
 
 def main() -> int:
-    """Measure the named steps, print a line for each set of options, and exit with 1 if any line is a bug."""
+    """Measure the requested steps, print a line for each set of options, and return 1 if some row is a bug."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"{', '.join(CASES)}; all if none are named")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(CASES)}; all by default")
     parser.add_argument(
-        "--options", nargs="*", default=(), choices=PASSES, help="all that apply to the step by default"
+        "--options",
+        nargs="*",
+        default=(),
+        choices=PASSES,
+        help="sets of options; by default, all that apply",
     )
-    parser.add_argument("--json", action="store_true", help="a line of JSON for each row, in this process")
+    parser.add_argument("--json", action="store_true", help="measure in this process, and print each row as JSON")
     parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(CASES):
@@ -78,7 +82,7 @@ def main() -> int:
     if not options.json:
         print(line_of(Row(*HEAD[:3], "", *HEAD[3:])))
     for name in names:
-        for row in rows_of(CASES[name], options.options) if options.json else measured(name, options.options):
+        for row in rows_of(CASES[name], options.options) if options.json else measure_apart(name, options.options):
             rows.append(row)
             print(json.dumps(row.as_data()) if options.json else line_of(row), flush=True)
     failed = any(row.is_bug for row in rows)

@@ -1,4 +1,4 @@
-"""Steps with unusual types, derivatives and operations."""
+"""Steps with unusual element types, derivatives and operations."""
 
 # pyright: basic
 
@@ -11,47 +11,47 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .case import BATCH, WIDTH, Around, case, descend, layer, normal, usual, weights
+from .case import BATCH, WIDTH, Around, case, descend, layer, normal, weights, weights_and_batch
 
 
 @jax.custom_vjp
-def rounded(x: Any) -> Any:
-    """Round to sixteen levels, with a straight-through gradient inside the range."""
+def round_to_levels(x: Any) -> Any:
+    """Round to sixteen levels, with a gradient that passes straight through inside the range."""
     return jnp.round(jnp.clip(x, -1, 1) * 8) / 8
 
 
-rounded.defvjp(
-    lambda x: (rounded(x), (jnp.abs(x) <= 1, jnp.sign(x).astype(jnp.int8))),
+round_to_levels.defvjp(
+    lambda x: (round_to_levels(x), (jnp.abs(x) <= 1, jnp.sign(x).astype(jnp.int8))),
     lambda kept, g: (jnp.where(kept[0], g, 0.01 * kept[1].astype(g.dtype)),),
 )
 
 
-@case(usual)
+@case(weights_and_batch)
 def custom_vjp(around: Around) -> Any:
-    """Build a step with a function that has a reverse rule of its own."""
-    return descend(lambda w, x: jnp.sin(jnp.exp(rounded(jnp.sin(x @ w)))), around)
+    """Build a step with a function that has a custom gradient (`custom_vjp`)."""
+    return descend(lambda w, x: jnp.sin(jnp.exp(round_to_levels(jnp.sin(x @ w)))), around)
 
 
 @jax.custom_jvp
-def softened(x: Any) -> Any:
-    """Return log(1 + exp(x)); its derivative is defined beside it."""
+def softplus(x: Any) -> Any:
+    """Return log(1 + exp(x)), with a custom derivative."""
     return jnp.log1p(jnp.exp(x))
 
 
-@softened.defjvp
-def _softened_jvp(primals: Any, tangents: Any) -> Any:
-    return softened(primals[0]), jax.nn.sigmoid(primals[0]) * tangents[0]
+@softplus.defjvp
+def _softplus_jvp(primals: Any, tangents: Any) -> Any:
+    return softplus(primals[0]), jax.nn.sigmoid(primals[0]) * tangents[0]
 
 
-@case(usual)
+@case(weights_and_batch)
 def custom_jvp(around: Around) -> Any:
-    """Build a step with a function that has a forward rule of its own."""
-    return descend(lambda w, x: jnp.tanh(softened(jnp.sin(x @ w))), around)
+    """Build a step with a function that has a custom derivative in forward mode (`custom_jvp`)."""
+    return descend(lambda w, x: jnp.tanh(softplus(jnp.sin(x @ w))), around)
 
 
 @case(lambda: ([w + 1j * w.T for w in weights()], normal(9, BATCH, WIDTH) + 1j * normal(8, BATCH, WIDTH)))
 def complex_numbers(around: Around) -> Any:
-    """Build a step with complex numbers."""
+    """Build a step that computes in complex numbers."""
 
     def block(w: Any, x: Any) -> Any:
         y = jnp.sin(0.1 * (x @ w))
@@ -60,9 +60,9 @@ def complex_numbers(around: Around) -> Any:
     return descend(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def int8_products(around: Around) -> Any:
-    """Build a step with products of int8 accumulated in int32, with the gradient of the float product."""
+    """Build a step that multiplies in int8 with int32 sums, and uses the gradient of the float product."""
 
     def quantized(x: Any) -> Any:
         scale = lax.stop_gradient(jnp.max(jnp.abs(x), -1, keepdims=True)) / 127
@@ -80,13 +80,13 @@ def int8_products(around: Around) -> Any:
 
 @case(lambda: (weights(3, dtype=jnp.bfloat16), normal(9, BATCH, WIDTH, dtype=jnp.bfloat16)))
 def bf16(around: Around) -> Any:
-    """Build a step in bf16."""
+    """Build a step that computes in bf16."""
     return descend(layer, around)
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.float32(1024)))
 def fp16_with_scale(around: Around) -> Any:
-    """Build a step in half precision with a scaled loss; the update is skipped if the gradient is not finite."""
+    """Build a step in half precision that scales its loss, and skips the update if the gradient is not finite."""
 
     def loss(ws: Any, x: Any, scale: Any) -> Any:
         x = x.astype(jnp.float16)
@@ -104,9 +104,9 @@ def fp16_with_scale(around: Around) -> Any:
     return step
 
 
-@case(usual)
+@case(weights_and_batch)
 def fp8(around: Around) -> Any:
-    """Build a step with products in fp8 (e4m3) with gradients in e5m2."""
+    """Build a step with matrix products in fp8 (e4m3) and gradients in e5m2."""
 
     @jax.custom_vjp
     def product(x: Any, w: Any) -> Any:
@@ -121,9 +121,9 @@ def fp8(around: Around) -> Any:
     return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def sorts(around: Around) -> Any:
-    """Build a step with a sort and `top_k`."""
+    """Build a step with a sort and a `top_k` in each block."""
 
     def block(w: Any, x: Any) -> Any:
         y = jnp.sort(jnp.sin(x @ w), -1)
@@ -135,7 +135,7 @@ def sorts(around: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jax.random.randint(jax.random.key(3), (300, 2), 0, BATCH)))
 def gathers_and_scatters(around: Around) -> Any:
-    """Build a step with message passing along the edges of a graph."""
+    """Build a step that passes messages along the edges of a graph, with gathers and scatters."""
 
     def block(w: Any, x: Any, edges: Any) -> Any:
         messages = jnp.sin(jnp.exp(jnp.sin(x[edges[:, 0]] @ w)))
@@ -171,9 +171,9 @@ for _kind in ("threefry2x32", "rbg", "unsafe_rbg"):
     )
 
 
-@case(usual)
+@case(weights_and_batch)
 def fourier(around: Around) -> Any:
-    """Build a step with Fourier transforms."""
+    """Build a step with a Fourier transform and its inverse in each block."""
 
     def block(w: Any, x: Any) -> Any:
         spectrum = jnp.fft.rfft(jnp.sin(x @ w), axis=0)
@@ -182,9 +182,9 @@ def fourier(around: Around) -> Any:
     return descend(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def solves(around: Around) -> Any:
-    """Build a step with Cholesky factorization and two triangular solves in each block."""
+    """Build a step with a Cholesky factorization and triangular solves in each block."""
 
     def block(w: Any, x: Any) -> Any:
         factor = jnp.linalg.cholesky(w @ w.T + 2 * jnp.eye(WIDTH))
@@ -194,9 +194,9 @@ def solves(around: Around) -> Any:
     return descend(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def eigenvalues(around: Around) -> Any:
-    """Build a step with custom calls of LAPACK for eigenvalues."""
+    """Build a step whose eigenvalues are computed by custom calls to LAPACK."""
 
     def block(w: Any, x: Any) -> Any:
         values, vectors = jnp.linalg.eigh(w + w.T + jnp.diag(jnp.arange(float(WIDTH))))
@@ -218,7 +218,7 @@ def convolutions(around: Around) -> Any:
 
 @case(lambda: ([normal(i, 4, 4, 3, 3, scale=0.3) for i in range(3)], normal(9, 2, 4, 12, 12)))
 def windows(around: Around) -> Any:
-    """Build a step with convolutions and reductions over windows."""
+    """Build a step with convolutions, and with reductions over windows."""
 
     def block(w: Any, x: Any) -> Any:
         y = jnp.sin(lax.conv(x, w, (1, 1), "SAME"))
@@ -251,5 +251,5 @@ def empty_arrays(around: Around) -> Any:
 
 @case(lambda: ([jnp.float32(0.3), jnp.float32(0.7), jnp.float32(-0.2)], jnp.float32(1.5)))
 def scalars(around: Around) -> Any:
-    """Build a step on scalars."""
+    """Build a step whose weights and input are scalars."""
     return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(w * x))), around)

@@ -1,4 +1,4 @@
-"""Table of the steps, and the building blocks from which they are written."""
+"""Table of the steps, and their building blocks."""
 
 # pyright: basic
 
@@ -15,23 +15,23 @@ from jax.sharding import AxisType, Mesh
 
 CASES: dict[str, Case] = {}
 BATCH, WIDTH = 160, 40
-"""Extents that are large enough for XLA to split reductions, and not powers of two."""
+"""Extents that make XLA split reductions, and that are not powers of two."""
 Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Step of the table.
+    """A step of the table.
 
     Attributes:
-        name: Name of the step.
-        build: Returns the step for `around`, which is `jax.checkpoint` or the identity and wraps its blocks.
-        arguments: Makes new arguments for each run, which consumes donated ones.
-        twin: Whether the step is also built with `jax.checkpoint`.
+        name: The name of the step.
+        build: Builds the step. Its argument `around` wraps the blocks, and is `jax.checkpoint` or the identity.
+        arguments: Creates new arguments for each run, since runs consume donated arguments.
+        twin: Whether the step is also measured with `jax.checkpoint`.
         shardy: Whether the partitioner is Shardy.
-        round_trip: Form in which the step passes through HLO, if any: `shardy`, `stay` (with calls marked as not to be
-            inlined) or `inlinable`. Such a step has no twin.
-        jit: Options of `jax.jit`.
+        round_trip: The form in which the step passes through HLO: `shardy`, `stay` (calls must not be inlined),
+            `inlinable`, or "" for none. A step with such a form has no twin.
+        jit: Returns options of `jax.jit`.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Case:
 
 
 def case(arguments: Callable[[], tuple[Any, ...]], name: str = "", **options: Any) -> Callable[[Any], Any]:
-    """Add the decorated `build` to the table under its name."""
+    """Return a decorator that adds a builder to the table under its name."""
 
     def add(build: Any) -> Any:
         title = name or build.__name__
-        assert title not in CASES, f"two steps are called {title}"
+        assert title not in CASES, f"two steps have the name {title!r}"
         CASES[title] = Case(title, build, arguments, **options)
         return build
 
@@ -56,38 +56,38 @@ def case(arguments: Callable[[], tuple[Any, ...]], name: str = "", **options: An
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function itself: the counterpart of `jax.checkpoint` for the plain step."""
+    """Return the function unchanged, in place of `jax.checkpoint`."""
     return function
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0, dtype: Any = jnp.float32) -> jax.Array:
-    """Draw an array from the normal distribution, scaled."""
+    """Draw an array from a normal distribution with standard deviation `scale`."""
     return (jax.random.normal(jax.random.key(seed, impl="threefry2x32"), shape) * scale).astype(dtype)
 
 
 def weights(count: int = 3, width: int = WIDTH, dtype: Any = jnp.float32) -> list[jax.Array]:
-    """Return square matrices of shape (width, width), one for each block."""
+    """Draw one square matrix of shape (width, width) for each block."""
     return [normal(index, width, width, scale=0.3, dtype=dtype) for index in range(count)]
 
 
-def usual() -> tuple[Any, ...]:
-    """Return three square matrices and a batch."""
+def weights_and_batch() -> tuple[Any, ...]:
+    """Draw three square matrices and a batch."""
     return weights(), normal(9, BATCH, WIDTH)
 
 
-def stacked() -> tuple[Any, ...]:
-    """Return four matrices in one array, for a scan, and a batch."""
+def stacked_weights_and_batch() -> tuple[Any, ...]:
+    """Draw four matrices in one array, for a scan, and a batch."""
     return jnp.stack(weights(4)), normal(9, BATCH, WIDTH)
 
 
 def mesh(*sizes: int, names: str = "d") -> Mesh:
-    """Return a mesh over the two devices; `names` has a letter for each axis."""
+    """Return a mesh over the two devices. Each letter of `names` names an axis."""
     devices = np.array(jax.devices()[:2]).reshape(sizes or (2,))
     return Mesh(devices, tuple(names), axis_types=(AxisType.Auto,) * len(names))
 
 
 def descend(block: Callable[..., Any], around: Around, update: float = 0.1) -> Callable[..., Any]:
-    """Return a gradient descent step on the mean square of the blocks' output, with `block(w, x)` for each weight."""
+    """Return a step of gradient descent that runs `block(w, x)` for each weight and minimizes the mean square."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -103,12 +103,12 @@ def descend(block: Callable[..., Any], around: Around, update: float = 0.1) -> C
 
 
 def layer(w: Any, x: Any) -> Any:
-    """Apply four operations whose results the gradient reads."""
+    """Apply a matrix product and four elementwise operations whose results the gradient reads."""
     return jnp.tanh(jnp.sin(jnp.exp(jnp.sin(x @ w))))
 
 
 def scanned(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the value and gradient of a scan over stacked weights."""
+    """Return a function that computes the loss and the gradient of a scan over stacked weights."""
 
     def loss(ws: Any, x: Any) -> Any:
         return jnp.mean(jax.lax.scan(lambda x, w: (body(w, x), None), x, ws)[0] ** 2)

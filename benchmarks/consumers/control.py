@@ -10,7 +10,19 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .case import BATCH, WIDTH, Around, case, descend, layer, normal, scanned, stacked, usual, weights
+from .case import (
+    BATCH,
+    WIDTH,
+    Around,
+    case,
+    descend,
+    layer,
+    normal,
+    scanned,
+    stacked_weights_and_batch,
+    weights,
+    weights_and_batch,
+)
 
 
 @case(lambda: (weights(), normal(9, BATCH, WIDTH), jnp.array([1, 0, 1], bool)))
@@ -37,15 +49,15 @@ def switch_in_blocks(around: Around) -> Any:
         return lax.switch(index, [jnp.sin, jnp.tanh, lambda h: jnp.exp(jnp.sin(h))], jnp.sin(x @ w))
 
     def loss(ws: Any, x: Any, index: Any) -> Any:
-        for number, w in enumerate(ws):
-            with jax.named_scope(f"block{number}"):
-                x = around(block)(w, x, index + number)
+        for offset, w in enumerate(ws):
+            with jax.named_scope(f"block{offset}"):
+                x = around(block)(w, x, index + offset)
         return jnp.mean(x**2)
 
     return jax.value_and_grad(loss)
 
 
-@case(stacked)
+@case(stacked_weights_and_batch)
 def cond_in_scan(around: Around) -> Any:
     """Build a step with nested conditionals in a scan."""
 
@@ -60,7 +72,7 @@ def cond_in_scan(around: Around) -> Any:
 
 @case(lambda: (weights(1)[0], normal(9, BATCH, WIDTH), jax.random.key(4)))
 def long_recurrence(around: Around) -> Any:
-    """Build a step with thirty-two iterations of one layer with dropout, with the random key in the carry."""
+    """Build a step that scans one layer with dropout 32 times, with the random key in the carry."""
 
     def loss(w: Any, x: Any, key: Any) -> Any:
         def body(carry: Any, _: Any) -> Any:
@@ -75,15 +87,15 @@ def long_recurrence(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-@case(stacked, twin=False)
+@case(stacked_weights_and_batch, twin=False)
 def checkpointed_scan(around: Around) -> Any:
-    """Scan whose body is checkpointed with a policy."""
+    """Build a step with a scan whose body is checkpointed with a policy."""
     return scanned(jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_saveable))
 
 
-@case(usual)
+@case(weights_and_batch)
 def while_without_gradient(around: Around) -> Any:
-    """Build a step with a loop whose length depends on data and whose result is constant for the gradient."""
+    """Build a step with a loop of data-dependent length, whose result has no gradient."""
 
     def scale(x: Any) -> Any:
         result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
@@ -92,9 +104,9 @@ def while_without_gradient(around: Around) -> Any:
     return descend(lambda w, x: layer(w, x) / scale(x), around)
 
 
-@case(usual, twin=False)
+@case(weights_and_batch, twin=False)
 def forward_mode_of_while(around: Around) -> Any:
-    """Build a step with a directional derivative through a while loop, without a gradient."""
+    """Build a step that computes a directional derivative through a while loop."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -105,9 +117,9 @@ def forward_mode_of_while(around: Around) -> Any:
     return lambda ws, x: jax.jvp(lambda ws: loss(ws, x), (ws,), (ws,))
 
 
-@case(usual)
+@case(weights_and_batch)
 def bounded_fori(around: Around) -> Any:
-    """Build a step with a `fori_loop` of constant bounds in each block."""
+    """Build a step with a `fori_loop` with constant bounds in each block."""
 
     def block(w: Any, x: Any) -> Any:
         return lax.fori_loop(0, 4, lambda i, x: layer(w, x) + 0.1 * i, x)
@@ -117,7 +129,7 @@ def bounded_fori(around: Around) -> Any:
 
 @jax.custom_vjp
 def fixed_point(w: Any, x: Any) -> Any:
-    """Iterate until two values are close, at most 20 times."""
+    """Iterate until two successive values are close, at most 20 times."""
 
     def go_on(state: Any) -> Any:
         return (state[2] < 20) & (jnp.abs(state[0] - state[1]).max() > 1e-3)
@@ -143,15 +155,15 @@ def _fixed_point_forward(w: Any, x: Any) -> Any:
 fixed_point.defvjp(_fixed_point_forward, _fixed_point_backward)
 
 
-@case(usual)
+@case(weights_and_batch)
 def implicit_gradient(around: Around) -> Any:
-    """Build a step with a while loop to a fixed point whose gradient, by custom_vjp, is a loop of another length."""
+    """Build a step with a while loop to a fixed point, whose custom gradient is a loop of a different length."""
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(fixed_point(w, x)))), around)
 
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, 4, BATCH, WIDTH)))
 def accumulation(around: Around) -> Any:
-    """Build a step with gradients of four microbatches summed in a scan, each with a scan over layers."""
+    """Build a step that sums the gradients of four microbatches in a scan, with an inner scan over layers."""
 
     def loss(ws: Any, x: Any) -> Any:
         return jnp.mean(lax.scan(lambda x, w: (around(layer)(w, x), None), x, ws)[0] ** 2)
@@ -169,7 +181,7 @@ def accumulation(around: Around) -> Any:
 
 @case(lambda: (weights(), normal(9, 8, 24, WIDTH)))
 def vmap_of_grad(around: Around) -> Any:
-    """Build a step with per-example gradients, each clipped by its norm."""
+    """Build a step that clips the gradient of each example by its norm."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -188,7 +200,7 @@ def vmap_of_grad(around: Around) -> Any:
 
 @case(lambda: (jnp.stack(weights(4)), normal(9, BATCH, WIDTH), jnp.array(1)))
 def traced_slices(around: Around) -> Any:
-    """Build a step with blocks that read and write rows at an index that is an argument."""
+    """Build a step whose blocks read and write rows at an index that depends on an argument."""
 
     def block(w: Any, x: Any, at: Any) -> Any:
         rows = lax.dynamic_slice_in_dim(x, at * 8, 16)

@@ -1,4 +1,4 @@
-"""Steps over two devices: collectives in `shard_map`, shardings, both partitioners."""
+"""Steps over two devices, with collectives in `shard_map` or with shardings, for both partitioners."""
 
 # pyright: basic
 
@@ -12,13 +12,13 @@ from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .case import BATCH, WIDTH, Around, case, layer, mesh, normal, stacked, usual, weights
+from .case import BATCH, WIDTH, Around, case, layer, mesh, normal, stacked_weights_and_batch, weights, weights_and_batch
 
 WHOLE, HALVES = P(), P("d")
 
 
 def mapped(block: Any, around: Around, weight: Any = WHOLE, data: Any = HALVES) -> Any:
-    """Return the gradient of a `shard_map` with the blocks inside and the loss outside."""
+    """Return a function that computes the gradient of a loss outside a `shard_map` that contains the blocks."""
 
     def loss(ws: Any, x: Any) -> Any:
         def net(ws: Any, x: Any) -> Any:
@@ -42,11 +42,11 @@ for _name, _options in {
     "psum": {},
     "psum_gspmd": {"shardy": False},
 }.items():
-    case(usual, _name, **_options)(lambda around: mapped(_psum, around))
+    case(weights_and_batch, _name, **_options)(lambda around: mapped(_psum, around))
 
 
 def _blocks_around_a_map(around: Around) -> Any:
-    """Build a step with two blocks followed by a per-device computation and the loss."""
+    """Build a step with blocks before a `shard_map`, and the loss after it."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -58,16 +58,18 @@ def _blocks_around_a_map(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-case(usual, "blocks_around_a_map")(_blocks_around_a_map)
-case(usual, "blocks_around_a_map_round_trip", round_trip="shardy", twin=False)(_blocks_around_a_map)
-case(usual, "blocks_around_a_map_stay", round_trip="stay", twin=False)(_blocks_around_a_map)
-case(usual, "blocks_around_a_map_gspmd", shardy=False)(_blocks_around_a_map)
-case(usual, "blocks_around_a_map_inlinable", shardy=False, round_trip="inlinable", twin=False)(_blocks_around_a_map)
+case(weights_and_batch, "blocks_around_a_map")(_blocks_around_a_map)
+case(weights_and_batch, "blocks_around_a_map_round_trip", round_trip="shardy", twin=False)(_blocks_around_a_map)
+case(weights_and_batch, "blocks_around_a_map_stay", round_trip="stay", twin=False)(_blocks_around_a_map)
+case(weights_and_batch, "blocks_around_a_map_gspmd", shardy=False)(_blocks_around_a_map)
+case(weights_and_batch, "blocks_around_a_map_inlinable", shardy=False, round_trip="inlinable", twin=False)(
+    _blocks_around_a_map
+)
 
 
-@case(usual)
+@case(weights_and_batch)
 def gather_and_scatter(around: Around) -> Any:
-    """Build a step with weights split over the devices and gathered for each block; the gradient scatters the sum."""
+    """Build a step that gathers sharded weights in each block, so that their gradient is scattered."""
 
     def block(w: Any, x: Any) -> Any:
         return layer(lax.all_gather(w, "d", tiled=True), x)
@@ -75,10 +77,9 @@ def gather_and_scatter(around: Around) -> Any:
     return mapped(block, around, weight=P("d"))
 
 
-@case(usual)
+@case(weights_and_batch)
 def sum_and_scatter(around: Around) -> Any:
-    """Build a step with a contraction split over the devices, with its sum scattered over the rows and gathered
-    again."""
+    """Build a step that scatters the sum of a sharded contraction over the rows, and gathers it again."""
 
     def block(w: Any, x: Any) -> Any:
         part = jnp.sin(lax.psum_scatter(x @ w, "d", scatter_dimension=0, tiled=True))
@@ -87,9 +88,9 @@ def sum_and_scatter(around: Around) -> Any:
     return mapped(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def ring(around: Around) -> Any:
-    """Build a step in which each device reads the block's input of its neighbour."""
+    """Build a step in which each device reads its neighbour's input of the block."""
 
     def block(w: Any, x: Any) -> Any:
         other = lax.ppermute(jnp.sin(x), "d", [(0, 1), (1, 0)])
@@ -98,9 +99,9 @@ def ring(around: Around) -> Any:
     return mapped(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def transposed(around: Around) -> Any:
-    """Build a step with `all_to_all` along both axes."""
+    """Build a step with an `all_to_all` along each of two axes."""
 
     def block(w: Any, x: Any) -> Any:
         turned = lax.all_to_all(jnp.sin(jnp.exp(jnp.sin(x @ w))), "d", 1, 0, tiled=True)
@@ -117,8 +118,8 @@ def _map_in_scan(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-case(stacked, "map_in_scan")(_map_in_scan)
-case(stacked, "map_in_scan_round_trip", round_trip="shardy", twin=False)(_map_in_scan)
+case(stacked_weights_and_batch, "map_in_scan")(_map_in_scan)
+case(stacked_weights_and_batch, "map_in_scan_round_trip", round_trip="shardy", twin=False)(_map_in_scan)
 
 
 def _scan_in_map(around: Around) -> Any:
@@ -132,13 +133,13 @@ def _scan_in_map(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-case(stacked, "scan_in_map")(_scan_in_map)
-case(stacked, "scan_in_map_gspmd", shardy=False)(_scan_in_map)
+case(stacked_weights_and_batch, "scan_in_map")(_scan_in_map)
+case(stacked_weights_and_batch, "scan_in_map_gspmd", shardy=False)(_scan_in_map)
 
 
-@case(usual)
+@case(weights_and_batch)
 def map_in_map(around: Around) -> Any:
-    """Build a step with a manual computation along one axis, with another along the second axis inside."""
+    """Build a step with a `shard_map` over one axis inside a `shard_map` over another axis."""
 
     def loss(ws: Any, x: Any) -> Any:
         def inner(w: Any, x: Any) -> Any:
@@ -162,9 +163,9 @@ def map_in_map(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-@case(usual)
+@case(weights_and_batch)
 def callback_in_map(around: Around) -> Any:
-    """Build a step with a host callback on each device."""
+    """Build a step with a host callback inside a `shard_map`."""
 
     def block(w: Any, x: Any) -> Any:
         y = layer(w, x)
@@ -174,9 +175,9 @@ def callback_in_map(around: Around) -> Any:
     return mapped(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def cond_in_map(around: Around) -> Any:
-    """Build a step with a branch that has a collective, and a branch that depends on the device number."""
+    """Build a step with a collective in a branch, and with a branch that depends on the device index."""
 
     def block(w: Any, x: Any) -> Any:
         y = lax.cond(
@@ -190,9 +191,9 @@ def cond_in_map(around: Around) -> Any:
     return mapped(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def gradient_in_map(around: Around) -> Any:
-    """Build a step that runs completely on each device, with gradients averaged over the devices."""
+    """Build a step that runs entirely inside a `shard_map`, and averages gradients over the devices."""
 
     def step(ws: Any, x: Any) -> Any:
         def loss(ws: Any, x: Any) -> Any:
@@ -213,7 +214,7 @@ def gradient_in_map(around: Around) -> Any:
 
 
 def constrained(x: Any, *axes: Any) -> Any:
-    """Return the value with a sharding constraint."""
+    """Return the value with a sharding constraint on its axes."""
     return lax.with_sharding_constraint(x, NamedSharding(mesh(), P(*axes)))
 
 
@@ -231,8 +232,8 @@ def _with_constraints(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-case(usual, "constraints")(_with_constraints)
-case(usual, "constraints_gspmd", shardy=False)(_with_constraints)
+case(weights_and_batch, "constraints")(_with_constraints)
+case(weights_and_batch, "constraints_gspmd", shardy=False)(_with_constraints)
 
 
 def _constraint_in_scan(around: Around) -> Any:
@@ -245,8 +246,8 @@ def _constraint_in_scan(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-case(stacked, "constraint_in_scan")(_constraint_in_scan)
-case(stacked, "constraint_in_scan_gspmd", shardy=False)(_constraint_in_scan)
+case(stacked_weights_and_batch, "constraint_in_scan")(_constraint_in_scan)
+case(stacked_weights_and_batch, "constraint_in_scan_gspmd", shardy=False)(_constraint_in_scan)
 
 
 def _sharded() -> dict[str, Any]:
@@ -268,14 +269,14 @@ def _data_and_model(around: Around) -> Any:
     return step
 
 
-case(usual, "in_and_out_shardings", jit=_sharded)(_data_and_model)
-case(usual, "donated_and_sharded", jit=lambda: {**_sharded(), "donate_argnums": 0})(_data_and_model)
-case(usual, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_model)
+case(weights_and_batch, "in_and_out_shardings", jit=_sharded)(_data_and_model)
+case(weights_and_batch, "donated_and_sharded", jit=lambda: {**_sharded(), "donate_argnums": 0})(_data_and_model)
+case(weights_and_batch, "in_and_out_shardings_gspmd", shardy=False, jit=_sharded)(_data_and_model)
 
 
 @case(lambda: (weights(2), normal(9, BATCH, WIDTH)))
 def private_function_per_device(around: Around) -> Any:
-    """Build a step with a jitted function called twice inside the per-device bodies."""
+    """Build a step that calls a jitted function twice inside a `shard_map`."""
     half = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:

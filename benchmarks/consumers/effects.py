@@ -12,7 +12,7 @@ import numpy as np
 from jax.experimental import io_callback
 from jax.experimental.compute_on import compute_on
 
-from .case import Around, case, descend, layer, scanned, stacked, usual
+from .case import Around, case, descend, layer, scanned, stacked_weights_and_batch, weights_and_batch
 
 
 def _ignore(*_: Any) -> None:
@@ -26,14 +26,14 @@ def _host(function: Any, x: jax.Array) -> jax.Array:
 
 @jax.custom_vjp
 def host_sine(x: jax.Array) -> jax.Array:
-    """Compute a sine in numpy on the host."""
+    """Compute a sine with numpy on the host."""
     return _host(np.sin, x)
 
 
 host_sine.defvjp(lambda x: (host_sine(x), x), lambda x, g: (_host(np.cos, x) * g,))
 
 
-@case(usual)
+@case(weights_and_batch)
 def debug_in_block(around: Around) -> Any:
     """Build a step with a debug callback in each block."""
 
@@ -45,9 +45,9 @@ def debug_in_block(around: Around) -> Any:
     return descend(block, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def print_in_step(around: Around) -> Any:
-    """Build a step that prints outside its gradient, in order."""
+    """Build a step that prints in order, outside its gradient."""
     step = descend(layer, around)
 
     def printing(ws: Any, x: Any) -> Any:
@@ -58,15 +58,15 @@ def print_in_step(around: Around) -> Any:
     return printing
 
 
-@case(usual)
+@case(weights_and_batch)
 def pure_callback_in_block(around: Around) -> Any:
     """Build a step with a pure callback in each block."""
     return descend(lambda w, x: jnp.tanh(host_sine(jnp.exp(jnp.sin(x @ w)))), around)
 
 
-@case(usual, twin=False)
+@case(weights_and_batch, twin=False)
 def ordered_io(around: Around) -> Any:
-    """Build a step with token-ordered writes between the blocks, and one after the update."""
+    """Build a step with ordered host writes between the blocks and after the update."""
 
     def block(w: Any, x: Any) -> Any:
         y = layer(w, x)
@@ -83,9 +83,9 @@ def ordered_io(around: Around) -> Any:
     return writing
 
 
-@case(stacked)
+@case(stacked_weights_and_batch)
 def callbacks_in_scan(around: Around) -> Any:
-    """Build a step with pure and debug callbacks in a scan."""
+    """Build a step with pure callbacks and debug callbacks in a scan."""
 
     def body(w: Any, x: Any) -> Any:
         y = host_sine(jnp.exp(jnp.sin(x @ w)))
@@ -95,7 +95,7 @@ def callbacks_in_scan(around: Around) -> Any:
     return scanned(around(body))
 
 
-@case(stacked, twin=False)
+@case(stacked_weights_and_batch, twin=False)
 def ordered_debug_in_scan(around: Around) -> Any:
     """Build a step with ordered debug callbacks in a scan."""
 
@@ -107,9 +107,9 @@ def ordered_debug_in_scan(around: Around) -> Any:
     return scanned(body)
 
 
-@case(usual)
+@case(weights_and_batch)
 def on_the_host(around: Around) -> Any:
-    """Build a step with a part of each block under `compute_on`, which becomes a call with attributes."""
+    """Build a step with a part of each block under `compute_on`, which lowers to a call with attributes."""
 
     def part(x: Any) -> Any:
         with compute_on("device_host"):

@@ -1,4 +1,4 @@
-"""Measurement of one step with each set of options: `recompute-opt`, `recompute-check`, numpy and XLA."""
+"""Measure one step with each set of options: rewrite, prove, execute in numpy, and compile and run with XLA."""
 
 # pyright: basic
 
@@ -36,7 +36,7 @@ PASSES = {
     "collectives": "recompute{collectives=true}",
     "inline": "recompute-inline",
 }
-"""The options of the table by a short name; `collectives` where there are some, `inline` where calls are kept."""
+"""The pass of each set of options. `collectives` is only for steps with collectives, and `inline` for round trips."""
 ALWAYS = ("plain", "auto", "periodic", "outputs")
 COLLECTIVES = re.compile(r"stablehlo\.(all_reduce|all_gather|reduce_scatter|collective_permute|all_to_all)\b")
 LOCATED = re.compile(r"\S+:\d+:\d+: error: ")
@@ -45,15 +45,17 @@ UNCHANGED, WRITTEN, REFUSED, BUG = "unchanged", "written", "refused", "bug"
 
 @dataclass(frozen=True)
 class Row:
-    """Result of one step with one set of options.
+    """The result of one step with one set of options.
 
     Attributes:
         outcome: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`.
-        reason: The reason that the step was not written or not executed.
-        proof: Tier of the proof; `text` if both programs are identical byte for byte.
-        numpy: `equal`, or the reason that the results are not equal.
-        xla: `compiled`, or the error.
-        ours, theirs: Distances from the plain step under XLA, in rounding units and relative; `-` if there is none.
+        reason: The reason why the step was not rewritten or not executed.
+        proof: The tier of the proof, `text` if both programs have the same text, or the failed verdict.
+        numpy: `equal`, `cannot` if numpy cannot execute the step, or the first difference.
+        xla: `ok`, or the error of XLA.
+        ours: The distance from the plain step under XLA, in rounding units and relative; `-` if there is none.
+        theirs: The same distance with `jax.checkpoint`.
+        far: Whether `ours` exceeds its limit.
     """
 
     step: str
@@ -76,12 +78,12 @@ class Row:
         return self.outcome == BUG or not is_equal or self.far or self.xla != "ok"
 
     def as_data(self) -> dict[str, Any]:
-        """Return the row as values of JSON."""
+        """Return the row as a dictionary, for JSON."""
         return asdict(self)
 
 
 class Measured:
-    """Step that is lowered and compiled plain and with `jax.checkpoint`."""
+    """A step with its results when it runs plain, and their distance from those with `jax.checkpoint`."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -102,7 +104,7 @@ class Measured:
         return jax.block_until_ready(compile_keeping_barriers(lowered)(*self.case.arguments()))
 
     def options(self) -> Sequence[str]:
-        """Return the sets of options that apply to the step, by their names in `PASSES`."""
+        """Return the names in `PASSES` of the sets of options that apply to the step."""
         result = [*ALWAYS]
         if COLLECTIVES.search(self.text):
             result.append("collectives")
@@ -111,8 +113,10 @@ class Measured:
         return result
 
     def row(self, options: str) -> Row:
-        """Measure the step with one set of options. An exception that a tool raises is a bug, and is not caught
-        here."""
+        """Measure the step with one set of options.
+
+        An exception of a tool is a bug, which `rows_of` reports.
+        """
         name = self.case.name
         with tempfile.TemporaryDirectory() as folder:
             before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
@@ -160,14 +164,14 @@ class Measured:
 
 
 def _crossed(text: str, form: str) -> str:
-    """Return the program in a form in which it passes through HLO."""
-    if form == "inlinable":  # as exported after partitioning; the partitioner of old writes the rest of it
+    """Return the program in the form that the round trip through HLO requires."""
+    if form == "inlinable":  # Only the name of the body changes: the GSPMD partitioner writes the other parts.
         return text.replace("@shmap_body", f"@{INLINABLE}")
     return print_module(round_trip(parse_module(text), stay=form == "stay"), debuginfo=True)
 
 
 def rows_of(case: Case, options: Sequence[str] = ()) -> Iterator[Row]:
-    """Yield a row for each set of options; by default, all that apply. An exception becomes a row with a bug."""
+    """Yield a row for each of the given sets of options, or for all that apply. An exception becomes a bug."""
     measured = Measured(case)
     for name in options or measured.options():
         try:
@@ -192,8 +196,8 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Return whether the number of operations differs, as it also does for a loop with a smaller carry."""
-    counts = re.search(r"(\d+) operations before, (\d+) after", verdict)
+    """Return whether the rewrite changed the number of operations, as it does for a loop with a smaller carry."""
+    counts = re.search(r"(\d+) operations? before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 
 
@@ -207,7 +211,6 @@ def _distance(result: Closeness) -> str:
 
 
 def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:
-    """Return whether results are more than four times as far away as with `jax.checkpoint`, and more than 64 rounding
-    units."""
+    """Return whether a distance exceeds 64 rounding units, and four times the distance of `jax.checkpoint`."""
     bound = max(64.0, 4 * theirs.units if theirs is not None else 0.0)
     return bool(ours.differing) and not ours.units <= bound

@@ -1,4 +1,4 @@
-"""Tables of docs/measured/consumers.md: a line for each step, over all sets of options."""
+"""Tables of docs/measured/consumers.md, with one row for each step over all sets of options."""
 
 # pyright: basic
 
@@ -15,7 +15,7 @@ HEAD = ("step", "outcome", "proof", "numpy", "XLA", "ours", "`jax.checkpoint`")
 
 
 def tables(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the tables by the name of their place in the page."""
+    """Return the tables, by the names of their markers on the page."""
     rows_by_step = [list(step_rows) for _, step_rows in groupby(rows, lambda row: row.step)]
     first_rows = [step_rows[0] for step_rows in rows_by_step]
     reasons = [(row.step, row.outcome, _short(row.reason)) for row in first_rows if row.outcome in (REFUSED, UNCHANGED)]
@@ -26,7 +26,7 @@ def tables(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _cells(rows: Sequence[Row]) -> list[str]:
-    """Return the cells of one step over all options: counts of outcomes, and the largest distances."""
+    """Return the cells of one step over all sets of options: counts of outcomes, and the largest distance."""
     outcomes = Counter(row.outcome for row in rows)
     outcome = ", ".join(f"{count} {name}" for name, count in outcomes.items()) if len(outcomes) > 1 else rows[0].outcome
     shared = [_all(row.proof for row in rows), _all(row.numpy for row in rows), _all(row.xla for row in rows)]
@@ -42,5 +42,5 @@ def _farthest(distances: Iterable[str]) -> str:
 
 
 def _short(reason: str) -> str:
-    """Return the first remark, or the text of an error without its position."""
+    """Return the first remark, or the message of an error without its position."""
     return reason.partition("error: ")[2] or reason.split("; ")[0]

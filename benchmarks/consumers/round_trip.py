@@ -1,4 +1,4 @@
-"""Conversion of `sdy.manual_computation` to the form of XLA's Shardy round-trip export, in which it passes through HLO.
+"""Convert `sdy.manual_computation` to the form of XLA's Shardy round-trip export, which can pass through HLO.
 
     %2 = sdy.manual_computation(%0) … {…}
 
@@ -8,7 +8,7 @@ becomes
     %2 = func.call @xla.sdy.manual_computation_body(%1)
     %3 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2) {…xla.sdy.out_shardings…}
 
-as in openxla/xla, `xla/service/spmd/shardy/sdy_round_trip` (its `shard_map_export` test contains the text).
+The form is that of openxla/xla, `xla/service/spmd/shardy/sdy_round_trip` (see its `shard_map_export` test).
 """
 
 # pyright: basic
@@ -29,11 +29,11 @@ BODY, INLINABLE = "xla.sdy.manual_computation_body", "xla.sdy.inlinable_manual_c
 
 
 def round_trip(module: ModuleOp, stay: bool = False) -> ModuleOp:
-    """Return a copy of the module in that form.
+    """Return a copy of the module in the form of the round-trip export.
 
-    Shardings of the step's arguments and results are left out: XLA infers them from the manual computations.
+    The copy has no shardings of the step's arguments and results, since XLA infers them from the manual computations.
 
-    `stay`: mark the calls as not to be inlined, as XLA does since 2025.
+    `stay`: whether to mark the calls so that they are not inlined, as XLA does since 2025.
     """
     module = module.clone()
     meshes = [op for op in module.ops if isinstance(op, MeshOp)]

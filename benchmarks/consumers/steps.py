@@ -1,4 +1,4 @@
-"""Import of all modules with steps, which fills the table."""
+"""Import all modules with steps, which fills the table `CASES`."""
 
 from . import arithmetic, control, devices, effects, structure
 from .case import CASES

@@ -1,4 +1,4 @@
-"""Steps of unusual structure: names, donation, optimizers, nested `jax.checkpoint`, exported functions."""
+"""Steps of unusual structure: odd names, donation, optimizers, nested `jax.checkpoint`, exported functions."""
 
 # pyright: basic
 
@@ -15,7 +15,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .case import BATCH, WIDTH, Around, case, descend, layer, mesh, normal, usual, weights
+from .case import BATCH, WIDTH, Around, case, descend, layer, mesh, normal, weights, weights_and_batch
 
 
 def _adam() -> tuple[Any, ...]:
@@ -49,9 +49,9 @@ case(_adam, "optax_chain")(_optimized)
 case(_adam, "donated", jit=lambda: {"donate_argnums": (0, 1)})(_optimized)
 
 
-@case(usual, jit=lambda: {"donate_argnums": (0, 1)})
+@case(weights_and_batch, jit=lambda: {"donate_argnums": (0, 1)})
 def aliased_results(around: Around) -> Any:
-    """Build a step that returns one value twice and an argument, and that donates arguments."""
+    """Build a step that donates its arguments, and returns one value twice and an argument unchanged."""
     step = descend(layer, around)
 
     def twice(ws: Any, x: Any) -> Any:
@@ -61,9 +61,9 @@ def aliased_results(around: Around) -> Any:
     return twice
 
 
-@case(usual)
+@case(weights_and_batch)
 def functions_with_odd_names(around: Around) -> Any:
-    """Build a step with private functions whose names need quotes, contain dots, or look like numbered ones."""
+    """Build a step with private functions whose names need quotes, contain dots, or end in numbers."""
 
     def named(name: str, function: Any) -> Any:
         function.__name__ = name
@@ -76,9 +76,9 @@ def functions_with_odd_names(around: Around) -> Any:
     return descend(lambda w, x: again(x @ w) * main(x), around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def scopes_with_odd_names(around: Around) -> Any:
-    """Build a step whose scope names have quotes, control characters and slashes."""
+    """Build a step whose scope names contain quotes, control characters and slashes."""
 
     def loss(ws: Any, x: Any) -> Any:
         for name, w in zip(('a "quoted" one', "tab\tand\\back", "über/jvp(x) {b}"), ws, strict=True):
@@ -89,9 +89,9 @@ def scopes_with_odd_names(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-@case(usual, twin=False)
+@case(weights_and_batch, twin=False)
 def checkpoints_inside(around: Around) -> Any:
-    """Build a step with nested `jax.checkpoint` with two policies around some of the blocks."""
+    """Build a step with nested `jax.checkpoint` and two policies in some of its blocks."""
     policies = jax.checkpoint_policies
 
     def inner(w: Any, x: Any) -> Any:
@@ -112,35 +112,34 @@ def checkpoints_inside(around: Around) -> Any:
     return jax.value_and_grad(loss)
 
 
-@case(usual)
+@case(weights_and_batch)
 def exported_inside(around: Around) -> Any:
-    """Build a step with a block that calls a function exported by `jax.export`, with its exported gradient."""
+    """Build a step whose blocks call a function exported with `jax.export`, and its exported gradient."""
     shapes = (jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32), jax.ShapeDtypeStruct((BATCH, WIDTH), jnp.float32))
     called = export.export(jax.jit(layer))(*shapes).call
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(called(w, x)))), around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def nested_jit(around: Around) -> Any:
-    """Build a step with nested functions called in several blocks, one of them with a constant."""
+    """Build a step with nested jitted functions that several blocks call, one of them with a constant."""
     scale = jnp.arange(float(WIDTH))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))) * scale)
     outer = jax.jit(lambda w, x: jnp.tanh(inner(x @ w)) + inner(x))
     return descend(outer, around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def inner_shardings(around: Around) -> Any:
-    """Build a step with jitted functions with shardings of their own inside the blocks, which become attributes of
-    private functions."""
+    """Build a step whose blocks call jitted functions with shardings, which become attributes of functions."""
     rows = NamedSharding(mesh(), P("d"))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)
     return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), around)
 
 
-@case(usual)
+@case(weights_and_batch)
 def metadata_of_xla(around: Around) -> Any:
-    """Build a step with operations and calls with frontend attributes."""
+    """Build a step whose operations and calls have frontend attributes."""
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))))
 
     def block(w: Any, x: Any) -> Any:
@@ -150,18 +149,18 @@ def metadata_of_xla(around: Around) -> Any:
     return descend(block, around)
 
 
-@case(usual, twin=False)
+@case(weights_and_batch, twin=False)
 def composite(around: Around) -> Any:
-    """Build a step with `jax.lax.composite`, which refers to its decomposition."""
+    """Build a step with `jax.lax.composite`, an operation that refers to its decomposition."""
     act = jax.lax.composite(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), name="my.act")
     named = jax.custom_vjp(act)
     named.defvjp(lambda x: (act(x), x), lambda x, g: (g * jnp.cos(x),))
     return descend(lambda w, x: named(x @ w) * jnp.tanh(x), around)
 
 
-@case(usual, twin=False)
+@case(weights_and_batch, twin=False)
 def two_gradients(around: Around) -> Any:
-    """Build a step that takes two gradients, one after the other."""
+    """Build a step that takes two gradients one after the other."""
 
     def loss(ws: Any, x: Any) -> Any:
         for index, w in enumerate(ws):
@@ -177,7 +176,7 @@ def two_gradients(around: Around) -> Any:
     return step
 
 
-@case(usual)
+@case(weights_and_batch)
 def gradient_of_gradient(around: Around) -> Any:
     """Build a step whose loss contains the derivative of the network with respect to its input."""
 

@@ -110,7 +110,7 @@ def test_tables_have_a_line_for_each_step() -> None:
         "| other | refused | - | - | - | - | - |",
     ]
     assert result["reasons"].splitlines()[2:] == ["| other | refused | no gradient found |"]
-    with pytest.raises(AssertionError, match="no place for consumers"):
+    with pytest.raises(AssertionError, match="the page lacks the line"):
         insert_tables("# Page\n", result)
 
 

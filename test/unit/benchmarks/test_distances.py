@@ -108,7 +108,7 @@ def test_forms_of_a_step_agree_under_each_setting(distances: Any, forms: Any, nu
 def test_form_with_other_numbers_is_reported(distances: Any) -> None:
     forms = distances.Forms.of(chain_of(distances, False), chain_of(distances, True, factor=1.25))
     message = list(forms.unequal())
-    assert message[0].startswith("jax.checkpoint is not proved: ")
+    assert message[0].startswith("jax.checkpoint is not proved equal to the plain step: ")
     assert [line.partition(":")[0] for line in message[1:]] == [
         f"jax.checkpoint differs in numpy on {kind} inputs" for kind in ("random", "positive", "adversarial")
     ]
@@ -140,5 +140,5 @@ def test_tables_are_written_into_their_places(distances: Any) -> None:
     page = "# Page\n<!-- a -->\nold\n<!-- end -->\nwords\n<!-- b -->\n<!-- end -->\nmore\n"
     written = insert_tables(page, {"a": "| 1 |", "b": "| 2 |"})
     assert written == "# Page\n<!-- a -->\n| 1 |\n<!-- end -->\nwords\n<!-- b -->\n| 2 |\n<!-- end -->\nmore\n"
-    with pytest.raises(AssertionError, match="no place for c"):
+    with pytest.raises(AssertionError, match="the page lacks the line"):
         insert_tables(page, {"c": ""})

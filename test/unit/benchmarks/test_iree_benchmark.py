@@ -94,11 +94,11 @@ ROW = {
     ("changed", "bars"),
     [
         ({}, []),
-        ({"ours_bytes": 641}, ["temporaries 0.601 of plain, in XLA 0.500"]),
+        ({"ours_bytes": 641}, ["the temporaries are 0.601 × the plain ones, but 0.500 × in XLA"]),
         ({"ours_bytes": 1000, "xla_ratio": 0.7}, []),
-        ({"ours_bytes": 1030, "xla_ratio": 0.7}, ["peak 1.030 of plain"]),
+        ({"ours_bytes": 1030, "xla_ratio": 0.7}, ["the peak is 1.030 × the plain peak, above the bar of 1.02"]),
         ({"recomputed": 2.0}, []),
-        ({"recomputed": 41.0, "in_xla": 3.0}, ["41 units from plain, in XLA 3"]),
+        ({"recomputed": 41.0, "in_xla": 3.0}, ["the distance is 41 units of rounding, but 3 in XLA"]),
     ],
 )
 def test_each_bar_can_be_missed(benchmark: Any, changed: dict[str, Any], bars: list[str]) -> None:

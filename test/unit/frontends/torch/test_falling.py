@@ -38,9 +38,8 @@ def test_rising_peaks_and_wrong_results_are_faults():
         "budget 0.6: the refusal states no peak",
         "budget 0.8: 865 bytes, but only 800 at the larger budget 0.9",
     ]
-    assert list(faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)) == [
-        "budget 0.5: the final random state differs"
-    ]
+    faults = faults_of([Step(0.5, 500, state_is_equal=False)], 1000, 0.0)
+    assert list(faults) == ["budget 0.5: the final random state differs"]
 
 
 def test_falling_budgets_of_one_program_have_no_fault(monkeypatch: pytest.MonkeyPatch):

@@ -108,7 +108,7 @@ def test_differences_name_tensors_of_other_bits():
     nan = torch.tensor([float("nan"), 0.0])
     assert Outcome({"a": nan}).differences(Outcome({"a": nan.clone()})) == []
     assert Outcome({"a": nan}).differences(Outcome({"a": torch.tensor([float("nan"), -0.0])})) != []
-    assert Outcome({"a": nan}).differences(Outcome({})) == ["a: only in one"]
+    assert Outcome({"a": nan}).differences(Outcome({})) == ["a: missing in one outcome"]
 
 
 def test_step_peak_excludes_existing_memory():
