@@ -4,7 +4,7 @@
     step(batch).backward()
     print(step.report())
 
-docs/torch.md describes options, warnings and limits.
+docs/torch.md describes the options, the warnings and the limits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .reports.compile_report import CompileReport, GraphReport
 from .reports.warning import NothingSaved
 
 Report = CompileReport
-"""An alias of `CompileReport`, after the class of the same name in `recompute.jax`."""
+"""An alias of `CompileReport`, under the name that `recompute.jax` uses."""
 
 __all__ = [
     "Backend",

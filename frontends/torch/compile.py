@@ -15,7 +15,7 @@ from ...support.suggestions import suggestion
 from .inductor.inductor_partitioner import InductorPartitioner
 from .options import OURS, Keywords, options_of
 from .partition.partitioner import Partitioner
-from .program_order.executor import in_order
+from .program_order.executor import compile_in_order
 from .reports.compile_report import CompileReport, GraphReport
 from .reports.dynamo_counters import breaks_since, count_breaks, count_cached
 
@@ -25,10 +25,10 @@ _OF_TORCH = frozenset({"fullgraph", "dynamic"})
 
 
 class Backend:
-    """A backend for `torch.compile`: AOTAutograd with the partitioner of this package; operations run in program order.
+    """A backend for `torch.compile`: AOTAutograd with the partitioner of this package, and execution in program order.
 
     Attributes:
-        reports: The report of each graph with a backward pass that has been compiled so far.
+        reports: The reports on the graphs with a backward pass that have been compiled so far.
     """
 
     def __init__(self, partitioner: Partitioner):
@@ -36,7 +36,10 @@ class Backend:
         self._without_backward = 0
         self._breaks, self._cached = count_breaks(), count_cached()
         self._compile: Callable[..., Any] = aot_autograd(
-            fw_compiler=in_order, bw_compiler=in_order, inference_compiler=self._inference, partition_fn=partitioner
+            fw_compiler=compile_in_order,
+            bw_compiler=compile_in_order,
+            inference_compiler=self._inference,
+            partition_fn=partitioner,
         )
 
     @property
@@ -62,20 +65,20 @@ class Backend:
 
     def _inference(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         self._without_backward += 1
-        return in_order(graph, example_inputs)
+        return compile_in_order(graph, example_inputs)
 
     def __call__(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **keywords: Any) -> Any:
         return self._compile(graph, example_inputs, **keywords)
 
 
 def backend(**keywords: Unpack[Keywords]) -> Backend:
-    """Return a backend for `torch.compile` whose steps need less memory. Their results are equal, bit for bit.
+    """Return a backend for `torch.compile` whose steps need less memory, with bit-identical results.
 
     Args:
         budget: The memory limit: bytes, including weights and inputs (`"8GiB"` or a number); a share of the plain
-            step's peak, excluding them (`"50%"` or `0.5`); or `"min"` for the lowest peak. Of the plans within the
-            limit, the one with the least extra work is chosen.
-        reserve: Bytes to subtract from a budget in bytes, for tensors outside the graph, such as optimizer states.
+            step's peak, excluding weights and inputs (`"50%"` or `0.5`); or `"min"` for the lowest peak. The plan
+            within the limit with the least extra work is chosen.
+        reserve: The bytes to subtract from a budget in bytes, for tensors outside the graph, such as optimizer states.
         segments, policy, save, ...: The fields of `recompute.Selection`, which select the recomputed values if there is
             no budget. Segments are patterns of module paths, such as `"blocks.*"`.
         plan, planner, copies, attempts, cost, strict: As in `recompute.RecomputeOptions`.
@@ -91,22 +94,23 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
 
 
 def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_eager", **keywords: Any) -> Any:
-    """Compile a training step as `torch.compile` does, with less memory. The results are equal, bit for bit.
+    """Compile a training step like `torch.compile`, but with less memory and bit-identical results.
 
     Args:
         model: A module or a function. Without it, `compile` is a decorator.
         budget, reserve, segments, policy, ...: As for `backend`.
-        backend: `"aot_eager"` runs operations in program order, within the budget. `"inductor"` compiles kernels: the
-            compiled step is run on zeros and measured, and planned again until its peak is within the budget, at most
-            four times. Its results are rounded as Inductor rounds them.
+        backend: `"aot_eager"` runs operations in program order. `"inductor"` compiles kernels: the compiled step runs
+            on zeros, its peak is measured, and plans are made until the peak is within the budget, at most four. The
+            results are then those of Inductor, which rounds differently from eager mode.
         fullgraph, dynamic: As for `torch.compile`.
 
     Returns:
-        The result of `torch.compile` with two additional methods, `report()` and `explain()`, which describe the graphs
-        that have been compiled so far.
+        The result of `torch.compile`, with two additional methods, `report()` and `explain()`, which describe the
+        graphs that have been compiled so far.
 
     Raises:
-        TypeError, ValueError: As `backend` does.
+        TypeError: For an unknown option.
+        ValueError: For an option with an invalid value, and for options that contradict one another.
 
     Example:
         >>> step = recompute.torch.compile(model, budget="8GiB")  # doctest: +SKIP

@@ -11,7 +11,7 @@ from torch._dynamo.exc import BackendCompilerFailed
 
 from ...mlir_io.printer import print_module
 from .fx.importer import read_joint
-from .program_order.executor import in_order
+from .program_order.executor import compile_in_order
 
 
 class _Captured(Exception):
@@ -23,23 +23,24 @@ class _Captured(Exception):
 
 
 def export(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> str:
-    """Return the forward and the backward pass of a step as MLIR, with locations. Nothing is run.
+    """Return the forward and the backward pass of a step as MLIR, with locations. The step does not run.
 
     Args:
         model: A module or a function of tensors, some of which need a gradient.
-        args, kwargs: Its arguments.
+        args: The positional arguments of the call.
+        kwargs: The keyword arguments of the call.
 
     Returns:
         MLIR text for `recompute-opt` and `recompute.rewrite`. Rewrite it with the option `target=none`.
 
     Raises:
         ValueError: For a step without a backward pass.
-        Unsupported: For a node without an encoding.
+        Unsupported: For a node that the MLIR encoding cannot represent.
 
     Example:
         >>> text = recompute.torch.export(model, (batch, target))  # doctest: +SKIP
     """
-    compiler = aot_autograd(fw_compiler=in_order, bw_compiler=in_order, partition_fn=_capture)
+    compiler = aot_autograd(fw_compiler=compile_in_order, bw_compiler=compile_in_order, partition_fn=_capture)
     step = torch.compile(model, backend=compiler, fullgraph=True)
     try:
         step(*args, **(kwargs or {}))

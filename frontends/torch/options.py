@@ -1,4 +1,4 @@
-"""The options of `recompute.torch`, which have the same names as those of `recompute.jax.jit`."""
+"""The options of `recompute.torch`, which have the same names as the options of `recompute.jax.jit`."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Options:
     """The options of a step.
 
     Attributes:
-        rewrite: The options of the rewrite, with the target `none`: program order delays the copies.
-        budget: The budget as a string; None without one.
+        rewrite: The options of the rewrite. Their target is `none`, since program order already delays the copies.
+        budget: The budget as a string, or None.
     """
 
     rewrite: RecomputeOptions
@@ -59,7 +59,10 @@ class Options:
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
-    """Build the options from keywords. Raises `TypeError` for an unknown keyword, `ValueError` for an invalid value."""
+    """Build the options from keywords.
+
+    Raises `TypeError` for an unknown keyword, and `ValueError` for an invalid value.
+    """
     unknown = sorted(keywords.keys() - OURS)
     if unknown:
         raise TypeError(f"recompute.torch: unknown option '{unknown[0]}'{suggestion(unknown[0], sorted(OURS))}")
@@ -75,10 +78,10 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:
-    """Return the budget as a string, less the bytes reserved for tensors outside the graph, such as optimizer states.
+    """Subtract the reserve for tensors outside the graph from the budget, and return the result as a string.
 
-    Raises `ValueError` for an invalid budget, for a reserve together with a share, and for a reserve that leaves no
-    memory.
+    Raises `ValueError` for an invalid budget, for a reserve with a budget that is not in bytes, and for a reserve that
+    leaves no memory.
     """
     text = budget_text(budget)
     parse_budget(text, 1)
@@ -89,7 +92,9 @@ def budget_within(budget: str | float, reserve: str | int) -> str:
         reason = f"can only be subtracted from a budget in bytes, but the budget is '{text}'"
         raise ValueError(f"reserve={reserve!r} {reason}")
     if held >= most:
-        raise ValueError(f"reserve={reserve!r} leaves no memory of the budget {text}")
+        raise ValueError(
+            f"reserve={reserve!r} leaves no memory of the budget {text}; it must be smaller than the budget"
+        )
     return f"{most - held}B"
 
 

@@ -1,4 +1,4 @@
-"""Mark a part of the forward pass with a name, and optionally as recomputed or saved."""
+"""Name a part of the forward pass, and optionally mark it as recomputed or saved."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ POLICIES = ("recompute", "save")
 
 @contextmanager
 def region(name: str, policy: str = "") -> Generator[None]:
-    """Give the operations inside the context a name, which is a scope for `segments=`.
+    """Name the operations inside the context, so that `segments=` can refer to them.
 
     Args:
         name: The name of the segment.
-        policy: `"recompute"` or `"save"` applies to the operations inside, regardless of the options; empty to leave
-            the decision to the options.
+        policy: `"recompute"` or `"save"` applies to the operations inside the context, regardless of the options. By
+            default, the options decide.
 
     Raises:
-        ValueError: For an empty name or an unknown policy.
+        ValueError: For an invalid name or an unknown policy.
 
     Example:
         >>> with recompute.torch.region("attn", policy="recompute"):  # doctest: +SKIP

@@ -1,1 +1,1 @@
-"""Import of joint graphs from FX to xDSL, and export back to FX."""
+"""Import joint graphs from FX to xDSL, and export them back to FX."""

@@ -1,4 +1,4 @@
-"""Convert arguments of FX nodes to text, with `%i` for operands, and back."""
+"""Convert arguments of FX nodes to text, in which `%i` stands for operand i, and back."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _OBJECTS = (torch.dtype, torch.layout, torch.memory_format)
 
 
 def text_of(node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any], operand: Callable[[Any], int]) -> str:
-    """Return the argument list of a call as text. `operand`: maps a node to its operand index.
+    """Return the argument list of a call as text.
 
-    Raises `Unsupported` for an argument that cannot be written as text.
+    `operand`: maps a node to its operand index. Raises `Unsupported` for an argument that has no text form.
     """
     parts = [_text(argument, node, operand) for argument in args]
     parts += [f"{name}={_text(argument, node, operand)}" for name, argument in kwargs.items()]
@@ -42,11 +42,11 @@ def _text(argument: Any, node: torch.fx.Node, operand: Callable[[Any], int]) -> 
         return str(argument)
     if isinstance(argument, torch.device):
         return f"device({str(argument)!r})"
-    raise Unsupported(node, f"the argument {argument!r} is a {type(argument).__name__}")
+    raise Unsupported(node, f"the argument {argument!r} has the type {type(argument).__name__}, which is not supported")
 
 
 def value_of(argument: Argument, operands: Sequence[torch.fx.Node]) -> Any:
-    """Return the argument that a text describes. `operands`: the nodes to which `%i` refers."""
+    """Return the argument that a parsed text describes. `operands`: the nodes to which `%i` refers."""
     match argument:
         case Operand(index):
             return operands[index]

@@ -4,13 +4,13 @@ Copies get the metadata of their originals, and the tag of the backward pass. A 
 reads becomes `run_and_save_rng_state`, and the copy becomes `run_with_rng_state`. An argument that the step overwrites
 is cloned if the backward pass reads its old value.
 
-Two kinds of values are not saved as they are:
+Two kinds of values are saved in a different form:
 
-- A view of a forward value that the backward pass reads. With `views_again`, the backward pass makes the view again,
-  from the value: autograd holds the storage of a saved view until the backward pass ends, and Inductor, which chooses
-  the layouts of values, may save the view as a copy.
+- A view of a forward value that the backward pass reads. With `views_again`, the backward pass recreates the view from
+  the value. Otherwise, autograd holds the storage of a saved view until the backward pass ends, and Inductor, which
+  chooses the layouts of values, may save the view as a copy.
 - An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
-  view with one dimension, which has a single layout:
+  one-dimensional view, which has a single layout:
 
       flat = aten.view(weight, [numel])       in the forward pass
       again = aten.view(flat, [o, i, h, w])   in the backward pass, whose operations read it
@@ -49,19 +49,20 @@ _TAG, _BACKWARD, _ONLY_FORWARD = "partitioner_tag", "is_backward", "must_be_in_f
 _CONVOLUTION = f"{PREFIX}aten.convolution.default"
 _VIEWS = frozenset(f"{PREFIX}{name}" for name in aten.VIEWS.split())
 _OF_CHECKPOINTS = ("recompute", "ac_graph_id")
-"""Metadata keys that make PyTorch's partitioners recompute or reorder nodes; dropped, since the graph is final."""
+"""The metadata keys that make PyTorch's partitioners recompute or reorder nodes. The exporter drops them, since the
+graph is final."""
 
 
 def write_joint(
     module: ModuleOp, joint: torch.fx.GraphModule, for_inductor: bool = False, views_again: bool = False
 ) -> torch.fx.GraphModule:
-    """Return the joint graph of a module.
+    """Export a module as a joint graph.
 
     Args:
-        module: The module.
+        module: The imported or rewritten module.
         joint: The graph that the module was imported from.
         for_inductor: Whether Inductor, which chooses layouts, compiles the graph.
-        views_again: Whether the backward pass makes views of forward values again; implied by `for_inductor`.
+        views_again: Whether the backward pass recreates views of forward values; implied by `for_inductor`.
 
     Raises:
         Unsupported: For an operation that FX cannot represent.
@@ -98,12 +99,13 @@ class _Writer:
 
     Attributes:
         joint: The graph that the module was imported from.
-        for_inductor, views_again: As in `write_joint`.
+        for_inductor: As in `write_joint`.
+        views_again: As in `write_joint`.
         graph: The new graph.
-        nodes: The node that defines each value written so far.
-        flat_views: The view with one dimension of each argument that has one (`layout_views.py`).
-        backward_nodes: For each value that the backward pass has read so far, the node that it reads.
-        pending_draw: The last draw, until its random operation is written.
+        nodes: Maps each value written so far to the node that defines it.
+        flat_views: Maps arguments to their one-dimensional views (`layout_views.py`).
+        backward_nodes: Maps each value that the backward pass has read so far to the node that it reads.
+        pending_draw: The last draw of a generator state, until its random operation is written.
     """
 
     joint: torch.fx.GraphModule
@@ -128,8 +130,7 @@ class _Writer:
         return node
 
     def flatten(self, arguments: Sequence[SSAValue], written: frozenset[torch.fx.Node]) -> None:
-        """Make one-dimensional views of the images and weights that both passes read and that the step does not
-        write."""
+        """Create one-dimensional views of the images and weights that both passes read and the step does not write."""
         names = {node.name for node in written}
         for argument in arguments:
             placeholder = self.nodes[argument]
@@ -149,7 +150,7 @@ class _Writer:
         return self._in_backward(operand) if self.views_again and _is_backward(op) else self.nodes[operand]
 
     def _in_backward(self, value: SSAValue) -> torch.fx.Node:
-        """Return the node that the backward pass reads for a value; views of forward values are made again there."""
+        """Return the node that the backward pass reads for a value. Views of forward values are recreated there."""
         if value not in self.backward_nodes:
             self.backward_nodes[value] = self._node_in_backward(value)
         return self.backward_nodes[value]
@@ -190,7 +191,7 @@ class _Writer:
                 self._define_results(op, self._call(op, target_named(called_name(op)), op.operands))
 
     def output(self, terminator: Operation) -> None:
-        """Write the output node: the results, at the positions of the original results."""
+        """Write the output node, with the results at the positions of the original results."""
         original = self.joint.graph.output_node()
         results = iter(terminator.operands)
         outputs = [self.nodes[next(results)] if isinstance(old, torch.fx.Node) else old for old in original.args[0]]  # pyright: ignore
@@ -207,7 +208,7 @@ class _Writer:
         self._define(op.results[0], node)
 
     def _random_operation(self, op: Operation) -> None:
-        """Write a random operation: the call that advances the generator, or a copy that runs from the same state."""
+        """Write a random operation: a call that advances the generator, or a copy that starts from the same state."""
         target = target_named(called_name(op))
         state = op.operands[0]
         if (draw := self.pending_draw) is not None:
@@ -234,8 +235,10 @@ class _Writer:
     def _call(
         self, op: Operation, target: Any, operands: Sequence[SSAValue], first: int = 0, before: tuple[Any, ...] = ()
     ) -> torch.fx.Node:
-        """Return the call of an operation. `first`: the index of the first operand in `operands`; `before`: arguments
-        to insert before the others."""
+        """Write the call of an operation.
+
+        `first`: the operand index of the first entry of `operands`. `before`: arguments to insert before the others.
+        """
         read: list[Any] = [None] * first + [self._read_by(op, operand) for operand in operands]
         arguments = arguments_of(op)
         args = (*before, *(value_of(argument, read) for argument in arguments.positional))
@@ -260,8 +263,7 @@ class _Writer:
     def _item(
         self, call: torch.fx.Node, index: int, value: Any, original: torch.fx.Node | None = None, copied: bool = False
     ) -> torch.fx.Node:
-        """Return an element of the tuple that a call returns. `original`: the node of this element in the imported
-        graph."""
+        """Write the node of one element of a call's result tuple. `original`: its node in the imported graph."""
         name = None if original is None else f"{original.name}_recomputed" if copied else original.name
         node = self.graph.create_node("call_function", operator.getitem, (call, index), name=name)
         node.meta = {**call.meta, "val": value}
@@ -290,10 +292,10 @@ def _is_backward(op: Operation) -> bool:
 
 
 def _is_whole_view(op: Operation) -> bool:
-    """Return whether a forward operation is a view that has at least as many bytes as its operand.
+    """Return whether a forward operation is a view with at least as many bytes as its operand.
 
-    An operand that reads an argument before the step overwrites it does not count: the backward pass would read the
-    overwritten value.
+    A view of an argument that the step later overwrites is excluded, since the backward pass would read the overwritten
+    value.
     """
     if _is_backward(op) or name_of(op) not in _VIEWS or len(op.operands) != 1 or len(op.results) != 1:
         return False
@@ -303,7 +305,7 @@ def _is_whole_view(op: Operation) -> bool:
 
 
 def _is_read_twice(argument: SSAValue) -> bool:
-    """Return whether both the forward pass and the backward pass read the argument."""
+    """Return whether both passes read the argument."""
     return {_is_backward(use.operation) for use in argument.uses} == {True, False}
 
 

@@ -1,4 +1,4 @@
-"""Read the fake values of nodes: tensors that have sizes and storages, but no elements."""
+"""Read the fake values of nodes: tensors with sizes and storages, but without elements."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import torch
 
 
 def hint_of(size: Any) -> Any:
-    """Return the hint of a symbolic size, which is its current value, and any other value unchanged.
+    """Return the current value (hint) of a symbolic size. Any other value is returned unchanged.
 
-    Converting a symbolic size to an integer would specialize the step.
+    Converting a symbolic size to an integer instead would specialize the step.
     """
     return size.node.hint if isinstance(size, torch.SymInt) else size
 

@@ -1,4 +1,4 @@
-"""Read the marks of the user's program on single operations: regions with a policy, and existing checkpoints."""
+"""Read the user's marks on single operations: regions with a policy, and existing checkpoints."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OF_CHECKPOINTS = {CheckpointPolicy[kind.name]: kind for kind in MarkKind if kin
 
 
 def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
-    """Return the attributes that mark a forward operation as recomputed or saved; none if it has no mark.
+    """Return the attributes that mark a forward operation as recomputed or saved, or {} if it has no mark.
 
-    A checkpoint is a segment of its own: its outputs are saved, as in PyTorch.
+    Each checkpoint becomes a segment, whose outputs are saved, as in PyTorch.
     """
     policy = (node.meta.get("custom") or {}).get(POLICY)
     if policy is not None:

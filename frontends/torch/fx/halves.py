@@ -1,4 +1,4 @@
-"""The two graphs of a partitioned step, and access to their nodes."""
+"""The two graphs of a partitioned step, and functions that list their nodes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Import an FX joint graph as an xDSL module. docs/torch_internals.md describes the encoding.
 
-In an exported graph, the metadata of a copy names the original node, and the imported copy gets that name. So an
-exported graph can be imported again and compared with the original graph.
+In an exported graph, the metadata of a copy names the original node, and the imported copy gets that name. An exported
+graph can therefore be imported again and compared with the original graph.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from .unsupported import Unsupported
 ORIGIN = "recompute_origin"
 """The metadata key under which a copied node stores the name of its original."""
 KEPT = "recompute_kept"
-"""The metadata key of a clone that preserves, for the backward pass, an argument that the step overwrites."""
+"""The metadata key of a clone that preserves an argument for the backward pass before the step overwrites it."""
 _TAG = "partitioner_tag"
-"""The metadata key under which AOTAutograd stores the pass of a node."""
+"""The metadata key under which AOTAutograd stores whether a node belongs to the forward or the backward pass."""
 Results: TypeAlias = "SSAValue | tuple[Results, ...]"
 _PRIMAL, _GRADIENT = StringAttr(Phase.PRIMAL.value), StringAttr(Phase.GRADIENT.value)
 STEP = "step"
@@ -58,14 +58,14 @@ STEP = "step"
 
 
 def is_backward(node: torch.fx.Node) -> bool:
-    """Return whether the node has the partitioner's tag of the backward pass."""
+    """Return whether the partitioner's tag assigns the node to the backward pass."""
     return node.meta.get(_TAG) in ("is_backward", "must_be_in_backward")
 
 
 def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool = False) -> ModuleOp:
     """Import a joint graph as a module. `marked`: whether to import the user's marks on single operations.
 
-    Raises `Unsupported` for a node without an encoding.
+    Raises `Unsupported` for a node that the encoding cannot represent.
     """
     reader = _Reader(_directions(joint.graph, num_fwd_outputs), written_placeholders(joint.graph), marked)
     nodes = list(joint.graph.nodes)
@@ -82,7 +82,7 @@ def _directions(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx
     """Map each call to whether it belongs to the backward pass, according to the partitioner's tag or its position.
 
     PyTorch does not tag the backward pass of a `torch.autograd.Function`. A call without a tag belongs to the backward
-    pass if it stands after the last operation that a forward output needs, unless it writes to an argument.
+    pass if it is after the last operation that a forward output needs, unless it writes to an argument.
     """
     calls = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
     outputs = graph.output_node().args[0]
@@ -104,8 +104,7 @@ def _is_mutable(node: torch.fx.Node) -> bool:
 
 
 def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
-    """Return the arguments that are overwritten, by the step itself or by its caller, which copies results into
-    them."""
+    """Return the arguments that the step overwrites, or that its caller overwrites with results."""
     written = set[torch.fx.Node]()
     for node in graph.nodes:
         if node.op == "call_function" and isinstance(node.target, OpOverload):
@@ -122,9 +121,9 @@ def written_placeholders(graph: torch.fx.Graph) -> frozenset[torch.fx.Node]:
 
 
 def kept_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument that a clone preserves for the backward pass; None if the node is not such a clone.
+    """Return the argument that a clone preserves for the backward pass, or None if the node is not such a clone.
 
-    The exporter inserts these clones, with the metadata key `KEPT`, for arguments that the step overwrites.
+    The exporter inserts such clones for arguments that the step overwrites, with the metadata key `KEPT`.
     """
     if not node.meta.get(KEPT) or node.target is not torch.ops.aten.clone.default or is_backward(node):
         return None
@@ -137,11 +136,12 @@ class _NewOperation:
     """An operation to add.
 
     Attributes:
-        node: The node that it encodes.
-        name: Its name.
-        operands, types: Its operands, and the types of its results.
-        attributes: Its attributes, except for those that every operation has.
-        is_late: Whether it belongs to the backward pass, regardless of the pass of the node.
+        node: The node that the operation encodes.
+        name: The operation's name.
+        operands: The operands.
+        types: The result types.
+        attributes: The attributes, except for those that every operation has.
+        is_late: Whether the operation belongs to the backward pass even if its node does not.
     """
 
     node: torch.fx.Node
@@ -154,15 +154,16 @@ class _NewOperation:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a node to import.
+    """A call to import.
 
     Attributes:
-        node, target: The node, and the function that it calls.
+        node: The node of the call.
+        target: The called function.
         args: The positional arguments.
         value: The fake result.
         before: The operands to insert before the arguments: the state of a random operation, or the token of an ordered
             effect.
-        prefix: The prefix of the name of the operation.
+        prefix: The prefix of the operation's name.
     """
 
     node: torch.fx.Node
@@ -175,16 +176,16 @@ class _Call:
 
 @dataclass
 class _Reader:
-    """Builds the function, node by node.
+    """Builds the function node by node.
 
     Attributes:
-        backward: For each call, whether it belongs to the backward pass.
+        backward: Maps each call to whether it belongs to the backward pass.
         written: The arguments that the step overwrites.
         marked: Whether the user's marks on single operations are imported.
         block: The body of the function.
-        values: The result of each node so far; a tuple for a call with several results.
-        reads: The value of each written argument before the step overwrites it.
-        late_reads: The value of each written argument as the backward pass reads it.
+        values: Maps each node read so far to its result, or to a tuple of results.
+        reads: Maps each overwritten argument to its value before the write.
+        late_reads: Maps each overwritten argument to the value that the backward pass reads.
     """
 
     backward: Mapping[torch.fx.Node, bool]
@@ -205,7 +206,7 @@ class _Reader:
         elif (argument := restored_argument(node)) is not None and argument not in self.written:
             self.values[node] = self.values[argument]
         elif flattened_argument(node) is not None and all(map(restored_argument, node.users)):
-            return  # The flat view is skipped: its only readers are views that restore the argument.
+            return  # Skip the flat view, since only views that restore the argument read it.
         elif node.op == "get_attr":
             types, named = [type_of(node.meta.get("val"), node)], {OF: StringAttr(str(node.target))}
             (self.values[node],) = self._add(_NewOperation(node, GET_ATTR, (), types, named))
@@ -225,20 +226,20 @@ class _Reader:
         elif isinstance(node.target, OpOverload) or is_size_function(node.target):
             self._call(node, node.target)
         elif isinstance(node.target, HigherOrderOperator):
-            raise Unsupported(node, "it is a higher-order operation, whose graphs are not imported")
+            raise Unsupported(node, "it is a higher-order operation, whose graphs cannot be imported")
         else:
             raise Unsupported(node, "the node's target is not an operator of the PyTorch dispatcher")
 
     def read_written(self) -> None:
-        """Add a read of each argument that the step overwrites, before it is overwritten."""
+        """Add a read of each argument that the step overwrites, before the write."""
         for argument, value in list(self.values.items()):
             if argument in self.written and isinstance(value, SSAValue):
                 (self.reads[argument],) = self._add(_NewOperation(argument, READ, [value], [value.type]))
 
     def module(self) -> ModuleOp:
-        """Return the module with the function. The block ends with its terminator."""
+        """Return the module that contains the function, after all nodes have been read."""
         last = self.block.last_op
-        assert last is not None, "the output has been read"
+        assert last is not None, "module() must be called after the output node has been read"
         types = FunctionType.from_lists(
             [value.type for value in self.block.args], [value.type for value in last.operands]
         )
@@ -262,10 +263,12 @@ class _Reader:
         self.values[node] = results[index]
 
     def _effect(self, node: torch.fx.Node) -> None:
-        """Add a call with an ordered effect: it takes a token, and returns a new token before its results."""
+        """Add a call with an ordered effect, which takes a token and returns a new token before its results."""
         token, target, *args = node.args
         if not isinstance(target, OpOverload):
-            raise Unsupported(node, f"{target} has ordered effects, but is no operator of the PyTorch dispatcher")
+            raise Unsupported(
+                node, f"{target} has ordered effects, but it is not an operator of the PyTorch dispatcher"
+            )
         before = (self._single(token, node),)
         self.values[node] = self._add_call(
             _Call(node=node, target=target, args=args, value=node.meta["val"], before=before, prefix=EFFECT)
@@ -282,7 +285,7 @@ class _Reader:
     def _random_operation(
         self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
     ) -> tuple[SSAValue, Results]:
-        """Add a draw of a generator state, and the operation that reads it; return the state and the results."""
+        """Add a draw of a generator state and the operation that reads it, and return the state and the results."""
         named: dict[str, Attribute] = {
             OF: StringAttr(qualified_name(target)),
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
@@ -296,13 +299,13 @@ class _Reader:
         """Add the operation of a call, and return its results."""
         node, value = call.node, call.value
         operands = list(call.before)
-        number = dict[torch.fx.Node, int]()
+        indices = dict[torch.fx.Node, int]()
 
         def operand(read: torch.fx.Node) -> int:
-            if read not in number:
-                number[read] = len(operands)
+            if read not in indices:
+                indices[read] = len(operands)
                 operands.append(self._current(read, node))
-            return number[read]
+            return indices[read]
 
         attributes: dict[str, Attribute] = {ARGS: StringAttr(text_of(node, call.args, node.kwargs, operand))}
         is_counted = isinstance(call.target, OpOverload) and call.prefix != EFFECT
@@ -317,10 +320,10 @@ class _Reader:
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
-        """Return the value that `node` reads for the node `read`.
+        """Return the value of the node `read` that `node` reads.
 
-        For an argument that the step overwrites, this is its value before the write in the forward pass, and its value
-        after the write in the backward pass.
+        If the step overwrites the argument `read`, the forward pass reads the value before the write, and the backward
+        pass the value after the write.
         """
         value = self._single(read, node)
         if read not in self.written or self._writes(node, read):
@@ -339,7 +342,9 @@ class _Reader:
     def _single(self, read: Any, node: torch.fx.Node) -> SSAValue:
         value = self.values[read]
         if isinstance(value, tuple):
-            raise Unsupported(node, f"it reads the tuple that {read} returns; only reads of its elements are supported")
+            raise Unsupported(
+                node, f"it reads the whole tuple that {read} returns, but only reads of single elements are supported"
+            )
         return value
 
     def _add(self, new: _NewOperation) -> list[SSAValue]:
@@ -368,7 +373,7 @@ def _is_tuple(value: Any) -> bool:
 
 
 def _state_type(value: Any, node: torch.fx.Node) -> Attribute:
-    """Return the type of the generator state for the device of a random operation's result."""
+    """Return the type of the generator state on the device of a random operation's result."""
     device = next(tensors_in(value)).device.type
     if device not in STATE_BYTES:
         raise Unsupported(node, f"the size of the generator state of the device '{device}' is unknown")

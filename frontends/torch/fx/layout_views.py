@@ -1,8 +1,8 @@
 """One-dimensional views, through which the backward pass reads four-dimensional arguments.
 
-Inductor chooses the layout of each value. A weight or an image that both passes read may get another layout in the
-forward pass, and is then saved as a copy. A one-dimensional value has only one layout, so the exporter saves such a
-view instead:
+Inductor chooses the layout of each value. A weight or an image that both passes read may get a different layout in the
+forward pass, and Inductor then saves a copy of it. A one-dimensional value has only one layout, so the exporter saves a
+one-dimensional view instead:
 
     forward pass     %w: 8x3x5x5 ──────────────► convolution
                       │ view [600]                              flattened_argument(%w_flat) is %w
@@ -12,9 +12,9 @@ view instead:
                       ▼                                         restored_argument(%w_again) is %w
     backward pass    %w_again: 8x3x5x5 ────────► convolution_backward
 
-The importer reads `%w_again` as `%w`, and imports no operation for the two views. Both carry `FLAT` in their metadata,
-but that alone does not identify them: target, argument and shape are checked, so that another view is imported as an
-operation, and the proof compares it.
+The importer maps `%w_again` to `%w`, and imports no operation for the two views. Both have `FLAT` in their metadata.
+Their target, argument and shape are also checked: any other view is imported as an operation, so that the proof
+compares it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ FLAT = "recompute_flat"
 
 
 def is_flattened(argument: torch.fx.Node) -> bool:
-    """Return whether an argument may be saved as a one-dimensional view: it has four contiguous dimensions of known
-    sizes."""
+    """Return whether an argument may be saved as a one-dimensional view.
+
+    This requires four contiguous dimensions of known sizes.
+    """
     value = argument.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.dim() != 4:
         return False
@@ -35,7 +37,7 @@ def is_flattened(argument: torch.fx.Node) -> bool:
 
 
 def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument that this node, inserted by the exporter, flattens; None for any other node."""
+    """Return the argument that this view of the exporter flattens, or None for any other node."""
     if not _is_marked_view(node):
         return None
     argument, shape = node.args
@@ -45,7 +47,7 @@ def flattened_argument(node: torch.fx.Node) -> torch.fx.Node | None:
 
 
 def restored_argument(node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the argument whose shape this node restores from the flat view; None for any other node."""
+    """Return the argument whose shape this view of the exporter restores, or None for any other node."""
     if not _is_marked_view(node):
         return None
     flat, shape = node.args

@@ -1,4 +1,4 @@
-"""Write locations of nodes in the form that JAX uses: scopes are module paths, and wrappers state the direction.
+"""Write locations of nodes in JAX's form, with module paths as scopes and wrappers that state the pass.
 
 jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
 jit(step)/transpose(jvp(blocks.3))/attn/mm_1  its backward pass
@@ -25,7 +25,7 @@ _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
-    """Return the location of a node: its module path, its region, its name, and the user's source line."""
+    """Return the location of a node, with its module path, its region, its name, and the user's source line."""
     scope = scope_of(node)
     first, _, inner = scope.partition("/")
     wrapped = f"transpose(jvp({first}))" if is_backward else f"jvp({first})"
@@ -34,7 +34,10 @@ def location_of(node: torch.fx.Node, is_backward: bool) -> LocationAttr:
 
 
 def scope_of(node: torch.fx.Node) -> str:
-    """Return the module path of a node, or of the forward node whose gradient it computes, including its region."""
+    """Return the scope of a node: its module path with its region.
+
+    A backward node has the scope of the forward node whose gradient it computes.
+    """
     path, region = _path_of(node), _region_of(node)
     if not region:
         return path
@@ -52,10 +55,10 @@ def _region_of(node: torch.fx.Node) -> str:
 
 
 def _outer_paths(graph: torch.fx.Graph) -> dict[tuple[str, str], str]:
-    """Map each pair of region and module path to the path of the module in which the region was entered.
+    """Map each pair of region and module path to the path of the module that entered the region.
 
-    The nodes do not record that module. It is derived from the nodes of the region, which are consecutive in the
-    forward pass and all inside the module.
+    Nodes do not record that module. It is the common path of the region's nodes, which are consecutive in the forward
+    pass and all inside the module.
     """
     if graph not in _OUTER:
         forward = (n for n in graph.nodes if n.op == "call_function" and "fwd_nn_module_stack" not in n.meta)
@@ -73,10 +76,10 @@ _OUTER = WeakKeyDictionary[torch.fx.Graph, dict[tuple[str, str], str]]()
 
 @cache
 def _path(expression: str) -> str:
-    """Convert a path of modules: `L['self'].blocks[3].attn`, or `L['self']._modules['blocks']._modules['3'].attn`, to
-    `blocks.3/attn`.
+    """Convert Dynamo's expression for a module, such as `L['self'].blocks[3].attn`, to a scope such as `blocks.3/attn`.
 
-    One index is joined to the name before it: `blocks[3][0]` becomes `blocks.3/0`, a scope inside `blocks.3`.
+    The form `L['self']._modules['blocks']._modules['3'].attn` is converted to the same scope. An index is joined to the
+    preceding name, but not to another index: `blocks[3][0]` becomes `blocks.3/0`, a scope inside `blocks.3`.
     """
     plain = _INDEX.sub(lambda match: f".{match[1] or match[2]}", _ROOT.sub("", expression))
     names = [name for name in plain.split(".") if name and name != "_modules"]
@@ -91,7 +94,7 @@ def _path(expression: str) -> str:
 
 @cache
 def _line_of(trace: str | None) -> LocationAttr:
-    """Return the innermost source line of a stack trace as a location."""
+    """Return the innermost line of a stack trace as a location."""
     positions = _LINE.findall(trace or "")
     if not positions:
         return UnknownLoc()

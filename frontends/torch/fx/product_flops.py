@@ -14,10 +14,12 @@ from .fake_values import hint_of
 
 
 def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> int | None:
-    """Return PyTorch's FLOP count for a call, or None for an operation that it does not count.
+    """Return the FLOPs of a call according to PyTorch, or None if PyTorch does not count the operation.
 
     Args:
-        target, args, kwargs: The function, and the arguments of the call.
+        target: The called function.
+        args: The positional arguments of the call.
+        kwargs: The keyword arguments of the call.
         value: The result of the call, as fake tensors.
     """
     formula: Any = flop_registry.get(target._overloadpacket)
@@ -29,7 +31,7 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _sizes_of(value: Any) -> Any:
-    """Return the shape of a tensor, with hints for symbolic sizes; for a symbolic size, its hint."""
+    """Replace a tensor by its shape, and a symbolic size by its hint."""
     if isinstance(value, torch.Tensor):
         return tuple(hint_of(size) for size in value.shape)
     return hint_of(value)

@@ -17,14 +17,16 @@ STATE_BYTES = {"cpu": 5056, "cuda": 16}
 
 @cache
 def draws(target: OpOverload) -> bool:
-    """Return whether the operation advances a random number generator. Inductor's own random operations do not: they
-    read a seed that was drawn before."""
+    """Return whether the operation advances a random number generator.
+
+    Inductor's own random operations do not, since they read a seed that was drawn earlier.
+    """
     return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in READ_A_SEED
 
 
 @cache
 def written_arguments(target: OpOverload) -> tuple[int, ...]:
-    """Return the positions of the arguments that the operation writes to."""
+    """Return the indices of the arguments that the operation writes to."""
     arguments = target._schema.arguments
     return tuple(
         index
@@ -34,19 +36,19 @@ def written_arguments(target: OpOverload) -> tuple[int, ...]:
 
 
 def is_size_function(target: Any) -> bool:
-    """Return whether the target is a function of Python or PyTorch on symbolic sizes, such as `operator.mul`."""
+    """Return whether the target is a Python or PyTorch function on symbolic sizes, such as `operator.mul`."""
     return any(getattr(module, getattr(target, "__name__", ""), None) is target for module in _SIZE_FUNCTION_MODULES)
 
 
 def qualified_name(target: Any) -> str:
-    """Return the qualified name of a target: `aten.mm.default`; `python.mul.default` for functions on sizes."""
+    """Return the qualified name of a target, such as `aten.mm.default`, or `python.mul.default` for sizes."""
     if not isinstance(target, OpOverload):
         return f"python.{target.__name__}.default"
     return f"{target.namespace}.{target._schema.name.split('::')[1]}.{target._overloadname}"
 
 
 def target_named(name: str) -> Any:
-    """Return the PyTorch operator or function with this qualified name."""
+    """Return the operator or function that a qualified name denotes."""
     namespace, packet, overload = name.split(".")
     if namespace == "python":
         return next(getattr(module, packet) for module in _SIZE_FUNCTION_MODULES if hasattr(module, packet))

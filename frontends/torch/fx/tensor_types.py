@@ -37,7 +37,10 @@ NONE = NoneType()
 
 
 def type_of(value: Any, node: torch.fx.Node) -> Attribute:
-    """Return the type of a fake value. Raises `Unsupported` for a value that is neither a tensor nor None."""
+    """Return the MLIR type of a fake value.
+
+    Raises `Unsupported` for a value that is not a dense tensor, a number, a Boolean or None.
+    """
     if value is None:
         return NONE
     if isinstance(value, bool | torch.SymBool):
@@ -47,16 +50,15 @@ def type_of(value: Any, node: torch.fx.Node) -> Attribute:
     if isinstance(value, float | torch.SymFloat):
         return Float64Type()
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
-        raise Unsupported(node, f"it returns {type(value).__name__}, which is not a dense tensor")
+        raise Unsupported(node, f"it returns a {type(value).__name__}, which is not a dense tensor")
     return _tensor(value.dtype, tuple([_extent(size, node) for size in value.shape]), node)
 
 
 def stored_bytes(value: Any, node: torch.fx.Node) -> int | None:
-    """Return the bytes of the storage that a node allocates for its result; None if they equal the bytes of its
-    elements.
+    """Return the bytes of the storage that a node allocates, if they exceed the bytes of the result's elements.
 
-    For example, `aten.copy` into a slice returns a tensor with the strides of the slice, and its storage includes the
-    gaps.
+    For example, `aten.copy` into a slice returns a tensor with the strides of the slice, whose storage includes the
+    gaps. Return None for other nodes.
     """
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
         return None
@@ -86,9 +88,12 @@ def _of(dtype: torch.dtype, shape: tuple[int, ...]) -> Attribute:
 
 
 def _extent(size: int | torch.SymInt, node: torch.fx.Node) -> int:
-    """Return the size, or the hint of a symbolic size: a plan is made for the current shapes, and is valid for all."""
+    """Return a size, or the hint of a symbolic size.
+
+    A plan is made for the current shapes, but is valid for all shapes.
+    """
     if isinstance(size, int):
         return size
     if not size.node.has_hint():
-        raise Unsupported(node, f"its size {size} is known only when the step runs")
+        raise Unsupported(node, f"the size {size} of its result is known only at run time")
     return int(size.node.hint)

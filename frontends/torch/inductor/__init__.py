@@ -1,1 +1,1 @@
-"""Budgets under Inductor: compile and measure candidates until the peak of one is within the budget."""
+"""Budgets under Inductor: candidates are compiled and measured until the peak of one is within the budget."""

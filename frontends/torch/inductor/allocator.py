@@ -1,4 +1,4 @@
-"""Measure the peak memory of a step, as PyTorch's allocators record it."""
+"""Measure the peak memory of a step with the records of PyTorch's allocators."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 
 
 def allocator_peak(run: Callable[[], object], device: str) -> int:
-    """Return the peak number of bytes that `run` allocates, in addition to the bytes that were allocated before.
+    """Return the peak of the bytes that `run` allocates, in addition to the bytes that were allocated before.
 
-    The results of `run` stay alive until the measurement ends. On the CPU, the events of PyTorch's allocator are
-    summed; memory that libraries request directly from the system is not counted.
+    The results of `run` are live until the measurement ends. On the CPU, the peak is computed from the events of
+    PyTorch's allocator, which do not include memory that libraries request directly from the system.
 
     Raises `RuntimeError` on the CPU if a profiler is already active.
     """
@@ -20,7 +20,7 @@ def allocator_peak(run: Callable[[], object], device: str) -> int:
 
 
 def _cpu_peak(run: Callable[[], object]) -> int:
-    # Without Kineto, which writes lines of its own to standard error.
+    # Use the legacy profiler, since Kineto writes its own lines to standard error.
     autograd: Any = torch.autograd
     bindings: Any = torch._C
     profiler = bindings._profiler

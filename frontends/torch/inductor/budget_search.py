@@ -1,13 +1,13 @@
-"""Meet a budget under Inductor: plan in program order, compile, measure, correct the forecasts, plan again.
+"""Meet a budget under Inductor: plan in program order, compile, measure, correct the forecasts, and plan again.
 
-The peak of a compiled step differs from the peak in program order, since Inductor fuses and reorders. The search is the
-one for compiled JAX steps (`search/budget/rounds.py`). Here, each round adds a plan for the bound in program order at
-which the compiled step is expected to fit. When no plan is expected to fit, other kinds of candidates are added: a plan
-by segments, and the partitions of PyTorch's own partitioner if they are correct.
+The peak of a compiled step differs from the peak in program order, since Inductor fuses and reorders operations. The
+search is the same as for compiled JAX steps (`search/budget/rounds.py`). Each round adds a plan for the bound in
+program order at which the compiled step is expected to be within the budget. If no such plan is expected, other kinds
+of candidates are added: a plan by segments, and the partitions of PyTorch's own partitioner if they are correct.
 
-Budgets on one step share measurements: a step that was compiled for one budget is a candidate for the others
-    (`measurements.py`). If the step chosen for a larger budget is also within a smaller one, no further search is made,
-    so that peaks never rise when budgets fall.
+All budgets for a step share measurements: a step that was compiled for one budget is a candidate for the others
+(`measurements.py`). If the step chosen for a larger budget is also within a smaller budget, the search ends, so that
+peaks never rise when budgets fall.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from .measurements import Measurement, Measurements
 COMPILES = 4
 """The maximum number of steps to compile for one budget, not counting the plain step."""
 NEARLY_FULL = 0.95
-"""The search ends at a measured peak of at least this share of the limit: a looser plan would save little work."""
+"""The search ends at a measured peak of at least this share of the limit. A looser plan would save little work."""
 AIMED_SHARE = 0.99
-"""The expected peak of a new plan, as a share of the limit: forecasts between two measured plans are off by about one
-percent."""
+"""The largest expected peak of a new plan, as a share of the limit. Forecasts between two measured plans have errors of
+about one percent."""
 LOOSER_BOUNDS = (1.1, 1.25)
-"""Looser bounds that are tried for the budget `min`, as multiples of the peak of the smallest plan."""
+"""The looser bounds to try for the budget `min`, as multiples of the peak of the smallest plan."""
 
 
 def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
-    """Return the halves of the step with the least extra work whose compiled peak is within the budget.
+    """Split the step with the least extra work such that its compiled peak is within the budget.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
     measured.
@@ -54,7 +54,7 @@ class PlanPool:
     """The candidates of one step, to which the search adds plans for bounds that it derives from measurements.
 
     Attributes:
-        splitter: Makes the candidates.
+        splitter: Creates the candidates.
         candidates: The candidates so far.
     """
 
@@ -67,13 +67,13 @@ class PlanPool:
         return [self.splitter.prediction(candidate) for candidate in self.candidates]
 
     def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
-        """Add the plan for the largest bound that is expected to fit, and return all forecasts.
+        """Add the plan for the largest bound that is expected to meet the limit, and return all forecasts.
 
-        If no bound is expected to fit, candidates of other kinds are also added.
+        If no plan is expected to meet the limit, add candidates of other kinds too.
         """
         if stop():
             return self.predictions
-        bound = largest_need(ratio, self.splitter.unchanged_report.plain_bytes)
+        bound = largest_fitting_bound(ratio, self.splitter.unchanged_report.plain_bytes)
         plan = self.splitter.within(bound) or self.splitter.smallest()
         if plan is not None:
             self.add(plan)
@@ -85,15 +85,17 @@ class PlanPool:
         return self.predictions
 
     def add(self, candidate: Candidate) -> None:
-        """Add a candidate unless one of the same kind has the same peak in program order."""
+        """Add a candidate, unless the pool has a candidate of the same kind with the same peak in program order."""
         key = (candidate.kind, candidate.planned_bytes)
         if key not in [(other.kind, other.planned_bytes) for other in self.candidates]:
             self.candidates.append(candidate)
 
 
-def largest_need(ratio: Ratio, most: int) -> int:
-    """Return the largest peak in program order, up to `most`, at which a plan is expected to need at most `AIMED_SHARE`
-    of the limit."""
+def largest_fitting_bound(ratio: Ratio, most: int) -> int:
+    """Return the largest peak in program order, up to `most`, at which a plan is expected to meet the limit.
+
+    The plan is expected to need at most `AIMED_SHARE` of the limit.
+    """
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -106,7 +108,7 @@ def largest_need(ratio: Ratio, most: int) -> int:
 
 @dataclass(frozen=True)
 class _Search:
-    """The search for one step. `rounds`: the steps that it has compiled."""
+    """The search for one step. `rounds`: the steps that the search has compiled."""
 
     splitter: Splitter
     options: Options
@@ -115,16 +117,16 @@ class _Search:
 
     def best(self) -> tuple[Halves, GraphReport]:
         limit = self._limit
-        chosen = self._fewest_flops_within(self._least() if limit is None else limit)
+        chosen = self._fewest_flops_within(self._lowest_peak() if limit is None else limit)
         if limit is not None and (chosen is None or not self._is_settled(chosen, limit)):
             chosen = self._search(limit)
         if chosen is None:
             least_bytes = self.measurements.least_bytes or 0
             raise BudgetNotKept(
-                _not_reached(self.options.budget or "", limit or 0, self._plain_bytes, least_bytes, self.rounds)
+                _refusal_text(self.options.budget or "", limit or 0, self._plain_bytes, least_bytes, self.rounds)
             )
         halves = self.splitter.split(chosen.candidate)
-        assert halves is not None, "the step was split by this candidate when it was measured"
+        assert halves is not None, "a measured candidate can split the step again"
         if limit is not None:
             self.measurements.choices.append((limit, chosen.peak_bytes))
         report = self.splitter.report(chosen.candidate)
@@ -133,12 +135,11 @@ class _Search:
         )
 
     def _is_settled(self, chosen: Measurement, limit: int) -> bool:
-        """Return whether no search is needed, because the plain step or the choice for an equal or larger budget
-        fits."""
+        """Return whether the plain step, or the choice for an equal or larger budget, is within the limit."""
         return chosen.candidate.is_plain or self.measurements.is_settled(limit)
 
     def _search(self, limit: int) -> Measurement | None:
-        """Compile candidates until one is within the limit with little extra work; return None if none is within it."""
+        """Compile candidates until one is within the limit with little extra work. Return None if none is within it."""
         earlier = [each for each in self.measurements.measured if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}
@@ -163,19 +164,18 @@ class _Search:
         ).best(COMPILES)
 
     def _is_good_enough(self, measurement: Measurement, limit: int) -> bool:
-        """Return whether a measured step fits and a further search would gain little.
+        """Return whether a measured step is within the limit, and a further search would gain little.
 
-        That is the case if the step needs no extra work, or if it uses nearly the whole limit.
+        A further search gains little if the step needs no extra work, or if it uses nearly the whole limit.
         """
         fits = measurement.peak_bytes <= limit
         is_free = measurement.candidate.flops <= self.splitter.plain.flops
         return fits and (is_free or measurement.peak_bytes >= NEARLY_FULL * limit)
 
-    def _least(self) -> int:
+    def _lowest_peak(self) -> int:
         """Compile candidates for the budget `min`, and return the lowest peak of all steps compiled so far.
 
-        The candidates are the smallest plan in program order, two plans that leave Inductor more room, and one plan by
-        segments.
+        The candidates are the smallest plan in program order, two plans with looser bounds, and one plan by segments.
         """
         least_bytes = self._plain_bytes
         smallest = self.splitter.smallest()
@@ -190,14 +190,13 @@ class _Search:
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
     def _fewest_flops_within(self, limit: int) -> Measurement | None:
-        """Return the measured step within the limit that has the fewest FLOPs and can be split again; None if there is
-        none."""
+        """Return the measured step within the limit with the fewest FLOPs that can be split again, or None."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
 
     @cached_property
     def _limit(self) -> int | None:
-        """The bytes for the step in addition to weights, buffers and inputs; None for the budget `min`."""
+        """The limit of the step in bytes, excluding weights, buffers and inputs; None for the budget `min`."""
         budget = self.options.budget or MINIMUM
         if budget == MINIMUM:
             return None
@@ -214,8 +213,10 @@ class _Search:
         return peak
 
     def _measure(self, candidate: Candidate, limit: int | None) -> Measurement | None:
-        """Return the measurement of a candidate, compiled now unless another budget has done so; None if its plan is
-        not proved."""
+        """Return the measurement of a candidate, and compile the candidate if it was not measured for another budget.
+
+        Return None if the candidate's plan is not proved.
+        """
         measurement = self.measurements.find(candidate)
         if self.splitter.split(candidate) is None or measurement is not None:
             return measurement
@@ -230,16 +231,16 @@ class _Search:
     def _compiled_peak(self, candidate: Candidate) -> int:
         step = self.splitter.step
         halves = self.splitter.split(candidate)
-        assert halves is not None, "only candidates that can split the step are compiled"
+        assert halves is not None, "the search compiles only candidates that can split the step"
         (device,) = devices_of(step.joint)
         return measured_peak(halves, step.num_fwd_outputs, device)
 
 
-def _not_reached(budget: str, limit: int, plain_bytes: int, least_bytes: int, rounds: list[Round]) -> str:
+def _refusal_text(budget: str, limit: int, plain_bytes: int, least_bytes: int, rounds: list[Round]) -> str:
     """Return the message for a budget that no compiled step meets.
 
-    It states the smallest peak of all steps that were compiled for any budget, then each step that was compiled for
-    this budget.
+    The message states the lowest peak of all steps that were compiled for any budget, then lists the steps that were
+    compiled for this budget.
     """
     limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)}"
     words = f"no compiled step is within the budget {budget}, {limits} in addition to weights and inputs"

@@ -1,7 +1,7 @@
-"""The candidates for splitting a step under Inductor: plans of this package, and partitions by PyTorch.
+"""Candidates for splitting a step under Inductor: plans of this package, and partitions by PyTorch.
 
-A `Candidate` is plain data, which later compilations in the same process may reuse. `Splitter` makes the candidates of
-one step and splits the step by them.
+A `Candidate` is plain data, which later compilations in the same process may reuse. `Splitter` creates the candidates
+of one step, and splits the step accordingly.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from ..reports.compile_report import GraphReport
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """The values of `activation_memory_budget` for which PyTorch's partitions are candidates."""
 PLAN, SEGMENTS, TORCH = "plan", "segments", "PyTorch"
-"""The kinds of candidates. Within a kind, the ratio of the compiled peak to the peak in program order is similar."""
+"""The kinds of candidates. Candidates of one kind have similar ratios of compiled peak to peak in program order."""
 
 
 @dataclass(frozen=True)
 class PlainPartition:
-    """The partition that Inductor makes without this package."""
+    """The partition of Inductor without this package."""
 
 
 @dataclass(frozen=True)
 class TorchPartition:
-    """A partition that PyTorch's partitioner makes with `budget` as `activation_memory_budget`."""
+    """The partition of PyTorch's partitioner with `budget` as `activation_memory_budget`."""
 
     budget: float
 
@@ -53,13 +53,13 @@ SplitSource: TypeAlias = StoredPlan | PlainPartition | TorchPartition
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to split a step.
+    """One choice of how to split a step.
 
     Attributes:
         words: A description for reports.
         kind: `PLAN`, `SEGMENTS` or `TORCH`.
         planned_bytes: The peak in program order, in bytes.
-        flops: FLOPs of products.
+        flops: The FLOPs of matrix products, convolutions and attention.
         source: The plan or the partition that splits the step.
     """
 
@@ -71,13 +71,13 @@ class Candidate:
 
     @property
     def is_plain(self) -> bool:
-        """Whether this is the step as Inductor splits it without this package."""
+        """Whether this is Inductor's own partition."""
         return isinstance(self.source, PlainPartition)
 
 
 @dataclass(frozen=True)
 class Splitter:
-    """Makes the candidates of one step, and splits the step by them."""
+    """Creates the candidates of one step, and splits the step accordingly."""
 
     step: JointStep
     options: Options
@@ -86,7 +86,7 @@ class Splitter:
 
     @cached_property
     def plain(self) -> Candidate:
-        """The partition that Inductor makes without this package."""
+        """The partition of Inductor without this package."""
         return self._by_min_cut("PyTorch's partitioner", PlainPartition())
 
     @cached_property
@@ -95,12 +95,12 @@ class Splitter:
         return report_unchanged(self.step)
 
     def within(self, bound: int) -> Candidate | None:
-        """Make the plan for a bound in program order; None if there is none."""
+        """Search for a plan within a bound in program order, and return None if none is found."""
         budget = f"{bound + self.unchanged_report.input_bytes}B"
         return self._by_plan(budget, f"plan within {bound} bytes in program order", PLAN)
 
     def smallest(self) -> Candidate | None:
-        """Make the plan with the lowest peak in program order; None if every plan is refused."""
+        """Search for the plan with the lowest peak in program order, and return None if every plan is refused."""
         try:
             return self._candidate_of(
                 self.step.smallest_rewrite(self.options.rewrite), "smallest plan in program order", PLAN
@@ -109,17 +109,18 @@ class Splitter:
             return None
 
     def by_segments(self) -> Candidate | None:
-        """Make the plan that recomputes whole segments.
+        """Create the plan that recomputes whole segments.
 
-        Inductor fuses their copies, so the compiled step may need less memory than the smallest plan in program order.
+        Inductor fuses the copies of segments, so the compiled step may need less memory than the smallest plan in
+        program order.
         """
         return self._by_plan(None, "plan by segments", SEGMENTS)
 
     def by_torch(self) -> Iterator[Candidate]:
         """Yield the partitions of PyTorch's partitioner at `TORCH_BUDGETS`.
 
-        Yield none for a step with random operations or overwritten arguments, since recomputation by PyTorch's
-        partitioner could then change the results.
+        A step with random operations or overwritten arguments has none, since recomputation by PyTorch's partitioner
+        could change its results.
         """
         if self._is_random or self.step.overwrites:
             return
@@ -127,13 +128,12 @@ class Splitter:
             yield self._by_min_cut(f"activation_memory_budget={budget:g}", TorchPartition(budget))
 
     def prediction(self, candidate: Candidate) -> Prediction:
-        """Return the forecast of a candidate: its peak in program order, and its extra FLOPs."""
+        """Return the forecast of a candidate, from its peak in program order and its extra FLOPs."""
         extra_flops = max(0, candidate.flops - self.plain.flops)
         return Prediction(candidate.planned_bytes, extra_flops, candidate.kind)
 
     def split(self, candidate: Candidate) -> Halves | None:
-        """Split the step by a candidate of this compilation or of an earlier one; return None if its plan is not
-        proved."""
+        """Split the step according to a candidate of any compilation. Return None if its plan is not proved."""
         if candidate not in self._halves and not isinstance(candidate.source, StoredPlan):
             self._by_min_cut(candidate.words, candidate.source)
         if candidate not in self._halves and (rewritten := self._rewritten(candidate)) is not None:
@@ -144,7 +144,7 @@ class Splitter:
         return self._halves.get(candidate)
 
     def report(self, candidate: Candidate) -> GraphReport:
-        """Return the report on the step as split by a candidate, in program order."""
+        """Return the report on the step that a candidate splits, with peaks in program order."""
         rewritten = self._rewritten(candidate)
         report = self.unchanged_report if rewritten is None else report_of(self.step, rewritten)
         return replace(report, plan=candidate.words, plain_flops=self.plain.flops, flops=candidate.flops)
@@ -175,11 +175,11 @@ class Splitter:
         return candidate
 
     def _by_min_cut(self, words: str, source: PlainPartition | TorchPartition) -> Candidate:
-        """Split the step with PyTorch's partitioner, under the budget of `source` if it has one."""
+        """Split the step with PyTorch's partitioner, within the budget of `source` if it has one."""
         step = self.step
         budget = {"activation_memory_budget": source.budget} if isinstance(source, TorchPartition) else {}
         with functorch_config.patch(budget):
-            # The partitioner changes the graph that it is given.
+            # The partitioner changes its argument, so it gets a copy.
             halves = min_cut_rematerialization_partition(
                 _copy_of(step.joint), step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords
             )

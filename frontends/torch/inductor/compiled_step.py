@@ -1,9 +1,9 @@
 """Compile the halves of a step with Inductor, run them on substitute arguments, and measure the peak.
 
-Inductor fuses operations and reorders them, so the peak of a compiled step is not the peak in program order. The
-measurement takes place before AOTAutograd receives the halves, so no step of the user runs with a plan that exceeds its
-budget. The substitutes are zeros, since allocations depend only on shapes. A graph is not run if it contains unknown
-operations or operations that may have effects.
+Inductor fuses and reorders operations, so the peak of a compiled step is not the peak in program order. The peak is
+measured before AOTAutograd receives the halves, so that the user never runs a plan that exceeds the budget. The
+substitutes are zeros, since allocations depend only on shapes. A graph does not run if it contains unknown operations
+or operations that may have effects.
 """
 
 from __future__ import annotations
@@ -30,27 +30,31 @@ from ..fx.schemas import is_size_function
 from .allocator import allocator_peak
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
-"""Namespaces of operations that may run on substitutes: they affect only their arguments and the generator."""
+"""The namespaces of operations that may run on substitutes: they affect only their arguments and the generator."""
 _OF_PYTHON = (operator.getitem, run_and_save_rng_state, run_with_rng_state)
 Device = str
 
 
 class NotMeasured(Exception):
-    """Raised for a step that cannot be run on substitute arguments; the message gives the reason."""
+    """Raised for a step that cannot run on substitute arguments. The message states the reason."""
 
 
 def why_not_run(joint: torch.fx.GraphModule) -> str | None:
-    """Return the reason why a graph must not run on substitute arguments; None if it may."""
+    """Return the reason why a graph must not run on substitute arguments, or None if it may."""
     for node in joint.graph.find_nodes(op="placeholder"):
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
-            return f"the argument {node.name} is not a tensor"
+            return f"the argument {node.name} is neither a tensor nor a number"
     for node in joint.graph.nodes:
         if node.op != "call_function" or node.target in _OF_PYTHON or is_size_function(node.target):
             continue
         if not isinstance(node.target, OpOverload) or node.target.namespace not in _PURE_OR_RANDOM:
             return f"{node.target} may have effects"
     devices = devices_of(joint)
-    return None if len(devices) == 1 and devices <= {"cpu", "cuda"} else f"it runs on {', '.join(sorted(devices))}"
+    return (
+        None
+        if len(devices) == 1 and devices <= {"cpu", "cuda"}
+        else f"it runs on {', '.join(sorted(devices))}, but only a single CPU or CUDA device is supported"
+    )
 
 
 def devices_of(joint: torch.fx.GraphModule) -> set[Device]:
@@ -59,10 +63,10 @@ def devices_of(joint: torch.fx.GraphModule) -> set[Device]:
 
 
 def measured_peak(halves: Halves, num_fwd_outputs: int, device: Device) -> int:
-    """Return the peak of the compiled step in bytes, excluding weights, buffers and inputs, but including gradients and
-    tangents.
+    """Return the peak of the compiled step in bytes, including gradients and tangents.
 
-    The halves are not changed. Raises `NotMeasured` if they cannot be compiled or run.
+    The peak excludes weights, buffers and inputs. The halves are not changed. Raises `NotMeasured` if they cannot be
+    compiled or run.
     """
     try:
         return _peak_on_stand_ins(halves, num_fwd_outputs, device)
@@ -92,7 +96,7 @@ def _peak_on_stand_ins(halves: Halves, num_fwd_outputs: int, device: Device) -> 
             saved = _saved_values(forward, results, num_fwd_outputs)
             returned = list(results[:num_fwd_outputs])
             del results
-            # As autograd does, this variable holds the gradients of the results until the backward pass ends.
+            # Like autograd, this variable holds the gradients of the results until the backward pass ends.
             held = {name: _stand_in(tangents[name]) for name in names if name not in saved}
             read = [saved[name] if name in saved else held[name] for name in names]
             saved.clear()
@@ -104,8 +108,7 @@ def _peak_on_stand_ins(halves: Halves, num_fwd_outputs: int, device: Device) -> 
 
 @contextmanager
 def _ready_to_compile() -> Iterator[None]:
-    """Set the state in which AOTAutograd compiles a half, and restore the state of the current compilation
-    afterwards."""
+    """Set the global state in which AOTAutograd compiles a half, and restore the previous state afterwards."""
     with ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         stack.enter_context(torch._C._DisableAutocast())
@@ -114,7 +117,7 @@ def _ready_to_compile() -> Iterator[None]:
 
 @contextmanager
 def _ready_to_run(device: Device) -> Iterator[None]:
-    """Leave the fake mode, so that real tensors are computed, and restore the generators afterwards."""
+    """Leave the fake mode, so that operations compute real tensors, and restore the generators afterwards."""
     with ExitStack() as stack:
         stack.enter_context(unset_fake_temporarily())
         stack.enter_context(torch._C._DisablePythonDispatcher())
@@ -124,7 +127,7 @@ def _ready_to_run(device: Device) -> Iterator[None]:
 
 @contextmanager
 def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
-    """Tell Inductor, as AOTAutograd does, which saved tensors the backward half may overwrite."""
+    """Tell Inductor which saved tensors the backward half may overwrite, as AOTAutograd does."""
     context: Any = TracingContext.try_get()
     if context is None or not functorch_config.donated_buffer:
         yield
@@ -140,7 +143,7 @@ def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
         [_value_or_none(node) for node in gradients],
         [_value(node) for node in saved],
     )
-    before = context.fw_metadata  # It is None here, since AOTAutograd sets it after the split.
+    before = context.fw_metadata  # This is None, since AOTAutograd sets it after the split.
     context.fw_metadata = SimpleNamespace(bw_donated_idxs=[names.index(saved[index].name) for index in donated])
     try:
         yield
@@ -149,8 +152,7 @@ def _donated_buffers(halves: Halves, num_fwd_outputs: int) -> Iterator[None]:
 
 
 def _compile_half(half: torch.fx.GraphModule, arguments: Sequence[Any], visible: int) -> Callable[[list[Any]], Any]:
-    """Compile a half with Inductor. `visible`: the number of results that the user gets, whose strides must not
-    change."""
+    """Compile a half with Inductor. `visible`: the number of user-visible results, whose strides must not change."""
     with unset_fake_temporarily():
         own = copy.deepcopy(half)
     output = own.graph.output_node()
@@ -173,7 +175,7 @@ def _value_or_none(node: Any) -> Any:
 def _saved_values(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd_outputs: int) -> dict[str, Any]:
     """Map the names of saved nodes to the values that the forward half returned for them.
 
-    The arguments of the backward half have the same names.
+    The backward half has arguments with the same names.
     """
     nodes: Any = forward.graph.output_node().args[0]
     pairs = zip(nodes[num_fwd_outputs:], results[num_fwd_outputs:], strict=True)
@@ -181,14 +183,14 @@ def _saved_values(forward: torch.fx.GraphModule, results: Sequence[Any], num_fwd
 
 
 def _with_strides_of(value: Any, saved: Any) -> Any:
-    """Return the fake argument `value` with the strides that the saved tensor has in the compiled forward half."""
+    """Return the fake argument `value` with the strides of the tensor that the compiled forward half saved."""
     if not isinstance(value, torch.Tensor) or saved is None or _hint(value.stride()) == tuple(saved.stride()):
         return value
     return value.as_strided(value.size(), saved.stride())
 
 
 def _stand_in(value: Any) -> Any:
-    """Return a real value with the shape of a fake value. It is zero, which is also valid as an index."""
+    """Return zeros with the shape of a fake value. Zeros are also valid indices."""
     if not isinstance(value, torch.Tensor):
         return hint_of(value)
     size, stride = _hint(value.size()), _hint(value.stride())

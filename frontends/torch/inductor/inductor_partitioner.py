@@ -1,7 +1,7 @@
 """The partitioner that Inductor calls after its own passes over the joint graph.
 
-Plans are made for the peak in program order. Inductor fuses and reorders operations, so the compiled step has a
-different peak. With a budget, the compiled step is therefore measured (`budget_search.py`).
+Plans minimize or bound the peak in program order. Inductor fuses and reorders operations, so the compiled step has a
+different peak. For a budget, the compiled step is therefore measured (`budget_search.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .compiled_step import NotMeasured, why_not_run
 
 
 class MeasuringPartitioner(Partitioner):
-    """A partition function that makes the step meet a budget as compiled by Inductor."""
+    """A partition function for Inductor, which makes the compiled step meet the budget."""
 
     @override
     def step(self, *parts: Any) -> JointStep:
@@ -51,7 +51,7 @@ class InductorPartitioner(CustomPartitionerFn):
     """The partitioner in the form that Inductor expects.
 
     The cache key of compiled code includes the version of this package and the options, so that no step runs with a
-    plan that was made for other options.
+    plan for different options.
     """
 
     def __init__(self, options: Options):
@@ -66,12 +66,14 @@ class InductorPartitioner(CustomPartitionerFn):
 
     @override
     def uuid(self) -> str | None:
-        """Return the cache key; None, which disables the cache, if the options contain a planner, which cannot be
-        hashed."""
+        """Return the cache key.
+
+        Return None, which disables the cache, if the options contain a planner, since it cannot be hashed.
+        """
         return self._key
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        # Caches pickle the configuration to compare it, so the key suffices.
+        # Caches pickle the configuration only to compare it, so the key suffices.
         return str, (self._key or "",)
 
 

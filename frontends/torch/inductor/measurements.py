@@ -1,7 +1,7 @@
-"""Measurements of compiled steps in this process, shared by all budgets for a step.
+"""Measurements of compiled steps in this process, which all budgets for a step share.
 
 A candidate that was measured for one budget is available to every other budget. If the candidate chosen for a larger
-budget is within a smaller one, it is used without a further search, so peaks never rise when budgets fall. A refusal
+budget is within a smaller budget, it is used without a further search, so peaks never rise when budgets fall. A refusal
 states the lowest measured peak.
 """
 
@@ -23,14 +23,14 @@ from ..partition.joint_graph_step import JointStep
 from .candidates import Candidate
 
 MAX_STEPS = 64
-"""The maximum number of steps whose measurements are stored; the least recently used step is dropped first."""
+"""The maximum number of steps whose measurements are stored. The least recently used step is dropped first."""
 _OWN_SETTING = "custom_partitioner_fn"
-"""The Inductor setting that this frontend sets itself for each budget, so that it is not part of a step's key."""
+"""The Inductor setting that is not part of a step's key, since this frontend changes it for each budget."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A candidate that was compiled and run, with the measured peak in bytes."""
+    """A candidate that was compiled and run, with its measured peak in bytes."""
 
     candidate: Candidate
     peak_bytes: int
@@ -38,11 +38,11 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of one step. All budgets for the step share them, unless its options have no key.
+    """The measurements of one step. All budgets for the step share them, unless the options have no key.
 
     Attributes:
-        measured: The measurements, in the order in which they were made.
-        choices: For each limit in bytes, the peak of the step that was chosen for it.
+        measured: The measurements in chronological order.
+        choices: Pairs of a limit in bytes and the peak of the step that was chosen for it.
     """
 
     measured: list[Measurement] = field(default_factory=list[Measurement])
@@ -50,7 +50,7 @@ class Measurements:
 
     @classmethod
     def of(cls, step: JointStep, options: Options) -> Measurements:
-        """Return the measurements of the step under options that differ at most in the budget."""
+        """Return the measurements that the step shares under all options that differ only in the budget."""
         try:
             key = _key_of(step, options)
         except NoFingerprint:
@@ -65,7 +65,7 @@ class Measurements:
         self.measured.append(measurement)
 
     def find(self, candidate: Candidate) -> Measurement | None:
-        """Return the measurement of a candidate; None if it has not been measured yet."""
+        """Return the measurement of a candidate, or None if it has not been measured yet."""
         return next((each for each in self.measured if each.candidate == candidate), None)
 
     @property
@@ -74,7 +74,7 @@ class Measurements:
         return next((each.peak_bytes for each in self.measured if each.candidate.is_plain), None)
 
     def within(self, limit: int) -> Iterator[Measurement]:
-        """Yield the measurements with a peak within the limit, ordered by FLOPs, then by peak."""
+        """Yield the measurements whose peaks are within the limit, ordered by FLOPs, then by peak."""
         fitting = [each for each in self.measured if each.peak_bytes <= limit]
         yield from sorted(fitting, key=lambda each: (each.candidate.flops, each.peak_bytes))
 
@@ -91,9 +91,9 @@ _BY_STEP: OrderedDict[str, Measurements] = OrderedDict()
 
 
 def _key_of(step: JointStep, options: Options) -> str:
-    """Return the key of a step: its graph, current sizes, Inductor's settings, and all options except for the budget.
+    """Return the key of a step, from its graph, its sizes, Inductor's settings, and all options except the budget.
 
-    Raises `NoFingerprint` for options whose contents cannot be compared.
+    Raises `NoFingerprint` for options that have no key.
     """
     sizes = [node.meta["val"].size() for node in step.joint.graph.find_nodes(op="placeholder") if _is_tensor(node)]
     hints = [[size.node.hint if isinstance(size, torch.SymInt) else size for size in shape] for shape in sizes]

@@ -1,1 +1,1 @@
-"""The partitioner that AOTAutograd calls: it rewrites a joint graph, proves it equal, and splits it into two halves."""
+"""The partitioner that AOTAutograd calls: it rewrites a joint graph, proves it equal, and splits it in two halves."""

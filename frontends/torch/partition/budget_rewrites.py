@@ -1,7 +1,7 @@
 """Rewrite a step within a budget in program order, or with the lowest peak.
 
-The search sees only the peak of temporaries. A budget also covers the gradients of the results, which PyTorch holds,
-and the generator states that copies restore. This module lowers the budget of the search by both.
+The search considers only the peak of temporaries. A budget also covers the gradients of the results, which PyTorch
+holds, and the generator states that copies restore. This module lowers the budget of the search by both.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 MOST_TIGHTENED = 6
 """The maximum number of budgets to try below the lowest peak so far."""
 FIRST_TIGHTENED, LAST_TIGHTENED = 0.93, 0.99
-"""The first budget and the highest budget to try, as shares of the lowest peak so far.
+"""The first and the highest budget to try, as shares of the lowest peak so far.
 
-A budget above the highest one would save less than one percent.
+A higher budget would save less than one percent.
 """
 MOST_LOWERED = 4
 """The maximum number of plans for a budget.
 
-The limit of each further plan is lower by the bytes by which the generator states of the previous plan exceeded the
-budget.
+Each further plan has a limit that is lower by the bytes by which the previous plan exceeded the budget, because of
+generator states.
 """
-_STATES_EXCEED = "every plan that was tried exceeds the budget by the generator states that its copies restore"
+_STATES_EXCEED = "because of the generator states that copies restore, every plan that was tried exceeds the budget"
 
 
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
-    """Return the rewrite within the budget. Raises `Refusal`.
+    """Rewrite the step within the budget. Raises `Refusal`.
 
-    Tangents are arguments of the step, and part of the peak that a budget limits.
+    Tangents are arguments of the step, but part of the peak that a budget limits.
     """
     if options.budget == MINIMUM:
         return _with_lowest_peak(step, options.rewrite)
@@ -65,7 +65,7 @@ def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
 def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, error: Refusal) -> RewrittenStep:
     """Return the rewrite with the lowest peak, after the search has refused a budget.
 
-    If this peak exceeds the limit, raise a `Refusal` with the reason of `error`, followed by this peak.
+    If this peak exceeds the limit, raise a `Refusal` that states the reason of `error` and this peak.
     """
     try:
         smallest = step.smallest_rewrite(options)
@@ -79,10 +79,9 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
 
 
 def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
-    """Return the rewrite with the lowest peak, of the solvers' plan, the plan by segments, and plans within smaller
-    budgets.
+    """Return the rewrite with the lowest peak that the solvers or a plan by segments reach.
 
-    Raises `Refusal` if plan and segments are both refused.
+    Bisection then tries lower budgets. Raises `Refusal` if the solvers and the plan by segments are both refused.
     """
     within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):
@@ -92,11 +91,11 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
             refused.append(error)
     if not within:
         raise refused[0]
-    return _tightened(step, options, min(within, key=lambda rewritten: rewritten.peak_bytes))
+    return _tighten(step, options, min(within, key=lambda rewritten: rewritten.peak_bytes))
 
 
-def _tightened(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
-    """Return the rewrite with the lowest peak that bisection finds below the peak of `best`.
+def _tighten(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
+    """Search for a rewrite with a lower peak than `best` by bisection, and return the best rewrite.
 
     The bisection is between the lowest peak so far and the highest refused budget. It is needed because the greedy
     search for the smallest budget may stop early.
@@ -118,8 +117,10 @@ def _tightened(step: JointStep, options: RecomputeOptions, best: RewrittenStep) 
 
 
 def _limit(budget: str, step: JointStep) -> int:
-    """Return the bytes that a budget leaves for temporaries; a share is of the temporaries and the results'
-    gradients."""
+    """Return the bytes that a budget leaves for temporaries.
+
+    A share refers to the temporaries and the gradients of the results.
+    """
     if is_share(budget):
         return (parse_budget(budget, step.peak.temporary_bytes + step.tangent_bytes) or 0) - step.tangent_bytes
     return (parse_budget(budget, 1) or 0) - step.peak.argument_bytes

@@ -1,4 +1,4 @@
-"""Reports on joint graphs that the partitioner has split."""
+"""Build the reports on joint graphs that the partitioner has split."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from .rewritten_step import RewrittenStep
 
 
 def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
-    """Return the report on a graph for which a rewrite was made; if it changes nothing, its remarks state the
-    reason."""
+    """Return the report on a rewritten graph. If the rewrite changes nothing, its remarks state the reason."""
     result = rewritten.result
     return replace(
         report_unchanged(step),
@@ -29,7 +28,7 @@ def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
 
 
 def report_unchanged(step: JointStep) -> GraphReport:
-    """Return the report on a graph that stays unchanged."""
+    """Return the report on an unchanged graph."""
     peak = step.peak.temporary_bytes + step.tangent_bytes
     flops = _flops(step.module)
     return GraphReport(

@@ -1,4 +1,4 @@
-"""A joint graph that is planned, rewritten, exported, proved, and split, so that its step needs less memory."""
+"""A joint graph that is planned, rewritten, exported, proved and split, so that its step needs less memory."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ _KEYWORDS = frozenset(signature(default_partition).parameters)
 
 @dataclass(frozen=True)
 class JointStep:
-    """A joint graph, with the data for its planning and its split.
+    """A joint graph, with the data that planning and splitting need.
 
     Attributes:
         module: The imported graph.
-        joint: The graph as AOTAutograd made it.
-        inputs, num_fwd_outputs, keywords: Arguments of the partitioner. `keywords` differ between versions.
+        joint: The graph of AOTAutograd.
+        inputs: The example inputs that AOTAutograd passes to the partitioner.
+        num_fwd_outputs: The number of results of the forward pass.
+        keywords: The partitioner's other keywords, which depend on the version of PyTorch.
         for_inductor: Whether Inductor compiles the step.
     """
 
@@ -66,13 +68,13 @@ class JointStep:
 
     @cached_property
     def tangent_bytes(self) -> int:
-        """Bytes of the gradients of the results, which are live from the beginning to the end of the backward pass."""
+        """The bytes of the results' gradients, which are live during the whole backward pass."""
         (function,) = functions_of(self.module)
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
 
     def rewrite(self, options: Options) -> RewrittenStep:
-        """Rewrite the step, with the plan of an earlier process if one is cached. Raises `Refusal`."""
+        """Rewrite the step, with a cached plan of an earlier process if there is one. Raises `Refusal`."""
         cache = PlanCache.of(lambda: self.text, options)
         if (stored := cache.get()) is not None:
             rewritten = RewrittenStep.of_stored(self.module, options.rewrite, stored)
@@ -83,20 +85,20 @@ class JointStep:
         return rewritten
 
     def smallest_rewrite(self, options: RecomputeOptions) -> RewrittenStep:
-        """Return the rewrite with the lowest peak; only the first call searches for it. Raises `Refusal`."""
-        least = Options(replace(options, budget=MINIMUM), MINIMUM)
-        key = repr(least)
+        """Return the rewrite with the lowest peak. Only the first call searches for it. Raises `Refusal`."""
+        for_minimum = Options(replace(options, budget=MINIMUM), MINIMUM)
+        key = repr(for_minimum)
         if key not in self._smallest:
-            self._smallest[key] = self.rewrite(least)
+            self._smallest[key] = self.rewrite(for_minimum)
         return self._smallest[key]
 
     @cached_property
     def text(self) -> str:
-        """The imported graph as MLIR, with locations, whose module paths determine the segments."""
+        """The imported graph as MLIR with locations, whose module paths determine the segments."""
         return print_module(self.module, debuginfo=True)
 
     def split(self, rewritten: RewrittenStep) -> Halves:
-        """Return the halves of a rewritten step, whose graph is imported again and proved equal to the joint graph.
+        """Export a rewritten step, prove the exported graph equal to the joint graph, and split it.
 
         Raises `NotProved`, and `Unsupported` for an operation that FX cannot represent.
         """
@@ -114,9 +116,9 @@ class JointStep:
 
 
 def _for_graph(settings: dict[str, Any], graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """Return the keywords for the default partitioner, with nodes of the new graph in place of nodes of the old graph.
+    """Return the keywords for the default partitioner, with nodes of the new graph in place of the old graph's nodes.
 
-    Keywords that only Inductor's partitioner accepts are left out.
+    The result leaves out keywords that only Inductor's partitioner accepts.
     """
     keywords = {name: value for name, value in settings.items() if name in _KEYWORDS}
     nodes = keywords.get("static_lifetime_input_nodes")

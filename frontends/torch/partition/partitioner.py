@@ -1,4 +1,4 @@
-"""Partition a joint graph: import, rewrite, export and prove it, then split it as the default partitioner does.
+"""Partition a joint graph: import, rewrite, export and prove it, then split it with the default partitioner.
 
 AOTAutograd calls a partitioner with the joint graph of a step, and compiles the two graphs that it returns. A graph
 that this frontend cannot handle is left to PyTorch's own partitioner, with a warning.
@@ -29,21 +29,21 @@ from .joint_graph_step import JointStep
 
 Partition = Callable[..., Halves]
 NO_BACKWARD = "its backward pass has no operations, so no value is saved for it"
-"""The reason for which a graph is left to PyTorch's partitioner without a warning."""
+"""The reason why a graph is left to PyTorch's partitioner without a warning."""
 
 
 class BudgetNotKept(RuntimeError):
-    """Raised if no plan meets the budget; the message states the smallest memory requirement that is known."""
+    """Raised if no plan meets the budget. The message states the lowest memory requirement that is known."""
 
 
 @dataclass
 class Partitioner:
-    """A partition function for AOTAutograd, which reports on each graph that it has partitioned.
+    """A partition function for AOTAutograd, which reports on each graph that it partitions.
 
     Attributes:
-        options: The options of the user.
+        options: The user's options.
         fallback: The partitioner for graphs that are not rewritten.
-        reports: The report of each graph, in the order of compilation.
+        reports: The reports on the graphs, in the order of compilation.
     """
 
     options: Options
@@ -52,10 +52,10 @@ class Partitioner:
 
     @no_collection()
     def __call__(self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Halves:
-        """Split a joint graph. `keywords`: the keywords of the default partitioner, which depend on the version of
-        PyTorch.
+        """Rewrite and split a joint graph.
 
-        Raises `BudgetNotKept` for a budget that no plan meets.
+        `keywords`: the keywords of the default partitioner, which depend on the version of PyTorch. Raises
+        `BudgetNotKept` for a budget that no plan meets.
         """
         start = perf_counter()
         try:
@@ -71,8 +71,8 @@ class Partitioner:
                 raise
             return self._fall_back(error, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         except Exception as error:
-            # An internal error must not stop a step that runs without this package.
-            if self.options.rewrite.strict or self.options.rewrite.planner:  # a planner of the user
+            # An internal error must not stop a step that would run without this package.
+            if self.options.rewrite.strict or self.options.rewrite.planner:
                 raise
             internal = Unsupported("internal error", f"{type(error).__name__}: {error}; please report it")
             return self._fall_back(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
@@ -80,20 +80,22 @@ class Partitioner:
         return halves
 
     def step(self, *parts: Any) -> JointStep:
-        """Import a joint graph as a step. `parts`: the first fields of `JointStep`."""
+        """Build a step from an imported joint graph. `parts`: the first fields of `JointStep`."""
         return JointStep(*parts)
 
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
-        """Return the halves of the step that is to run, and the report. Raises `Refusal`, `NotProved`,
-        `Unsupported`."""
+        """Rewrite and split the step, and return its halves and the report.
+
+        Raises `Refusal`, `NotProved` or `Unsupported`.
+        """
         rewritten = step.rewrite(self.options)
         return step.split(rewritten), report_of(step, rewritten)
 
     def _without_backward(self, step: JointStep) -> tuple[Halves, GraphReport]:
-        """Split a step whose backward pass has no operations, such as the gradient of a sum; nothing is saved for it.
+        """Split a step whose backward pass has no operations, such as the gradient of a sum.
 
-        Raises `BudgetNotKept` for a budget in bytes that is smaller than the step needs. A budget that is a share is
-        ignored: most such graphs are small graphs between two graph breaks.
+        Such a step saves no values. Raises `BudgetNotKept` if the step needs more than a budget in bytes. A budget that
+        is a share is ignored, since most such graphs are small graphs between two graph breaks.
         """
         report = replace(report_unchanged(step), reason=NO_BACKWARD)
         budget = self.options.budget

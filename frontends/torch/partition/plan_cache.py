@@ -1,10 +1,10 @@
-"""The disk cache of plans: a second process with the same step, options and versions rewrites without a search.
+"""The disk cache of plans, with which a second process with the same step, options and versions needs no search.
 
     key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
-    record: the plan as JSON, the peak that it reached, remarks, and the lower bound of its work
+    record: the plan as JSON, its peak, remarks, and the lower bound of its work
 
-A stored plan is applied, exported and proved like any other plan: the cache saves only the search. A plan that does not
-apply to the graph, or that yields a different peak, is ignored.
+A stored plan is applied, exported and proved like any other plan, so the cache saves only the search. A plan that does
+not apply to the graph, or that yields a different peak, is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StoredPlan:
         plan: The plan as JSON.
         peak_bytes: The peak of the rewritten step in program order.
         remarks: The messages of the search's remarks.
-        optimality: Extra work and lower bound; None if no bound is known.
+        optimality: The plan's extra work and its lower bound; None if no bound is known.
     """
 
     plan: str
@@ -41,16 +41,16 @@ class StoredPlan:
 
 @dataclass(frozen=True)
 class PlanCache:
-    """The cache entry for one step with its options. `key` or `disk` is None if caching is off for the step."""
+    """The cache entry for one step and its options. `key` and `disk` are None if caching is off for the step."""
 
     key: str | None = None
     disk: DiskCache | None = None
 
     @classmethod
     def of(cls, text: Callable[[], str], options: Options) -> PlanCache:
-        """Return the cache entry for a step, given as the MLIR text `text`.
+        """Return the cache entry for the step whose MLIR `text` returns.
 
-        Nothing is cached if caching is off, if the options have no key, or if they contain a plan.
+        The entry caches nothing if caching is off, if the options have no key, or if they contain a plan.
         """
         disk = disk_cache()
         if disk is None or options.rewrite.plan is not None:
@@ -62,7 +62,7 @@ class PlanCache:
         return cls(cache_key("torch plan", text(), of_options, options.budget, torch.__version__), disk)
 
     def get(self) -> StoredPlan | None:
-        """Return the stored plan; None if there is none or if it is damaged."""
+        """Return the stored plan, or None if there is none or if it is damaged."""
         if self.key is None or self.disk is None or (entry := self.disk.get(self.key)) is None:
             return None
         return _plan_of(entry.record)

@@ -1,4 +1,4 @@
-"""A step that was rewritten by a new plan or by a plan from the disk cache."""
+"""A step that was rewritten with a new plan, or with a plan from the disk cache."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class RewrittenStep:
     """A rewritten step. `JointStep.split` proves that its exported graph, which will run, equals the original graph.
 
     Attributes:
-        result: The rewrite.
-        peak: Its peak in program order.
-        remarks: The messages of its remarks.
-        optimality: Extra work and lower bound of its plan; None if no bound is known.
+        result: The result of the rewrite.
+        peak: The peak of the rewritten step in program order.
+        remarks: The messages of the rewrite's remarks.
+        optimality: The plan's extra work and its lower bound; None if no bound is known.
         is_stored: Whether an earlier process made the plan.
     """
 
@@ -42,8 +42,10 @@ class RewrittenStep:
 
     @classmethod
     def of_stored(cls, module: ModuleOp, options: RecomputeOptions, stored: StoredPlan) -> RewrittenStep | None:
-        """Rewrite the step by a stored plan; return None if the plan does not apply, or if its peak differs from the
-        stored one."""
+        """Rewrite the step with a stored plan.
+
+        Return None if the plan does not apply, or if the peak differs from the stored peak.
+        """
         try:
             result = rewrite(module, replace(options, plan=stored.plan, budget=None, proof=False))
         except (Refusal, ValueError):
@@ -55,8 +57,7 @@ class RewrittenStep:
 
     @property
     def peak_bytes(self) -> int:
-        """The peak in program order in bytes, excluding arguments and including generator states that copies
-        restore."""
+        """The peak in program order in bytes, with the generator states that copies restore, but without arguments."""
         return self.peak.bytes_with_states
 
     @property

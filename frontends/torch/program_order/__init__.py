@@ -1,1 +1,1 @@
-"""Execution of steps in program order, as with the backend `aot_eager`, and their peaks in that order."""
+"""Execution of steps in program order, as with the backend `aot_eager`, and peaks in that order."""

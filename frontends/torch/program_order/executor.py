@@ -12,14 +12,14 @@ from torch.fx.graph import _BoxedCodeGen  # pyright: ignore[reportPrivateUsage]
 from ..fx.fake_values import tensors_in
 
 
-def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+def compile_in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
     """Compile a graph to Python code that calls the operations in order, as the backend `aot_eager` does.
 
-    The code takes its arguments as a list and clears the list, so that each argument is freed after its last use.
+    The code takes its arguments as a list and clears that list, so that each argument is freed after its last use.
 
     Args:
         graph: The graph, which is changed in place.
-        example_inputs: Ignored; part of the interface of compilers.
+        example_inputs: Ignored, but part of the interface of AOTAutograd's compilers.
     """
     for node in graph.graph.nodes:
         if node.target in (run_and_save_rng_state, run_with_rng_state):
@@ -38,17 +38,17 @@ def in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Call
 
 
 def draw_on_cpu(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """Run a random operation; return the state of the generator before the run, and the result."""
+    """Run a random operation, and return the generator's previous state and the result."""
     return torch.get_rng_state(), operation(*args, **kwargs)
 
 
 def draw_on_cuda(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """Run a random operation as `draw_on_cpu` does, on the current CUDA device."""
+    """Run a random operation on the current CUDA device, and return the generator's previous state and the result."""
     return torch.cuda.get_rng_state(), operation(*args, **kwargs)
 
 
-def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run a random operation with the generator in the given state, and restore the generator afterwards."""
+def replay_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run a random operation from the given generator state, and restore the generator afterwards."""
     now = torch.get_rng_state()
     torch.set_rng_state(state)
     try:
@@ -57,8 +57,8 @@ def again_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any,
         torch.set_rng_state(now)
 
 
-def again_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run a random operation from the given state as `again_on_cpu` does, on the current CUDA device."""
+def replay_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Run a random operation from the given state of the current CUDA device's generator, and restore it afterwards."""
     now = torch.cuda.get_rng_state()
     torch.cuda.set_rng_state(state)
     try:
@@ -70,6 +70,6 @@ def again_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any
 _CALLS: dict[tuple[bool, str], Callable[..., Any]] = {
     (True, "cpu"): draw_on_cpu,
     (True, "cuda"): draw_on_cuda,
-    (False, "cpu"): again_on_cpu,
-    (False, "cuda"): again_on_cuda,
+    (False, "cpu"): replay_on_cpu,
+    (False, "cuda"): replay_on_cuda,
 }

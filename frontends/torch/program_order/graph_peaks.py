@@ -1,4 +1,4 @@
-"""Estimate peaks of FX graphs in program order from the live storages of their fake values."""
+"""Estimate peaks of FX graphs in program order, from the live storages of their fake values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from ..fx.halves import Halves, calls_of, placeholders_of
 
 
 def program_order_peak(halves: Halves, num_fwd_outputs: int) -> int:
-    """Estimate the peak of two halves that run in program order, in bytes, without arguments of the step and
-    constants."""
+    """Estimate the peak in bytes of two halves in program order, without the step's arguments and constants."""
     forward, backward = halves
     returned: Any = forward.graph.output_node().args[0]
     gradients: Any = backward.graph.output_node().args[0]
@@ -34,10 +33,10 @@ def program_order_peak(halves: Halves, num_fwd_outputs: int) -> int:
 
 
 class _Liveness:
-    """The live range of each storage: the call that allocates it, and its last use.
+    """Records the live range of each storage: the call that allocates it, and its last use.
 
-    A copy has the same fake value as its original, but a storage of its own. So a result shares the storage of an
-    operand that has the same fake storage, and has a new storage otherwise.
+    A copy has the same fake value as its original, but a different storage at run time. A result therefore shares the
+    storage of an operand with the same fake storage, and gets a new storage otherwise.
     """
 
     def __init__(self) -> None:
@@ -48,14 +47,14 @@ class _Liveness:
         self._last = list[int]()
 
     def add_argument(self, node: torch.fx.Node, saved: torch.fx.Node | None = None) -> None:
-        """Record an argument: a saved value, or one whose storage is not counted."""
+        """Record an argument: a saved value, or a value whose storage does not count."""
         if saved is not None:
             self._storages[node] = self._storages[saved]
             return
         self._storages[node] = dict.fromkeys(map(_storage, tensors_in(node.meta.get("val"))))
 
     def add(self, node: torch.fx.Node) -> None:
-        """Record a call, which reads its arguments."""
+        """Record a call and its uses of operands."""
         read = {key: at for operand in node.all_input_nodes for key, at in self._storages.get(operand, {}).items()}
         stored = self._storages[node] = dict[int, int | None]()
         for value in tensors_in(node.meta.get("val")):

@@ -22,10 +22,10 @@ class Peak:
     """The memory that a step needs in program order, in bytes.
 
     Attributes:
-        argument_bytes: Bytes of weights, buffers, inputs and tangents.
-        temporary_bytes: The peak of the results of operations.
-        bytes_with_states: The peak including generator states: while a copy draws again, the current state is saved, to
-            be restored afterwards.
+        argument_bytes: The bytes of weights, buffers, inputs and tangents.
+        temporary_bytes: The peak of the operations' results.
+        bytes_with_states: The same peak with generator states. While a copy draws random numbers again, the current
+            state is saved, and restored afterwards.
     """
 
     argument_bytes: int
@@ -34,7 +34,7 @@ class Peak:
 
     @classmethod
     def of(cls, module: ModuleOp) -> Peak:
-        """Compute the peak of an imported step, or of a rewritten one."""
+        """Compute the peak of an imported or a rewritten step."""
         (function,) = functions_of(module)
         order = Order.of(single_block(function))
         graph = graph_of(order, bare=True).graph

@@ -1,1 +1,1 @@
-"""Reports on compiled graphs, and the warning for graphs that are left to PyTorch."""
+"""Reports on compiled graphs, and the warning about graphs that are left to PyTorch."""

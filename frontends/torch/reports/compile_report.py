@@ -1,4 +1,4 @@
-"""Reports on compiled graphs: peaks, work, the plan, and the reasons for unchanged parts."""
+"""Reports on compiled graphs: peaks, work, the plan, and the reasons why parts are unchanged."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Round:
 
     Attributes:
         words: A description of the plan, or of the setting of PyTorch's partitioner.
-        planned_bytes: Its peak in program order.
-        peak_bytes: The peak of the compiled step, as measured.
-        flops: FLOPs of its products.
-        fits: Whether it is within the budget; None for the budget `min`.
+        planned_bytes: The step's peak in program order.
+        peak_bytes: The measured peak of the compiled step.
+        flops: The FLOPs of matrix products, convolutions and attention.
+        fits: Whether the compiled step is within the budget; None for the budget `min`.
     """
 
     words: str
@@ -44,23 +44,23 @@ class GraphReport:
     Byte counts exclude inputs and weights. They are computed in program order or measured.
 
     Attributes:
-        reason: The reason that the graph stays unchanged; empty if it was rewritten.
-        plain_bytes: The peak of the plain step, including the gradients that it receives and returns.
+        reason: The reason why the graph is unchanged; empty if it was rewritten.
+        plain_bytes: The peak of the plain step, including the gradients that it receives or returns.
         peak_bytes: The peak of the rewritten step.
-        input_bytes: Bytes of inputs and weights.
-        copies: The number of operations that run again.
-        plain_flops: FLOPs of products of the plain step, as `torch.utils.flop_counter` counts them.
+        input_bytes: The bytes of inputs and weights.
+        copies: The number of recomputed operations.
+        plain_flops: The FLOPs of the plain step, as `torch.utils.flop_counter` counts them.
         flops: The FLOPs of the rewritten step.
         seconds: The time for import, search, export and proof.
-        remarks: Remarks of the rewrite, one line each.
+        remarks: The remarks of the rewrite, one line each.
         module: The imported step; None if it could not be imported.
         rewritten: The rewritten step; None if PyTorch's partitioner splits the unchanged step.
         plan: Under Inductor with a budget, a description of the partition that runs.
         rounds: The steps that were compiled for the budget, except for the plain step.
-        unmeasured: The reason that the peak is not measured, although Inductor compiles the step; empty otherwise.
+        unmeasured: The reason why the peak of a step that Inductor compiles is not measured; empty otherwise.
         optimality: The extra work of the plan according to the cost model, and a lower bound on the extra work of every
             plan within this budget in program order, both in percent of the plain step; None if no bound is known.
-        is_stored: Whether the plan came from the disk cache, stored there by an earlier process.
+        is_stored: Whether the plan is from the disk cache, where an earlier process stored it.
     """
 
     reason: str = ""
@@ -82,7 +82,7 @@ class GraphReport:
 
     @property
     def extra_share(self) -> float:
-        """Additional FLOPs of products, as a share of the plain step's FLOPs."""
+        """The additional FLOPs, as a share of the plain step's FLOPs."""
         return self.flops / self.plain_flops - 1 if self.plain_flops else 0.0
 
     def __str__(self) -> str:
@@ -109,8 +109,7 @@ class GraphReport:
 
     @property
     def _bound(self) -> str:
-        """A remark on the extra work of the plan and its lower bound; empty for a measured plan or if no bound is
-        known."""
+        """A phrase on the plan's extra work and its lower bound; empty for a measured plan or an unknown bound."""
         optimality = self.optimality
         if optimality is None or self.plan:
             return ""
@@ -119,14 +118,13 @@ class GraphReport:
 
 @dataclass(frozen=True)
 class CompileReport:
-    """The reports on all graphs, in the order of compilation; `print` shows one line for each graph.
+    """The reports on all graphs, in the order of compilation. `print` shows one line for each graph.
 
     Attributes:
-        graphs: Reports on the graphs with a backward pass.
+        graphs: The reports on the graphs with a backward pass.
         without_backward: The number of graphs that were compiled without a backward pass.
-        breaks: The reasons for which Dynamo has left code to the Python interpreter since the backend was created, one
-            line each.
-        cached: The number of steps that came from PyTorch's cache of compiled steps since the backend was made.
+        breaks: The reasons why Dynamo left code to the Python interpreter since the backend was created, one line each.
+        cached: The number of steps from PyTorch's cache of compiled steps since the backend was created.
     """
 
     graphs: tuple[GraphReport, ...]
@@ -136,7 +134,7 @@ class CompileReport:
 
     @property
     def reason(self) -> str:
-        """The reason why no graph with a backward pass was compiled; empty if such a graph was compiled."""
+        """The reason why no graph with a backward pass was compiled; empty if one was compiled."""
         if self.graphs:
             return ""
         if self.without_backward:
@@ -163,5 +161,5 @@ class CompileReport:
 
 
 def report_of_fallback(error: Any) -> GraphReport:
-    """Return the report on a graph that is left to PyTorch's partitioner because of an error."""
+    """Return the report on a graph that an error leaves to PyTorch's partitioner."""
     return GraphReport(reason=reason_of(error))

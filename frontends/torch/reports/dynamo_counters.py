@@ -17,13 +17,12 @@ def count_breaks() -> Counter[str]:
 
 
 def breaks_since(before: Counter[str]) -> tuple[str, ...]:
-    """Return the reasons that were counted since `before`. `torch._dynamo.reset()` does not reset the counters."""
+    """Return the reasons counted since `before`. `torch._dynamo.reset()` does not reset the counters."""
     return tuple(count_breaks() - before)
 
 
 def count_cached() -> int:
-    """Count the steps of this process that came from PyTorch's cache of compiled steps, planned by an earlier
-    process."""
+    """Count the steps of this process that are from PyTorch's cache, with a plan of an earlier process."""
     every: Any = counters
     return every["aot_autograd"]["autograd_cache_hit"]
 

@@ -1,4 +1,4 @@
-"""The warning for a graph that runs as it would without this package."""
+"""The warning about a graph that runs as it would without this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..fx.unsupported import Unsupported
 
 
 def reason_of(error: Exception) -> str:
-    """Return the reason of a refusal in one line; for any other error, its type and message."""
+    """Return the reason for an error as one line. An unexpected error is described by its type and message."""
     if isinstance(error, Refusal):
         return error.reason
     return str(error) if isinstance(error, Unsupported | NotProved) else f"{type(error).__name__}: {error}"

@@ -25,7 +25,7 @@ from recompute.frontends.torch.inductor.allocator import allocator_peak  # isort
 from recompute.frontends.torch.inductor.compiled_step import NotMeasured  # isort: skip
 from recompute.frontends.torch.inductor.inductor_partitioner import InductorPartitioner  # isort: skip
 from recompute.frontends.torch.options import options_of  # isort: skip
-from recompute.frontends.torch.inductor.budget_search import largest_need  # isort: skip
+from recompute.frontends.torch.inductor.budget_search import largest_fitting_bound  # isort: skip
 from recompute.frontends.torch.reports.compile_report import CompileReport, GraphReport, Round  # isort: skip
 from recompute.frontends.torch.inductor.candidates import PLAN, Candidate  # isort: skip
 from recompute.planning.calibrated_search import CalibratedSearch, Prediction  # isort: skip
@@ -80,7 +80,7 @@ def test_next_plan_is_bounded_by_measurements(measured: list[tuple[int, int]], e
     predictions = [Prediction(planned, 0.0, PLAN) for planned, _ in measured]
     needs = {position: float(peak) for position, (_, peak) in enumerate(measured)}
     search = CalibratedSearch(predictions, 100.0, (200.0, 201.0 if not measured else 120.0), needs)
-    assert largest_need(lambda candidate: search.expected_need(candidate) / 100, 200) == expected
+    assert largest_fitting_bound(lambda candidate: search.expected_need(candidate) / 100, 200) == expected
 
 
 _WEIGHT = torch.eye(256).roll(1, 0)
