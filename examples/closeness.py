@@ -1,4 +1,4 @@
-"""Numerical distance between the results of two compiled steps: differing bits, rounding units, relative distance."""
+"""Measure the distance between the results of two compiled steps, in differing bits and in units of rounding."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Closeness:
-    """Largest distances between two sets of results, over all leaves of their pytrees.
+    """The largest distances between two sets of results, over all leaves of their pytrees.
 
     Attributes:
-        leaves: Number of leaves.
-        differing: Numbers of the leaves that differ in any bit.
-        units: Maximum of max|a - b| / (eps × max|a|), with the eps of the leaf's type.
-        relative: Maximum of |a - b| / |a|, in Euclidean norms.
+        leaves: The number of leaves.
+        differing: The indices of the leaves that differ in any bit.
+        units: The maximum of max|a - b| / (eps × max|a|), with the eps of the leaf's type.
+        relative: The maximum of |a - b| / |a|, in Euclidean norms.
     """
 
     leaves: int
@@ -34,22 +34,22 @@ class Closeness:
         pairs = list(zip(arrays(reference), arrays(results), strict=True))
         return cls(
             leaves=len(pairs),
-            differing=frozenset(number for number, (a, b) in enumerate(pairs) if bits(a) != bits(b)),
+            differing=frozenset(index for index, (a, b) in enumerate(pairs) if bits(a) != bits(b)),
             units=max(units_of_rounding(a, b) for a, b in pairs),
             relative=max(relative_distance(a, b) for a, b in pairs),
         )
 
     @classmethod
-    def worst(cls, runs: Iterable[Closeness]) -> Closeness:
-        """Return the largest distances over several runs; a leaf differs if it differs in any run."""
+    def largest(cls, runs: Iterable[Closeness]) -> Closeness:
+        """Return the largest distances over all runs. A leaf differs if it differs in any run."""
         each = list(runs)
         (leaves,) = {entry.leaves for entry in each}
         differing = frozenset[int]().union(*(entry.differing for entry in each))
         return cls(leaves, differing, max(entry.units for entry in each), max(entry.relative for entry in each))
 
     def __str__(self) -> str:
-        count = f"{len(self.differing)} of {self.leaves} results have other bits"
-        return f"{count}, at most {self.units:.2g} units of rounding away, {self.relative:.1e} relatively"
+        count = f"{len(self.differing)} of {self.leaves} results differ"
+        return f"{count}, by at most {self.units:.2g} units of rounding, and by {self.relative:.1e} in relative terms"
 
 
 def arrays(results: Any) -> list[np.ndarray]:
@@ -57,19 +57,19 @@ def arrays(results: Any) -> list[np.ndarray]:
 
 
 def bits(array: np.ndarray) -> bytes:
-    """Return the bytes of an array, in which a NaN equals itself and zeros keep their signs."""
+    """Return the bytes of an array, so that a NaN equals itself, and 0.0 differs from -0.0."""
     return array.tobytes()
 
 
 def units_of_rounding(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the largest difference, in units of the type's spacing at the largest number of `a`.
+    """Return the largest difference, in units of the type's rounding at the largest number of `a`.
 
-    Integers are not rounded, so any difference between them is infinite.
+    Integers are not rounded, so a difference between them is infinite.
     """
     if not jnp.issubdtype(a.dtype, jnp.inexact):
         return 0.0 if np.array_equal(a, b) else math.inf
-    far = _largest(_wide(a) - _wide(b))
-    return _ratio(far, float(jnp.finfo(a.dtype).eps) * _largest(_wide(a)))
+    difference = _largest(_wide(a) - _wide(b))
+    return _ratio(difference, float(jnp.finfo(a.dtype).eps) * _largest(_wide(a)))
 
 
 def relative_distance(a: np.ndarray, b: np.ndarray) -> float:
@@ -84,9 +84,8 @@ def _largest(array: np.ndarray) -> float:
     return float(np.max(np.abs(array), initial=0.0))
 
 
-def _ratio(far: float, size: float) -> float:
-    """Return the distance relative to the size; infinite if an array is not finite, since such inputs compare
-    nothing."""
-    if not math.isfinite(far):
+def _ratio(difference: float, size: float) -> float:
+    """Return the difference divided by the size, or infinity if an array is not finite."""
+    if not math.isfinite(difference):
         return math.inf
-    return far / size if size else math.inf if far else 0.0
+    return difference / size if size else math.inf if difference else 0.0

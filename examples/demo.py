@@ -1,8 +1,8 @@
-"""Recompute a real program in less memory: a complete Adam step of a six-layer GPT, as JAX lowers it.
+"""Recompute values in a real program to save memory: a complete Adam step of a six-layer GPT, as JAX lowers it.
 
     python examples/demo.py [FILE.mlir] [--segments PATTERN] [--folder demo]
 
-The script prints the changes and the result of the proof. It writes the new step, and a chart of both memory timelines.
+The script prints the savings and the result of the proof. It writes the new step, and a chart of both memory timelines.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def progress(message: str) -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Inlined step of a module, with its memory timeline and FLOPs."""
+    """The inlined step of a module, with its memory timeline and FLOPs."""
 
     function: FuncOp
     timeline: Timeline
@@ -67,8 +67,8 @@ def row(label: str, before: int, after: int) -> str:
 
 def group_row(group: CopyGroup) -> str:
     return (
-        f"  {group.segment:<10}{len(group.operations):>5} clones behind {len(group.batches)} token(s) on "
-        f"{len(group.gates)} gradient value(s), frees {format_bytes(group.freed_bytes)}"
+        f"  {group.segment:<10}{len(group.operations):>5} clones, gated by {len(group.batches)} token(s) that wait for "
+        f"{len(group.gates)} gradient value(s), free {format_bytes(group.freed_bytes)}"
     )
 
 
@@ -89,10 +89,10 @@ def report(before: Measured, after: Measured, outcome: Recomputation) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, default=DEFAULT)
-    parser.add_argument("--segments", default="auto")
-    parser.add_argument("--folder", type=Path, default=Path("demo"))
-    parser.add_argument("--no-execute", action="store_true", help="do not run both steps in the interpreter")
+    parser.add_argument("file", nargs="?", type=Path, default=DEFAULT, help="the step to rewrite")
+    parser.add_argument("--segments", default="auto", help="the segments to recompute (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="the folder to write to")
+    parser.add_argument("--no-execute", action="store_true", help="do not run the two steps in the interpreter")
     options = parser.parse_args()
 
     progress(f"reading {options.file.name}")
@@ -110,7 +110,7 @@ def main() -> int:
         return 1
     progress("measuring live memory in program order and in the eager schedule")
     before, after = Measured.of(original), Measured.of(module)
-    print(f"\n{options.file.name}: {proof.operations_before} operations, after: {proof.operations_after}\n")
+    print(f"\n{options.file.name}: {proof.operations_before} operations before, {proof.operations_after} after\n")
     print(report(before, after, outcome))
     print(f"\n  proved equal: all {proof.results} results, bit for bit under op-by-op semantics\n", flush=True)
     write(options.folder, options.file, module, before.timeline, after.timeline)

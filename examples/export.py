@@ -1,10 +1,10 @@
-"""Lower an example training step with JAX and write it as StableHLO text with locations.
+"""Lower an example training step with JAX, and write it as StableHLO text with locations.
 
     python examples/export.py gpt_train large -o gpt_train.mlir
     python examples/export.py --all
 
-`--all` writes every file of `examples/stablehlo/` (the variants with `jax.checkpoint` at the small size only), each in
-a process of its own: JAX numbers the functions of a process, so an export would change the names in the next one.
+`--all` writes every file of `examples/stablehlo/`, with `jax.checkpoint` at the small size only. Each file is written
+by a separate process, because JAX numbers the functions of a process, so that an export would change later names.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ SIZES = ("small", "large")
 
 
 def as_text(step: Step) -> str:
-    """Return the step as StableHLO text with locations. File names are relative to the repository or to
-    site-packages."""
+    """Return the step as StableHLO text, with file names relative to the repository or to site-packages."""
     folders = rf"^(.*/site-packages/|{re.escape(str(HERE.parent))}/)"
     jax.config.update("jax_hlo_source_file_canonicalization_regex", folders)
     return step.lower().as_text(debug_info=True)
@@ -84,12 +83,12 @@ def main() -> None:
     parser.add_argument("size", nargs="?", choices=SIZES)
     parser.add_argument("--checkpoint", action="store_true", help="wrap every block in jax.checkpoint")
     parser.add_argument("--all", action="store_true", help="write every file of examples/stablehlo/")
-    parser.add_argument("-o", "--output", type=Path, help="file to write; standard output if not given")
+    parser.add_argument("-o", "--output", type=Path, help="the file to write (default: standard output)")
     options = parser.parse_args()
     if options.all:
         return export_all()
     if options.size is None:
-        parser.error("name an example and a size, or give --all")
+        parser.error("expected an example and a size, or --all")
     text = as_text(BUILDERS[options.example](options.size, options.checkpoint))
     if options.output is None:
         sys.stdout.write(text)

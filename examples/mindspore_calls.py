@@ -1,10 +1,10 @@
-"""Examples of MindSpore's two documents on recomputation, on JAX: `recompute(block, x)` and `cell.recompute()`.
+"""Examples from MindSpore's two documents on recomputation, on JAX: `recompute(block, x)` and `cell.recompute()`.
 
     python examples/mindspore_calls.py [--blocks 10]
 
 The script needs `pip install 'xdsl-recompute[jax,plot]'`. The first example prints the gradient that MindSpore's page
-shows, [[2, 4], [4, 8]] in each channel. The second is the tutorial's net, ten blocks of self-attention: plain, with
-`cell.recompute()`, and with `jax.checkpoint` around the same blocks. It also draws a chart of memory over the step.
+shows, [[2, 4], [4, 8]] in each channel. The second example is the tutorial's network of ten self-attention blocks:
+plain, with `cell.recompute()`, and with `jax.checkpoint` around the same blocks. It also draws a chart of the memory.
 """
 
 # pyright: basic
@@ -25,7 +25,7 @@ from recompute.reports.memory_timeline import to_svg
 
 ms = recompute.jax.mindspore
 KEEPS_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
-BATCH, LENGTH, HEADS, WIDTH = 8, 128, 16, 32  # as in the tutorial
+BATCH, LENGTH, HEADS, WIDTH = 8, 128, 16, 32  # The sizes of the tutorial.
 RATE, DIVISOR = 0.9, 2.37891
 
 
@@ -58,7 +58,7 @@ def block(weight: Any, x: Any, key: Any) -> Any:
 
 
 def gradient_of_net(cell: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the gradient of the net of these blocks with respect to its input: the tutorial's `Grad`."""
+    """Return a function that computes the network's gradient with respect to its input (the tutorial's `Grad`)."""
 
     def net(x: Any, weights: list[Any], key: Any) -> Any:
         for index, weight in enumerate(weights):
@@ -69,15 +69,15 @@ def gradient_of_net(cell: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def temporaries(compiled: jax.stages.Compiled) -> int:
-    """Return the size of the temporaries of a compiled step in bytes."""
+    """Return the bytes of temporaries of a compiled step."""
     return compiled.memory_analysis().temp_size_in_bytes  # type: ignore[union-attr]
 
 
 def tutorial(blocks: int, folder: Path, heads: int = HEADS) -> dict[str, int]:
-    """Measure the tutorial's net, and write a chart of its memory to `folder`.
+    """Measure the tutorial's network, and write a chart of its memory to `folder`.
 
     Returns:
-        The size of the temporaries in bytes: plain, with `cell.recompute()`, and with `jax.checkpoint`.
+        The bytes of temporaries by name: plain, with `cell.recompute()`, and with `jax.checkpoint`.
     """
     x = jnp.asarray(np.random.default_rng(0).normal(size=(BATCH, LENGTH, heads, WIDTH)), jnp.float32)
     arguments = x, [jnp.ones((BATCH, LENGTH, LENGTH))] * blocks, jax.random.key(0)
@@ -89,18 +89,18 @@ def tutorial(blocks: int, folder: Path, heads: int = HEADS) -> dict[str, int]:
     lowered = recompute.jax.jit(gradient_of_net(cell)).lower(*arguments)
     ours = lowered.compile()
 
-    assert np.array_equal(ours(*arguments), plain(*arguments)), "recomputing changes no bit"
+    assert np.array_equal(ours(*arguments), plain(*arguments)), "recomputation must not change the results"
     ((before, after),) = lowered.rewritten.memory().values()
     folder.mkdir(parents=True, exist_ok=True)
-    picture = to_svg([("as JAX lowers it", before), ("recomputed", after)], "The net of the tutorial")
+    picture = to_svg([("as JAX lowers it", before), ("recomputed", after)], "The network of the tutorial")
     (folder / "tutorial.memory.svg").write_text(picture)
     return {"plain": temporaries(plain), "recompute": temporaries(ours), "jax.checkpoint": temporaries(theirs)}
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--blocks", type=int, default=10)
-    parser.add_argument("--folder", type=Path, default=Path("demo"), help="folder for the chart")
+    parser.add_argument("--blocks", type=int, default=10, help="the number of blocks (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="the folder for the chart")
     provided = parser.parse_args(arguments)
     print(first_example()[0, 0])
     for name, size in tutorial(provided.blocks, provided.folder).items():

@@ -1,10 +1,11 @@
-"""Network of Paddle's Fleet page on recomputation: five blocks, two of them recomputed, with equal losses.
+"""Network of Paddle's Fleet page on recomputation: five blocks, two of which are recomputed, with equal losses.
 
     python examples/paddle_network.py [--width 512 --batch 1024] [--folder demo]
 
-Each block is linear, dropout, relu, linear, relu, linear, without biases; training is five steps of gradient descent.
-The script prints the losses without recomputation and with blocks 1 and 2 recomputed, and the memory that XLA needs for
-each and for `jax.checkpoint` around the same blocks. It writes a chart of both memory timelines.
+Each block applies linear, dropout, relu, linear, relu and linear layers, without biases. The training consists of five
+steps of gradient descent. The script prints the losses without recomputation and with blocks 1 and 2 recomputed, and
+the memory that XLA needs for both and for `jax.checkpoint` around the same blocks. It writes a chart of both memory
+timelines.
 """
 
 # pyright: basic
@@ -47,7 +48,7 @@ def checkpointed(function: Call, *args: Any) -> Any:
 
 
 def train_step(parameters: Any, x: Any, key: Any, recompute_blocks: Sequence[int], call: Call) -> tuple[Any, Any]:
-    """Return the loss, and the parameters after one step."""
+    """Return the loss, and the parameters after one step of gradient descent."""
 
     def loss(parameters: Any) -> Any:
         y = x
@@ -61,7 +62,7 @@ def train_step(parameters: Any, x: Any, key: Any, recompute_blocks: Sequence[int
 
 
 def start(width: int) -> list[list[Any]]:
-    """Return initial weights of (width, width), and (width, 1) for the last layer, drawn as in Paddle (Xavier)."""
+    """Draw the initial weights as in Paddle (Xavier), of shape (width, width), or (width, 1) in the last layer."""
     shapes = [[(width, width), (width, width), (width, width if n < BLOCKS - 1 else 1)] for n in range(BLOCKS)]
     keys = iter(jax.random.split(jax.random.key(SEED), 3 * BLOCKS))
     draw = jax.nn.initializers.glorot_uniform()
@@ -69,20 +70,20 @@ def start(width: int) -> list[list[Any]]:
 
 
 def run(step: Call, width: int, batch: int) -> list[float]:
-    """Return the losses of `STEPS` steps."""
+    """Run `STEPS` steps, and return their losses."""
     parameters, losses = start(width), list[float]()
-    for number in range(STEPS):
-        x = jax.random.uniform(jax.random.fold_in(jax.random.key(SEED), number), (batch, width))
-        loss, parameters = step(parameters, x, jax.random.key(number))
+    for index in range(STEPS):
+        x = jax.random.uniform(jax.random.fold_in(jax.random.key(SEED), index), (batch, width))
+        loss, parameters = step(parameters, x, jax.random.key(index))
         losses.append(float(loss))
     return losses
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--width", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--folder", type=Path, default=Path("demo"))
+    parser.add_argument("--width", type=int, default=10, help="the width of the layers (default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=1, help="the batch size (default: %(default)s)")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="the folder for the chart")
     options = parser.parse_args(arguments)
 
     def step_with(blocks: Sequence[int], call: Call) -> Call:
@@ -102,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     normal, ours = (run(compiled_steps[name], options.width, options.batch) for name in ("none", "blocks 1 and 2"))
     print(f"normal_loss: {normal}, recompute_loss: {ours}")
-    assert normal == ours, "recomputing changes no loss"
+    assert normal == ours, "recomputation must not change the losses"
     for name, compiled in compiled_steps.items():
         print(f"temporaries, {name}: {format_bytes(temporary_bytes(compiled) or 0)}")
     if lowered.rewritten is not None:
@@ -110,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         picture = options.folder / "paddle_network.memory.svg"
         picture.write_text(to_svg([("no block", before), ("blocks 1 and 2", after)], "Paddle's five blocks"))
-        print(f"the picture: {picture}")
+        print(f"chart: {picture}")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 
-The script runs ten steps by `minimize`, then the same steps by `backward` and `apply_gradients`, and by `backward` and
-`apply_optimize`. It writes a chart of the memory before and after. Here both are the same, and a warning states this:
-the backward pass reads nothing but these checkpoints.
+The script runs ten steps with `minimize`, then the same steps with `backward` and `apply_gradients`, and with
+`backward` and `apply_optimize`. It writes a chart of the memory before and after recomputation. In this example both
+are the same, which a warning states, since the backward pass reads only the checkpoints.
 """
 
 # pyright: basic
@@ -29,7 +29,7 @@ Parameters = dict[str, dict[str, Any]]
 
 
 def gen_data(number: int, rows: int, features: int) -> tuple[Any, Any]:
-    """Return x (rows, features) between 0 and 1, and labels y (rows,) that are 0 or 1."""
+    """Draw x of shape (rows, features) between 0 and 1, and labels y of shape (rows,) that are 0 or 1."""
     of_x, of_y = jax.random.split(jax.random.key(number))
     return jax.random.uniform(of_x, (rows, features)), jax.random.randint(of_y, (rows,), 0, LABELS)
 
@@ -39,7 +39,7 @@ def fc(parameters: dict[str, Any], x: Any) -> Any:
 
 
 def mlp(parameters: Parameters, x: Any, y: Any) -> Any:
-    """Return the cost, a scalar. Paddle refers to checkpoints by variable; here they have names."""
+    """Return the cost, a scalar. Paddle identifies checkpoints by variables, this script by names."""
     fc_1 = checkpoint_name(fc(parameters["fc_0"], x), "fc_1")
     prediction = checkpoint_name(jax.nn.softmax(fc(parameters["fc_1"], fc_1)), "pred")
     cost = -jnp.log(jnp.take_along_axis(prediction, y[:, None], axis=1))
@@ -56,7 +56,7 @@ def start(features: int, hidden: int) -> Parameters:
 
 
 def variants(adam: recompute.jax.paddle.RecomputeOptimizer) -> dict[str, Callable[..., Any]]:
-    """Return the three variants of a step; each maps a program and a batch to the program after the step."""
+    """Return the three variants of a step. Each maps a program and a batch to the program after the step."""
 
     def minimize(program: Any, x: Any, y: Any) -> Any:
         return adam.minimize(lambda parameters: mlp(parameters, x, y), program)[0]
@@ -84,14 +84,14 @@ def draw(adam: Any, options: argparse.Namespace) -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         picture = options.folder / "paddle_optimizer.memory.svg"
         picture.write_text(to_svg([("as JAX lowers it", before), ("recomputed", after)], "fc_1 and pred"))
-        print(f"the picture: {picture}")
+        print(f"chart: {picture}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, size in (("rows", 32), ("features", 32), ("hidden", 128)):
         parser.add_argument(f"--{name}", type=int, default=size)
-    parser.add_argument("--folder", type=Path, default=Path("demo"), help="folder for the chart")
+    parser.add_argument("--folder", type=Path, default=Path("demo"), help="the folder for the chart")
     options = parser.parse_args(arguments)
 
     adam = recompute.jax.paddle.RecomputeOptimizer(optax.adam(0.01))
@@ -100,16 +100,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, variant in variants(adam).items():
         step = recompute.jax.jit(variant, measure=False, donate_argnums=0)
         program = adam.startup(start(options.features, options.hidden))
-        for number in range(STEPS):
-            program = step(program, *gen_data(number, options.rows, options.features))
+        for index in range(STEPS):
+            program = step(program, *gen_data(index, options.rows, options.features))
             if name == "minimize":
-                print(f"step={number} cost={float(program.loss):f}")
+                print(f"step={index} cost={float(program.loss):f}")
         programs[name] = program
     draw(adam, options)
     for name, program in programs.items():
         same = jax.tree.map(lambda entry, other: bool((entry == other).all()), program, programs["minimize"])
-        assert all(jax.tree.leaves(same)), f"{name} is not minimize"
-        print(f"{name}: the same parameters, moments and cost, bit for bit")
+        assert all(jax.tree.leaves(same)), f"the result of {name} differs from that of minimize"
+        print(f"{name}: parameters, moments and cost are bit-identical to those of minimize")
 
 
 if __name__ == "__main__":

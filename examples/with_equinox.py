@@ -1,8 +1,8 @@
-"""Train an equinox network, whose modules `recompute.jax.named` turns into named scopes.
+"""Train an Equinox network, for whose modules `recompute.jax.named` adds named scopes.
 
     python examples/with_equinox.py
 
-The script needs `pip install 'xdsl-recompute[jax,equinox]'`. Modules of flax nnx are named in the same way.
+The script needs `pip install 'xdsl-recompute[jax,equinox]'`. Modules of Flax NNX are named in the same way.
 """
 
 # pyright: basic

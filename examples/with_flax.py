@@ -1,8 +1,8 @@
-"""Train a flax transformer with dropout, optax and donation: only `jax.jit` is replaced, by `recompute.jax.jit`.
+"""Train a Flax Transformer with dropout, optax and donation. The only change is from `jax.jit` to `recompute.jax.jit`.
 
     python examples/with_flax.py
 
-The script needs `pip install 'xdsl-recompute[jax,flax]'`. flax names the blocks: `Block_0`, `Block_1`, …
+The script needs `pip install 'xdsl-recompute[jax,flax]'`. Flax names the blocks `Block_0`, `Block_1`, …
 """
 
 # pyright: basic

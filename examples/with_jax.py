@@ -1,8 +1,8 @@
-"""Pass a JAX step through `recompute-opt`: lower it, rewrite it as text, compile and run it by XLA.
+"""Rewrite a JAX step with `recompute-opt`: lower the step, rewrite its text, then compile and run it with XLA.
 
     python examples/with_jax.py
 
-JAX's `Lowered` keeps its pytrees, donation and analyses; only the module in it is replaced.
+JAX's `Lowered` object keeps its pytrees, donation and analyses, and only its module is replaced.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ DROPS_BARRIERS = "cse_barrier_expander"
 
 
 def recompute(lowered: jax.stages.Lowered, pipeline: str = PIPELINE) -> jax.stages.Lowered:
-    """Return the step after `recompute-opt -p PIPELINE`, which reads and writes StableHLO text."""
+    """Return the step that `recompute-opt -p PIPELINE` rewrites."""
     tool = Path(sys.executable).with_name("recompute-opt")
     text = lowered.as_text(debug_info=True)
     outcome = subprocess.run([tool, "-p", pipeline, "-"], input=text, stdout=subprocess.PIPE, text=True)
     if outcome.returncode:
-        raise SystemExit(f"recompute-opt -p '{pipeline}' failed")
+        raise SystemExit(f"recompute-opt -p '{pipeline}' failed with exit status {outcome.returncode}")
     return with_module(lowered, outcome.stdout)
 
 
 def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles the module in `text`, which has the same arguments and results."""
+    """Return a copy of `lowered` that compiles the module `text`, which must have the same arguments and results."""
     changed = copy.copy(lowered)
     changed._lowering = copy.copy(lowered._lowering)
     # Drop the executable of the plain step.
@@ -49,15 +49,14 @@ def with_module(lowered: jax.stages.Lowered, text: str) -> jax.stages.Lowered:
 
 
 def compile_without(lowered: jax.stages.Lowered, *passes: str, **options: Any) -> jax.stages.Compiled:
-    """Compile with these passes of XLA disabled, in addition to the passes that `XLA_FLAGS` disables."""
+    """Compile with the given passes of XLA disabled, in addition to those that `XLA_FLAGS` disables."""
     already = re.findall(r"--xla_disable_hlo_passes=(\S+)", os.environ.get("XLA_FLAGS", ""))
     off = {"xla_disable_hlo_passes": names} if (names := ",".join((*already, *passes))) else {}
     return lowered.compile(compiler_options={**off, **options})
 
 
 def compile_keeping_barriers(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
-    """Compile with barriers kept. XLA:CPU would drop them before scheduling, and then merge the copies with their
-    originals."""
+    """Compile with barriers kept. By default, XLA:CPU removes them, and then merges copies with their originals."""
     return compile_without(lowered, DROPS_BARRIERS)
 
 

@@ -1,4 +1,4 @@
-"""Gradient accumulation: one loop over microbatches, each a scan over layers, then a step of gradient descent."""
+"""Gradient accumulation in a loop over microbatches, each with a scan over layers, and one gradient descent update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient of a `shard_map` over eight devices, each with a part of the batch and of every layer's weights.
+"""Gradient of a `shard_map` over eight devices that split the batch and the weights of every layer.
 
 On a machine with fewer devices, run it with `XLA_FLAGS=--xla_force_host_platform_device_count=8`.
 """
@@ -20,7 +20,7 @@ SIZES = {"small": (3, 16, 16), "large": (6, 1024, 128)}
 
 
 def layer(x: jax.Array, weights: Any) -> jax.Array:
-    """Apply a layer whose weights are split by columns (`up`) and rows (`down`); one sum joins the parts."""
+    """Apply a layer whose weights are split by columns (`up`) and rows (`down`), and sum over the devices."""
     hidden = jax.nn.gelu(normed(x) @ weights["up"])
     return x + jax.lax.psum(hidden @ weights["down"], "model")
 

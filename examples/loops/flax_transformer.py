@@ -1,4 +1,4 @@
-"""Flax transformer with its layers under `nn.scan` (with `nn.remat` for comparison), and a step of AdamW."""
+"""Flax Transformer with its layers under `nn.scan` (and `nn.remat` for comparison), trained with AdamW."""
 
 # pyright: basic
 

@@ -1,10 +1,10 @@
-// A differential equation x' = tanh(w x) and its gradient, in as many steps of Euler's method as %n says, 64 at most: as
-// compilers write it that differentiate loops of run-time length. Nobody knows which iteration wrote a slice, so that the
-// loops are left as they are:
+// The differential equation x' = tanh(w x) and its gradient, with %n steps of Euler's method (at most 64), as compilers
+// write it that differentiate loops of run-time length. The loops are left unchanged, because it is unknown which
+// iteration wrote a slice:
 //
 //   recompute-opt examples/loops/ode.mlir -p 'recompute{primal-results=0}'
 //
-// ode.py is what JAX differentiates: a scan of 64 steps, of which those behind %n do nothing.
+// ode.py contains the form that JAX differentiates: a scan of 64 steps, in which the steps after %n have no effect.
 !x = tensor<8xf32>
 !stack = tensor<64x8xf32>
 

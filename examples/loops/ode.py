@@ -1,8 +1,8 @@
-"""Neural ordinary differential equation, solved in a number of steps that is an argument, at most 64.
+"""Neural ordinary differential equation, solved with a number of time steps that is an argument (at most 64).
 
-JAX cannot differentiate a loop of run-time length in reverse mode. Instead, the step scans over the maximum number of
-steps and keeps the state unchanged after the last one needed. `ode.mlir` is the loop of run-time length, in the form
-of compilers that can differentiate it; it is left unchanged, with a remark that states the reason.
+JAX cannot differentiate a loop of run-time length in reverse mode. Instead, the model scans over the maximum number of
+time steps, and leaves the state unchanged after the last time step. `ode.mlir` contains the loop of run-time length, as
+compilers write it that can differentiate it. It is left unchanged, with a remark that states the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def build(size: str, checkpoint: bool = False) -> Step:
         length = 1.0 / steps
 
         def advance(x: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
-            """Take one step by Heun's method."""
+            """Advance by one time step of Heun's method."""
             first = slope(x, weights)
             second = slope(x + length * first, weights)
             return jnp.where(number < steps, x + 0.5 * length * (first + second), x), None

@@ -1,4 +1,4 @@
-"""Transformer whose layers are one `lax.scan` over their stacked weights."""
+"""Transformer whose layers run in one `lax.scan` over their stacked weights."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-// A region that holds a loop and a branch: scf.for applies a damped sine several times, scf.if picks the damping.
+// A segment that contains a loop and a branch: scf.for applies a damped sine three times, and scf.if selects the damping.
 //
 //   u = k sin(... k sin(x)), with k = 1/2 (flag) or 1/4;  w0 = u^2;  w1 = sin w0, ..., w6 = sin w5, the result
 //
-// The gradient is by hand: the loop carries the slope of what it computes. `recompute.segment` and `recompute.recompute` choose what is recomputed. Run it:
+// The gradient is hand-written: the loop also carries its derivative. `recompute.segment` and `recompute.recompute` select the recomputed operations. Run it:
 //
 //   recompute-opt loop.mlir -p 'recompute{target=none}'
 !t = tensor<256xf32>
@@ -15,7 +15,7 @@ func.func @step(%x: !t, %flag: i1, %ct: !t) -> (!t, !t) {
   %half = arith.constant dense<0.5> : !t
   %quarter = arith.constant dense<0.25> : !t
 
-  // The chain and its slope, made in one loop: u' = k sin(u), d' = k cos(u) d.
+  // The chain and its derivative, computed in one loop: u' = k sin(u), d' = k cos(u) d.
   %k = scf.if %flag -> (!t) {
     scf.yield %half : !t
   } else {

@@ -1,9 +1,9 @@
-// A step of a multilayer perceptron in arith, math, linalg, tensor and func: forward pass, loss and gradients by hand.
+// A training step of a multilayer perceptron in arith, math, linalg, tensor and func, with hand-written gradients.
 //
 //   a1 = x w1, h1 = tanh(a1), s1 = h1^2;  a2 = h1 w2, h2 = tanh(a2), s2 = h2^2;  y = h2 w3;  loss = sum((y - t)^2) / 2
 //
-// `1 - tanh^2` is computed in the forward pass, as frameworks do. `recompute.phase` says what is backward;
-// `recompute.segment` and `recompute.recompute` choose what is recomputed. Run it:
+// `1 - tanh^2` is computed in the forward pass, as in frameworks. `recompute.phase` marks the backward pass;
+// `recompute.segment` and `recompute.recompute` select the recomputed operations. Run it:
 //
 //   recompute-opt mlp.mlir -p 'recompute{target=none}'
 #row = affine_map<(d0, d1) -> (d0, d1)>

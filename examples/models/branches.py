@@ -1,4 +1,4 @@
-"""Six wide blocks of eight parallel relu branches, which meet only at the end of a block."""
+"""Six wide blocks, each of which sums eight parallel relu branches at its end."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Chain of ten blocks of sin, exp, cos and tanh, with activations but no weights.
+"""Chain of ten blocks that apply sin, exp, cos and tanh, without weights.
 
-MindSpore's recomputation saves no memory on this net, because nothing gates its copies.
+MindSpore's recomputation saves no memory on this network, because no gradient gates its copies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Six-layer GPT with dropout: the loss and its gradients, or a complete Adam step with donation."""
+"""Six-layer GPT with dropout: a step that returns gradients, or a complete Adam step with donation."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def parameters_of(config: Config) -> Parameters:
 
 
 def build(size: str, checkpoint: bool = False, train: bool = False) -> Step:
-    """Return the step: loss and gradients; with `train` also the Adam update, with donated parameters and moments."""
+    """Build the step. `train`: whether it also updates donated parameters and moments with Adam."""
     config = SIZES[size]
     optimizer = optax.adam(LEARNING_RATE)
 

@@ -1,4 +1,4 @@
-"""GPT of `gpt.py` in mixed precision: weights and loss in f32, blocks in bf16."""
+"""The GPT of `gpt.py` in mixed precision, with weights and loss in f32, and blocks in bf16."""
 
 from __future__ import annotations
 

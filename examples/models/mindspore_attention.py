@@ -1,7 +1,7 @@
-"""Net of MindSpore's recomputation tutorial: ten blocks of self-attention without projections.
+"""Network of MindSpore's recomputation tutorial: ten blocks of self-attention without projections.
 
-As in the tutorial, the gradient is taken with respect to the input, and each block adds a weight of its own to the
-scores. The tutorial's dropout keeps one value in ten (`nn.Dropout(0.9)`); here it takes an explicit key.
+As in the tutorial, the step computes the gradient with respect to the input, and each block adds its own weight to the
+scores. Like `nn.Dropout(0.9)` in the tutorial, dropout keeps one value in ten, but it takes an explicit key.
 """
 
 from __future__ import annotations

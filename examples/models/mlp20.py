@@ -1,4 +1,4 @@
-"""Residual MLP of twenty layers with GELU, whose weights are much larger than the activations of a layer."""
+"""Residual MLP of twenty GELU layers, whose weights are much larger than the activations of a layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Net of Paddle's Fleet page on recomputation: five blocks of linear, dropout, relu, linear, relu, linear; SGD."""
+"""Network of Paddle's Fleet page on recomputation: five blocks of linear, dropout and relu layers, trained by SGD."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .step import Step, dropout, maybe_checkpoint, shape
 BLOCKS = 5
 RATE = 0.5
 LEARNING_RATE = 0.01
-# batch, width; Paddle's page has (1, 10)
+# batch, width; Paddle's page uses (1, 10)
 SIZES = {"small": (32, 8), "large": (2048, 512)}
 
 Weights = list[jax.Array]

@@ -1,4 +1,4 @@
-"""Residual convolutional net of six blocks, each with two convolutions and batch normalization."""
+"""Residual convolutional network of six blocks, each with two convolutions and batch normalization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def convolve(x: jax.Array, kernel: jax.Array, stride: int = 1) -> jax.Array:
 
 
 def batch_norm(x: jax.Array, scale: jax.Array, shift: jax.Array) -> jax.Array:
-    """Normalize over batch, height and width, with the statistics of this batch."""
+    """Normalize over batch, height and width, with the statistics of the current batch."""
     centred = x - x.mean((0, 1, 2))
     return centred * jax.lax.rsqrt((centred**2).mean((0, 1, 2)) + 1e-5) * scale + shift
 

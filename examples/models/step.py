@@ -1,4 +1,4 @@
-"""The class of the training steps that the exporter and the benchmarks read."""
+"""The class `Step`, from which the exporter and the benchmarks build training steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Step:
-    """Training step `function(*arguments)`, where `arguments` are pytrees of `jax.ShapeDtypeStruct`."""
+    """A training step `function(*arguments)`, where `arguments` are pytrees of `jax.ShapeDtypeStruct`."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -28,20 +28,20 @@ def shape(*dimensions: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
 
 
 def dropout(key: jax.Array, x: jax.Array, rate: float) -> jax.Array:
-    """Apply inverted dropout with an explicit key; the same key gives the same mask."""
+    """Apply inverted dropout, with a mask that the key determines."""
     mask = jax.random.bernoulli(key, 1.0 - rate, x.shape)
     return jnp.where(mask, x / (1.0 - rate), 0.0)
 
 
 def maybe_checkpoint(block: Callable[..., Any], checkpoint: bool) -> Callable[..., Any]:
-    """Return the block, under `jax.checkpoint` if `checkpoint` is set."""
+    """Return the block, wrapped in `jax.checkpoint` if `checkpoint` is true."""
     return jax.checkpoint(block) if checkpoint else block
 
 
 def random_inputs(step: Step, seed: int = 0) -> tuple[Any, ...]:
-    """Return new arguments for one run, which consumes donated ones: small normal floats, and integers below 32.
+    """Draw new arguments for one run, since runs consume donated arguments.
 
-    Adam's second moments are positive. Integers are token ids and step counts; the smallest vocabulary is 32.
+    Floats are small; Adam's second moments are positive. Integers are below 32, the size of the smallest vocabulary.
     """
     generator = np.random.default_rng(seed)
 

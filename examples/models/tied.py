@@ -1,4 +1,4 @@
-"""Encoder applied to two inputs with the same weights, so that its scopes are entered twice."""
+"""Encoder that is applied to two inputs with the same weights, so that its scopes are entered twice."""
 
 from __future__ import annotations
 

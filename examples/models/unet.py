@@ -1,4 +1,4 @@
-"""U-Net of three levels; each level's activations on the way down are read again on the way up."""
+"""U-Net of three levels, in which the way up reads the activations of the way down again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Weights = dict[str, jax.Array]
 
 
 def stage(p: Weights, x: jax.Array) -> jax.Array:
-    """Apply two convolutions, each followed by normalization and relu."""
+    """Apply two convolutions, each followed by batch normalization and relu."""
     for name in ("first", "second"):
         x = jax.nn.relu(batch_norm(convolve(x, p[name]), p[f"{name}_scale"], p[f"{name}_shift"]))
     return x
 
 
 def down(p: Weights, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return the skip connection of a level, and the input of the next level at half the size."""
+    """Return the skip connection of a level, and the input of the next level with half the height and width."""
     skip = stage(p, x)
     return skip, convolve(skip, p["resize"], stride=2)
 
@@ -41,7 +41,7 @@ def stage_weights(inputs: int, outputs: int) -> Weights:
 
 
 def parameters_of(channels: int) -> dict[str, list[Weights]]:
-    """Return the weights from the first level down to the bottom and back up; each level doubles the channels."""
+    """Return the shapes of the weights on the way down, at the bottom, and on the way up."""
     widths = [channels << level for level in range(LEVELS + 1)]
     inputs = [COLOURS, *widths[1:LEVELS]]
     return {

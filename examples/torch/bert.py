@@ -1,9 +1,9 @@
-"""Train a masked language model of `transformers`, built from its configuration; nothing is downloaded.
+"""Train a masked language model of `transformers`, built from a configuration without any download.
 
     python examples/torch/bert.py [--budget 60%]
 
-The script needs `pip install 'xdsl-recompute[torch]' transformers`. With the Trainer of `transformers` only the forward
-pass is compiled, and `model.forward = rt.compile(model.forward, budget=...)` is the only change.
+The script needs `pip install 'xdsl-recompute[torch]' transformers`. With the Trainer of `transformers`,
+compile only the forward pass: `model.forward = rt.compile(model.forward, budget=...)`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run all PyTorch examples: three training steps each, and a report on the recomputed graph.
+"""Run all PyTorch examples. Each runs three training steps, and prints a report on the recomputed graph.
 
 python examples/torch/demo.py
 """

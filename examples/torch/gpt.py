@@ -1,4 +1,4 @@
-"""Train a GPT with dropout within half of the memory of its plain step.
+"""Train a GPT with dropout in half the memory of its plain step.
 
     python examples/torch/gpt.py [--budget 50%]
 
@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 
 class Attention(nn.Module):
-    """Causal self-attention over (batch, length, width), written out or by `scaled_dot_product_attention`."""
+    """Causal self-attention over (batch, length, width), written out or with `scaled_dot_product_attention`."""
 
     def __init__(self, width: int, heads: int, length: int, dropout: float, fused: bool):
         super().__init__()
@@ -60,7 +60,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Language model that returns its loss. Its inputs are tokens and targets, integers of shape (batch, length)."""
+    """A language model that returns its loss. The inputs are integer tokens and targets of shape (batch, length)."""
 
     def __init__(
         self,

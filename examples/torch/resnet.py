@@ -1,8 +1,8 @@
-"""Train a ResNet of the structure of ResNet-50, with BatchNorm, within 70 % of the memory of its plain step.
+"""Train a ResNet with the structure of ResNet-50 and BatchNorm, in 70 % of the memory of its plain step.
 
     python examples/torch/resnet.py [--budget 70%]
 
-The script needs `pip install 'xdsl-recompute[torch]'`. The running statistics are updated once for each step, as in the
+The script needs `pip install 'xdsl-recompute[torch]'`. The running statistics are updated once per step, as in the
 plain step.
 """
 
@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 
 class Bottleneck(nn.Module):
-    """Convolutions of sizes 1, 3 and 1 with BatchNorm, added to the input of shape (batch, channels, height, width)."""
+    """A residual block of convolutions with sizes 1, 3 and 1, for inputs of shape (batch, channels, height, width)."""
 
     def __init__(self, channels: int, inner: int, stride: int):
         super().__init__()
@@ -37,7 +37,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """Classifier that returns its loss. Its inputs are images (batch, 3, height, width) and labels (batch,)."""
+    """A classifier that returns its loss. Its inputs are images (batch, 3, height, width) and labels (batch,)."""
 
     def __init__(self, depths: tuple[int, ...] = (3, 4, 6, 3), width: int = 8, classes: int = 10):
         super().__init__()

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 
 class DoubleConv(nn.Sequential):
-    """Two convolutions with GroupNorm and SiLU over (batch, channels, height, width)."""
+    """Two convolutions with GroupNorm and SiLU, for inputs of shape (batch, channels, height, width)."""
 
     def __init__(self, channels: int, out: int):
         super().__init__(
@@ -29,7 +29,7 @@ class DoubleConv(nn.Sequential):
 
 
 class UNet(nn.Module):
-    """Noise predictor that returns the mean squared error. Both inputs have the shape (batch, 3, height, width)."""
+    """A noise predictor that returns its mean squared error. Both inputs have shape (batch, 3, height, width)."""
 
     def __init__(self, depth: int = 4, width: int = 8):
         super().__init__()

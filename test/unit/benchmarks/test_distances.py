@@ -57,7 +57,9 @@ def test_distances_are_the_largest_of_all_results(
 
 
 def test_result_differs_if_any_run_differs(distances: Any) -> None:
-    result = distances.Closeness.worst([distances.Closeness.of([f32(1), f32(8)], [f32(*a), f32(*b)]) for a, b in RUNS])
+    result = distances.Closeness.largest(
+        [distances.Closeness.of([f32(1), f32(8)], [f32(*a), f32(*b)]) for a, b in RUNS]
+    )
     assert (result.differing, result.relative) == ({0, 1}, 0.5)
     assert result.units == pytest.approx(0.5 / EPS)
     assert distances.cell(result) == "2 / 4.2e+06 / 5.0e-01"

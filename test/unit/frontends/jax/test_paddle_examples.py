@@ -52,7 +52,7 @@ def test_optimizer_page_network_trains(tmp_path: Path, capsys: pytest.CaptureFix
     assert [int(step) for step, _ in costs] == list(range(10))
     assert all(0 < float(cost) < 5 for _, cost in costs)
     for way in ("apply_gradients", "apply_optimize"):
-        assert f"{way}: the same parameters, moments and cost, bit for bit" in message
+        assert f"{way}: parameters, moments and cost are bit-identical to those of minimize" in message
 
 
 def test_page_snippet_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
