@@ -1,4 +1,4 @@
-"""Compile every example within budgets by `recompute.jax.jit(step, budget=…)`, and compare it with `jax.checkpoint`.
+"""Compile every example with `recompute.jax.jit` within several budgets, and compare it with `jax.checkpoint`.
 
     python -m recompute.benchmarks.budget
     python -m recompute.benchmarks.budget chain gpt --size large --json results.json

@@ -1,4 +1,4 @@
-"""Compare the memory model `xla` with the temporaries of XLA:CPU, on the examples and on several markings of one.
+"""Compare the memory model `xla` with the temporaries of XLA:CPU, on all examples and several markings of one.
 
     python -m recompute.benchmarks.calibrate_xla_model                  # measure, compare, print
     python -m recompute.benchmarks.calibrate_xla_model resnet unet

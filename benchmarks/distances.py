@@ -1,4 +1,4 @@
-"""Measure how differently XLA:CPU rounds rewritten steps: plain, inlined, recomputed, and with `jax.checkpoint`.
+"""Measure how rounding in XLA:CPU differs between the plain, inlined, recomputed and checkpointed forms of a step.
 
     python -m recompute.benchmarks.distances                    # all examples and `rounding_steps`, small shapes
     python -m recompute.benchmarks.distances adam unet --seeds 9

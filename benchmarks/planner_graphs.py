@@ -138,7 +138,7 @@ class Net:
 
 
 def unet(depth: int = 4, size: int = 1 << 20, blocks: int = 2) -> Net:
-    """Return a U-Net with skip connections. `size`: the elements of the highest level; each level halves it."""
+    """Return a U-Net with skip connections. `size`: the number of elements at the top level; each level halves it."""
     net = Net()
     x, skips = net.given(size // 8), list[int]()
     for level in range(depth):

@@ -196,7 +196,7 @@ def solves(around: Around) -> Any:
 
 @case(weights_and_batch)
 def eigenvalues(around: Around) -> Any:
-    """Build a step whose eigenvalues are computed by custom calls to LAPACK."""
+    """Build a step that computes eigenvalues in each block, with custom calls to LAPACK."""
 
     def block(w: Any, x: Any) -> Any:
         values, vectors = jnp.linalg.eigh(w + w.T + jnp.diag(jnp.arange(float(WIDTH))))

@@ -95,7 +95,7 @@ def checkpointed_scan(around: Around) -> Any:
 
 @case(weights_and_batch)
 def while_without_gradient(around: Around) -> Any:
-    """Build a step with a loop of data-dependent length, whose result has no gradient."""
+    """Build a step with a loop of data-dependent length, through which no gradient flows."""
 
     def scale(x: Any) -> Any:
         result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
@@ -157,7 +157,7 @@ fixed_point.defvjp(_fixed_point_forward, _fixed_point_backward)
 
 @case(weights_and_batch)
 def implicit_gradient(around: Around) -> Any:
-    """Build a step with a while loop to a fixed point, whose custom gradient is a loop of a different length."""
+    """Build a step that iterates to a fixed point in a while loop, and has a custom gradient with a different loop."""
     return descend(lambda w, x: jnp.sin(jnp.exp(jnp.sin(fixed_point(w, x)))), around)
 
 

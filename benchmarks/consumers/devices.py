@@ -18,7 +18,7 @@ WHOLE, HALVES = P(), P("d")
 
 
 def mapped(block: Any, around: Around, weight: Any = WHOLE, data: Any = HALVES) -> Any:
-    """Return a function that computes the gradient of a loss outside a `shard_map` that contains the blocks."""
+    """Build a step that runs the blocks inside a `shard_map`, and computes the loss outside of it."""
 
     def loss(ws: Any, x: Any) -> Any:
         def net(ws: Any, x: Any) -> Any:
@@ -69,7 +69,7 @@ case(weights_and_batch, "blocks_around_a_map_inlinable", shardy=False, round_tri
 
 @case(weights_and_batch)
 def gather_and_scatter(around: Around) -> Any:
-    """Build a step that gathers sharded weights in each block, so that their gradient is scattered."""
+    """Build a step that gathers sharded weights in each block, and scatters their gradients."""
 
     def block(w: Any, x: Any) -> Any:
         return layer(lax.all_gather(w, "d", tiled=True), x)

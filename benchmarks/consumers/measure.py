@@ -83,7 +83,7 @@ class Row:
 
 
 class Measured:
-    """A step with its results when it runs plain, and their distance from those with `jax.checkpoint`."""
+    """A lowered case with its plain results, and the distance of the results with `jax.checkpoint` from them."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -196,7 +196,7 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Return whether the rewrite changed the number of operations, as it does for a loop with a smaller carry."""
+    """Return whether the number of operations changed. It also changes if the carry of a loop becomes smaller."""
     counts = re.search(r"(\d+) operations? before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 
@@ -211,6 +211,6 @@ def _distance(result: Closeness) -> str:
 
 
 def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:
-    """Return whether a distance exceeds 64 rounding units, and four times the distance of `jax.checkpoint`."""
+    """Return whether our distance exceeds both 64 rounding units and four times the distance with `jax.checkpoint`."""
     bound = max(64.0, 4 * theirs.units if theirs is not None else 0.0)
     return bool(ours.differing) and not ours.units <= bound

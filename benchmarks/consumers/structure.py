@@ -131,7 +131,7 @@ def nested_jit(around: Around) -> Any:
 
 @case(weights_and_batch)
 def inner_shardings(around: Around) -> Any:
-    """Build a step whose blocks call jitted functions with shardings, which become attributes of functions."""
+    """Build a step whose blocks call jitted functions with their own shardings."""
     rows = NamedSharding(mesh(), P("d"))
     inner = jax.jit(lambda x: jnp.sin(jnp.exp(jnp.sin(x))), in_shardings=rows, out_shardings=rows)
     return descend(lambda w, x: jnp.tanh(inner(inner(x @ w))), around)

@@ -234,7 +234,7 @@ def low_rank_adaption(wrap):
 
 @step
 def variational_autoencoder(wrap):
-    """Build a step that trains a variational autoencoder, whose latent code is sampled from given noise."""
+    """Build a step that trains a variational autoencoder, with the noise as an argument."""
 
     def loss(p, x, noise):
         code = unrolled(wrap, p["encoder"], x)

@@ -284,7 +284,7 @@ def accumulated_unrolled(wrap):
 
 @step
 def accumulated_against_a_reference(wrap):
-    """Build a step that accumulates gradients in a scan over microbatches and outputs of a frozen model."""
+    """Build a step that accumulates gradients in a scan over microbatches and a frozen model's outputs."""
 
     def update(p, frozen, batches):
         targets = lax.map(lambda x: mlp(mlp(x, frozen), frozen), batches)

@@ -14,7 +14,7 @@ from .parts import descend, layer_of, layers, loss_of, mean_square, mlp, normal,
 
 @step
 def two_forward_loops(wrap):
-    """Build a step whose forward pass runs one scan after another."""
+    """Build a step whose forward pass runs two scans, one after the other."""
 
     def loss(p, batches):
         codes = lax.map(wrap(lambda x: jnp.tanh(jnp.sin(x @ p["e"]) @ p["f"])), batches)
@@ -40,7 +40,7 @@ def encoder_and_decoder(wrap):
 
 @step
 def proximal_policy(wrap):
-    """Build a PPO step: scans compute a rollout and its returns, and a third scan updates the policy in epochs."""
+    """Build a PPO step that computes a rollout and returns in scans, and updates the policy in a scan over epochs."""
 
     def update(p, state, noise):
         def roll(state, noise):
@@ -136,7 +136,7 @@ def cond_in_blocks(wrap):
 
 @step
 def map_over_layers(wrap):
-    """Build a step that maps over the weights of layers with `lax.map`, and applies each layer to the same input."""
+    """Build a step that applies several layers to the same input, with `lax.map` over their weights."""
 
     def loss(p, x):
         return mean_square(lax.map(wrap(lambda q: mlp(mlp(x, q), q)), p))

@@ -28,7 +28,7 @@ class Cost:
     Attributes:
         temp_bytes: The bytes of temporaries that XLA reports.
         alias_bytes: The bytes of results that reuse donated arguments, as XLA reports them.
-        flops: The FLOPs that XLA reports, which counts each loop body once.
+        flops: XLA's FLOPs, which count each loop body once.
         differing: The number of results whose bits differ from the plain step's.
         results: The number of results.
         compile_seconds: The CPU time of XLA's compiler.
@@ -51,7 +51,7 @@ class Cost:
 
 
 def costs(peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequence[Setting] = ()) -> dict[str, Any]:
-    """Return the costs by setting and form, and the errors by form, of the forms in `only` and the plain form."""
+    """Measure the plain form and the forms in `only`. Return costs by setting and form, and errors by form."""
     platform = jax.default_backend()
     jax.jit(lambda x: x + 1)(0.0)
     with peer.build(None, size).context():

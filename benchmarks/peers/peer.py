@@ -52,7 +52,7 @@ class Peer:
 
 
 def policy_of(remat: Remat) -> Any:
-    """Return the argument `policy=` of a framework's remat; None saves nothing."""
+    """Return the value of the argument `policy` for a framework's remat. None means that no value is saved."""
     return jax.checkpoint_policies.dots_saveable if remat == DOTS else None
 
 
@@ -83,7 +83,7 @@ def matrix(draw: np.random.Generator, *shape: int) -> jax.Array:
 
 
 def texts(seed: int, rows: int, length: int, words: int) -> tuple[jax.Array, jax.Array]:
-    """Draw token sequences, and return them and the tokens that follow each position."""
+    """Draw token sequences. Return the tokens, and the token that follows each position."""
     drawn = np.random.default_rng(seed).integers(0, words, (rows, length + 1), dtype=np.int32)
     return jnp.asarray(drawn[:, :-1]), jnp.asarray(drawn[:, 1:])
 

@@ -36,7 +36,7 @@ def square_matrix(draw: np.random.Generator, width: int) -> Weights:
 
 
 def mlp_matrices(draw: np.random.Generator, width: int) -> Weights:
-    """Draw the two matrices of an MLP whose hidden layer is four times as wide."""
+    """Draw the two matrices of an MLP whose hidden layer is four times as wide as its input."""
     return {"up": matrix(draw, width, 4 * width), "down": matrix(draw, 4 * width, width)}
 
 

@@ -23,7 +23,10 @@ from recompute.benchmarks.torch.cases import make
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 SHARES = "0.75,0.5,0.35,0.25"
 HEAD = ("model", "budget", "MB", "extra work %", "lower bound %", "gap in points")
-_REFUSED = (r"no plan needs less than (?:[\d.]+ .iB \()?(\d+) bytes", r"the lowest peak of any plan is .*?(\d+) bytes")
+_REFUSED = (
+    r"(?:no plan|none) needs less than (?:[\d.]+ .iB \()?(\d+) bytes",
+    r"the lowest peak of any plan is .*?(\d+) bytes",
+)
 
 
 def cells_within(name: str, share: float) -> tuple[str, ...]:

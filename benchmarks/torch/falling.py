@@ -79,7 +79,7 @@ def measure_in_order(name: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, in
 
 
 def measure(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcome, int]:
-    """Return the results and the peak of a step, measured by the method for its backend."""
+    """Measure the results and the peak of a step in the way that its backend requires."""
     if backend == "aot_eager":
         return measure_in_order(name, wrap)
     outcome, peak, _ = measure_by_allocator(name, wrap)

@@ -49,7 +49,7 @@ class Row:
 
 
 def rows(name: str, forms: Iterable[Form], progress: Callable[[str], None]) -> Iterator[Row]:
-    """Measure each form. The first form is the reference for the others."""
+    """Yield the measurement of each form. The first form is the reference for the others."""
     reference: Outcome | None = None
     plain_bytes = 0
     for form in forms:

@@ -42,7 +42,7 @@ def add(a: Any, b: Any) -> Any:
 
 
 def accumulate_scan_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with a `scan` over four microbatches, whose mean gradient updates a residual network with Adam."""
+    """Build a step that trains a residual network with the mean gradient of four microbatches in a `scan`."""
     run = Blocks(checkpoint, scopes)
 
     def loss(params: Any, x: jax.Array, target: jax.Array) -> jax.Array:
@@ -113,7 +113,7 @@ def accumulate_scan_gpt(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def accumulate_fori_dropout(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with a `fori_loop` whose index is folded into dropout keys, and that carries loss and gradients."""
+    """Build a step with a `fori_loop` that folds its index into dropout keys, and carries loss and gradients."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array, key: jax.Array) -> jax.Array:

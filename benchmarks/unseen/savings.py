@@ -41,7 +41,7 @@ from .groups import GROUPS
 
 
 def without_scopes(module: ModuleOp) -> ModuleOp:
-    """Return a copy of the module without scope names, whose paths contain only direction and operation."""
+    """Return a copy of the module whose location paths have no scope names, but only direction and operation."""
     bare = module.clone()
     for op in bare.walk():
         if path := path_of(op.location):
@@ -65,7 +65,7 @@ def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
 
 
 def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
-    """Yield the attempt that the model chooses, then up to `compiled` other attempts, all compiled."""
+    """Compile and yield the attempt that the model chooses, then up to `compiled` other attempts."""
     chosen = module.clone()
     begin = time.process_time()
     outcome = rewrite_in_place(chosen)

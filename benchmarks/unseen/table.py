@@ -51,7 +51,7 @@ def table(result: Sequence[Row]) -> Iterator[str]:
 
 
 def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
-    """Count the steps that need less, the same, and more memory than with `jax.checkpoint`, without refused steps."""
+    """Return the numbers of steps that need less, equal and more memory than with `jax.checkpoint`, ignoring errors."""
     ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in result if "error" not in row]
     better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
     return better, len(ratios) - better - worse, worse

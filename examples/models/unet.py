@@ -1,4 +1,4 @@
-"""U-Net of three levels, in which the way up reads the activations of the way down again."""
+"""U-Net of three levels, whose way up reads the activations of the way down."""
 
 from __future__ import annotations
 

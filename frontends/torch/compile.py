@@ -1,4 +1,4 @@
-"""`torch.compile` within a memory budget."""
+"""Compile PyTorch training steps with `torch.compile` within a memory budget."""
 
 from __future__ import annotations
 

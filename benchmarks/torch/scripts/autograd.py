@@ -232,7 +232,7 @@ def forward_mode(compile: Compile) -> Results:
 
 @script
 def gradients_of_inputs(compile: Compile) -> Results:
-    """Train with gradients that flow to an input that is a leaf, and return a view of that input."""
+    """Train with an input that is a leaf and receives a gradient, and return a view of it."""
     torch.manual_seed(50)
     model = mlp()
     step = compile(lambda x: (model(x).square().mean(), x.view(-1)))

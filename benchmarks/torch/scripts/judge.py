@@ -71,7 +71,7 @@ def compile_with_torch(target: Any) -> Any:
 
 @dataclass(frozen=True)
 class Ours:
-    """Compile with `recompute.torch` within a budget (`none`: without one), and keep the backends for their reports."""
+    """Compiles with `recompute.torch` within a budget (or with `none`), and stores the backends for their reports."""
 
     budget: str
     backends: list[Any] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Ours:
 def reason_for_no_copies(report: Any) -> str:
     """Return the reason why a graph has no copies.
 
-    It was left to PyTorch, one operation alone needs the peak of the step, or the rewrite reports a reason.
+    The graph was left to PyTorch, one operation alone needs the peak of the step, or the rewrite reports a reason.
     """
     if report.reason or report.module is None:
         return report.reason
@@ -134,7 +134,7 @@ def attempt(script: Script, compile: Compile) -> Attempt:
 
 
 def judge(script: Script, budget: str) -> Judgement:
-    """Compare the script's run under `recompute.torch` with its eager run, or else with its run under `aot_eager`."""
+    """Compare a script's results under `recompute.torch` with its eager results, or else those under `aot_eager`."""
     plain = attempt(script, eager)
     if plain.results is None:
         return Judgement(script.name, Verdict.BROKEN, description_of(plain.error))

@@ -50,7 +50,7 @@ def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with a triplet loss, whose blocks concatenate anchor, positive and negative into one batch."""
+    """Build a step with a triplet loss, in which each block concatenates anchor, positive and negative."""
     run = Blocks(checkpoint, scopes, inside=True)
 
     def block(p: Any, triple: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:

@@ -93,7 +93,7 @@ def modulated_siren(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def trigonometric_rings(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with a chain of elementwise functions of neighbours in a ring, with one scalar weight each."""
+    """Build a step with a chain of elementwise functions of neighbours in a ring, each with one scalar weight."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:

@@ -103,7 +103,7 @@ def tensor_train(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def sine_chain(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with ten blocks of elementwise functions without matrices, and a gradient for the input."""
+    """Build a step with ten blocks of elementwise functions, which also returns the gradient of the input."""
     run = Blocks(checkpoint, scopes)
 
     def link(a: jax.Array, x: jax.Array) -> jax.Array:
@@ -163,7 +163,7 @@ def jitted_helper_twice(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def swish_custom_jvp(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains maxout layers with a swish whose derivative is a `custom_jvp`."""
+    """Build a step that trains maxout layers with a swish whose derivative is defined by `custom_jvp`."""
     run = Blocks(checkpoint, scopes)
 
     @jax.custom_jvp

@@ -320,7 +320,7 @@ class _Reader:
         return tuple(results) if _is_tuple(value) else results[0]
 
     def _current(self, read: torch.fx.Node, node: torch.fx.Node) -> SSAValue:
-        """Return the value of the node `read` that `node` reads.
+        """Return the value that `node` gets when it reads the node `read`.
 
         If the step overwrites the argument `read`, the forward pass reads the value before the write, and the backward
         pass the value after the write.

@@ -6,8 +6,8 @@ program order at which the compiled step is expected to be within the budget. If
 of candidates are added: a plan by segments, and the partitions of PyTorch's own partitioner if they are correct.
 
 All budgets for a step share measurements: a step that was compiled for one budget is a candidate for the others
-(`measurements.py`). If the step chosen for a larger budget is also within a smaller budget, the search ends, so that
-peaks never rise when budgets fall.
+(`measurements.py`). If the step chosen for a larger budget is also within a smaller budget, it is used without a
+further search, so that peaks never rise when budgets fall.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class _Search:
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
     def _fewest_flops_within(self, limit: int) -> Measurement | None:
-        """Return the measured step within the limit with the fewest FLOPs that can be split again, or None."""
+        """Return the measured step with the fewest FLOPs that is within the limit and can be split again, or None."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
 

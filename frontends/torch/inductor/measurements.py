@@ -50,7 +50,7 @@ class Measurements:
 
     @classmethod
     def of(cls, step: JointStep, options: Options) -> Measurements:
-        """Return the measurements that the step shares under all options that differ only in the budget."""
+        """Return the step's measurements, which all options that differ only in the budget share."""
         try:
             key = _key_of(step, options)
         except NoFingerprint:

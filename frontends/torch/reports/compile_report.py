@@ -161,5 +161,5 @@ class CompileReport:
 
 
 def report_of_fallback(error: Any) -> GraphReport:
-    """Return the report on a graph that an error leaves to PyTorch's partitioner."""
+    """Return the report on a graph that is left to PyTorch's partitioner because of an error."""
     return GraphReport(reason=reason_of(error))

@@ -22,7 +22,7 @@ def breaks_since(before: Counter[str]) -> tuple[str, ...]:
 
 
 def count_cached() -> int:
-    """Count the steps of this process that are from PyTorch's cache, with a plan of an earlier process."""
+    """Count the steps that this process took from PyTorch's cache, with the plan of an earlier process."""
     every: Any = counters
     return every["aot_autograd"]["autograd_cache_hit"]
 

@@ -1,4 +1,4 @@
-"""The sixteen steps of the first author."""
+"""Registry of the sixteen steps that the first author wrote."""
 
 from __future__ import annotations
 

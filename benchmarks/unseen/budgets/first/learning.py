@@ -124,7 +124,7 @@ def adapters_accumulated(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def halting(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that applies one layer six times and weighs the results by halting (adaptive computation time)."""
+    """Build a step that applies one layer six times, and weights the results by halting probabilities."""
     run = Blocks(checkpoint, scopes)
 
     def think(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -1,4 +1,4 @@
-"""The fourteen steps of the second author."""
+"""Registry of the fourteen steps that the second author wrote."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with a contrastive loss over all pairs, whose logits are larger than all other residuals."""
+    """Build a step with a contrastive loss over all pairs of a batch, whose logits are the largest residual."""
     run = Blocks(checkpoint, scopes)
 
     def tower(params: Any, name: str, x: jax.Array) -> jax.Array:
@@ -130,7 +130,7 @@ def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def written_weights(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a hypernetwork, so that another network's weights are activations."""
+    """Build a step that trains a hypernetwork, whose outputs are the weights of another network."""
     run = Blocks(checkpoint, scopes)
 
     def write(p: Any, code: jax.Array) -> Any:
