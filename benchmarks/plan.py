@@ -111,7 +111,7 @@ def pytorch() -> Iterator[str]:
 
 
 def times(python: str) -> Iterator[str]:
-    """Time PyTorch's partitioner and our planner alternately, at the peaks of PyTorch's partitioner."""
+    """Time both planners alternately, with the peaks of PyTorch's partitioner as the budgets of our planner."""
     problem = gpt()
     row("warm-up", problem, plain_peak(problem) // 2)
     for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
