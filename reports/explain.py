@@ -21,9 +21,9 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "each row is for one segment, recomputed by itself; saved bytes are those of the step as written, before fusion; "
-    "the rewrite may divide the step differently, and a call runs the plain step if the compiler finds no saving: "
-    "reports show the plan that runs"
+    "each row is for one segment, recomputed by itself; bytes and FLOPs are those of the step as written, before "
+    "fusion; the rewrite may divide the step differently, and a call runs the plain step if the compiler finds no "
+    "saving: reports show the plan that runs"
 )
 
 _RECOMPUTE = "recompute"

@@ -51,6 +51,7 @@ DECIDED_BY_EQUINOX = frozenset(
     {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings"}
 )
 """Keywords of `jax.jit` that `eqx.filter_jit` lacks, because it partitions the arguments itself."""
+DONATES_ALL = "it donates all arrays among the arguments, also the batch, so the caller must not use them again"
 OF_LIBRARY, MODELS = "equinox.", "equinox.nn."
 """The Python package of equinox, and its modules that define layers.
 
@@ -95,7 +96,9 @@ class EqxJitted(ModuleStep[P, R]):
 
     def in_its_terms(self, report: Report) -> Report:
         donation = report.donation
-        return report if donation is None else replace(report, donation=replace(donation, option='donate="all"'))
+        if donation is None:
+            return report
+        return replace(report, donation=replace(donation, option='donate="all"', caution=DONATES_ALL))
 
 
 class _Scoped(_EQX.Module):

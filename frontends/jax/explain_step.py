@@ -10,6 +10,7 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
+from ...support.progress import progress
 from .compilation.allocation import UnknownMemory
 from .compilation.budgeted import BudgetNotReached
 from .compilation.device_limits import device_limit
@@ -85,6 +86,11 @@ def _demand_no_jit_of_modules(step: Any) -> None:
 
 def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
     """Make the report of `explain`. `budget`: the checked budget."""
+    with progress(f"{jitted.package}: {jitted.__name__}"):
+        return _explain_quietly(jitted, budget, *args, **kwargs)
+
+
+def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
     if budget is None:
         without = report(jitted.lower_quietly(*args, **kwargs))
         return _answered(without, without.budget)

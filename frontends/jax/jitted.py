@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -16,7 +16,7 @@ from typing_extensions import Unpack
 from ...driver.api import Explanations, as_module, explain_verified
 from ...driver.verified import verify_module
 from ...support.progress import progress
-from ...transforms.phase import NoGradient
+from ...transforms.phase import ForwardOverReverse, NoGradient
 from .annotations.flax_modules import without_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes
@@ -25,7 +25,7 @@ from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import is_disabled
-from .lowering.argument_hint import hint
+from .lowering.argument_hint import hint, package_for
 from .lowering.calls import Call, key_of
 from .lowering.lowered import Lowered
 from .lowering.nested import CallableStep, call_nested, nested_step
@@ -55,7 +55,7 @@ class Jitted(Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(
-        self, function: Callable[P, R], options: JitOptions, jitted: Any = None, package: str = "recompute.jax"
+        self, function: Callable[P, R], options: JitOptions, jitted: Any = None, package: str = why_plain.PACKAGE
     ):
         """Wrap a function.
 
@@ -112,7 +112,16 @@ class Jitted(Generic[P, R]):
 
     def __repr__(self) -> str:
         count = len(self._lowered)
-        return f"<recompute.jax.jit({self._name}), lowered for {count or 'no'} call{'' if count == 1 else 's'}>"
+        summaries = [summary for lowered in self._lowered.values() if (summary := lowered.summary) is not None]
+        last = "the last compiled one: " if count > 1 else ""
+        verdict = f": {last}{summaries[-1]}" if summaries else ""
+        calls = f"{count or 'no'} call{'' if count == 1 else 's'}"
+        return f"<recompute.jax.jit({self._name}), lowered for {calls}{verdict}>"
+
+    @property
+    def package(self) -> str:
+        """The package that messages and progress lines name."""
+        return self._package
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return a bound method if the step is accessed through an instance."""
@@ -149,11 +158,23 @@ class Jitted(Generic[P, R]):
             return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None or key not in self._lowered:
-            lowered = rewritten(self._name, self.trace(*args, **kwargs), self._options)
+            lowered = self._lower(args, kwargs)
             if key is None:
                 return lowered
             self._lowered[key] = lowered
         return self._lowered[key]
+
+    def _lower(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Lowered:
+        """Lower and rewrite the step. Messages name the functions of the step's package."""
+        in_terms = partial(why_plain.in_terms_of, self._package, arguments_package=package_for(args, kwargs))
+        with progress(f"{self._package}: {self._name}"):
+            try:
+                lowered = rewritten(self._name, self.trace(*args, **kwargs), self._options)
+            except NoGradient as error:
+                if isinstance(error, ForwardOverReverse):
+                    raise
+                raise NoGradient(error.operation, in_terms(error.reason)) from error.__cause__
+        return lowered if lowered.why is None else replace(lowered, why=in_terms(lowered.why))
 
     def within(self, budget: str) -> Jitted[P, R]:
         """Return the same step with a budget in place of its plan, planner or pipeline."""
@@ -185,7 +206,11 @@ class Jitted(Generic[P, R]):
         try:
             explanations = explain_verified(module, selection, options=options)
         except NoGradient as error:
-            raise why_plain.in_jax_terms(self._name, error) from None
+            if isinstance(error, ForwardOverReverse):
+                raise
+            reason = why_plain.in_jax_terms(self._name, error).reason
+            reason = why_plain.in_terms_of(self._package, reason, package_for(args, kwargs))
+            raise NoGradient(error.operation, reason) from None
         key = key_of(Call.of(self._statics, args, kwargs))
         lowered = None if key is None else self._lowered.get(key)
         plain = lowered or not_rewritten(self._name, traced.lower(), self._options)

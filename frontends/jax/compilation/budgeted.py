@@ -114,7 +114,7 @@ def compile_within(
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
     with stopping(first.time_limit) as stop:
-        line.at("compiling the plain step")
+        line.begin("compiling the plain step", 0.0, BEFORE_PLANS)
         plain = compilers.compile_plain()
         plain_bytes = reported_bytes(module, plain, "a budget")
         limit_bytes = limit_of_step(module, budget, plain)
@@ -295,7 +295,8 @@ class _CompilerSearch:
     def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
         """Rewrite by a candidate and compile the result; None if the plans do not apply."""
         compiles, most = len(self.rounds), self.most_compiled
-        self.line.at(f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most)
+        first, end = (BEFORE_PLANS + (1 - BEFORE_PLANS) * count / most for count in (compiles, compiles + 1))
+        self.line.begin(f"plan {compiles + 1} of at most {most}", first, end)
         try:
             rewritten = self._rewrite(candidate)
         except (Refusal, NotProved):

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from ....driver.api import Rewritten
-from ....support.units import format_bytes, readable_bytes
-from .allocation import temporary_bytes
+from ....support.units import format_bytes, is_share, readable_bytes
+from .allocation import fixed_bytes, temporary_bytes
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,28 @@ class BudgetedCompile:
     plain_step: jax.stages.Compiled | None = None
     is_complete: bool = True
     is_keeping: bool = False
+
+    @property
+    def summary(self) -> str:
+        """The result of the search, with the bytes that were compared with the budget.
+
+        A share limits the temporaries, and bytes limit the memory of the device:
+
+            19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
+            19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
+        """
+        measured = temporary_bytes(self.compiled)
+        after = self.plain_bytes if measured is None else measured
+        before = format_bytes(self.plain_bytes)
+        if self.limit_bytes is None:
+            return f"{before} -> {format_bytes(after)} of temporaries, the minimum that was found"
+        with_fixed = ""
+        if measured is not None and not is_share(self.budget):
+            with_fixed = f"; {format_bytes(after + fixed_bytes(self.compiled))} with arguments and results"
+        within = f"{with_fixed}, within the budget of {self.budget}"
+        if self.rewritten is None and not self.is_keeping:
+            return f"{before} of temporaries{within} as it is"
+        return f"{before} -> {format_bytes(after)} of temporaries{within}"
 
     @property
     def nothing_to_do(self) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+
 from ....support.units import budget_text, parse_budget
 
+_JAX: Any = jax
+"""JAX's own types are partly unknown to type checkers."""
 DEVICE = "device"
 """The budget that stands for the memory that the device reports as free."""
 
@@ -36,5 +40,19 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
             return DEVICE
         parse_budget(text, 1)
     except ValueError as error:
-        raise ValueError(f'{caller}: {error}; budget="device" stands for the free memory of the device') from error
+        reports = reported_free_bytes() is not None
+        device = '; budget="device" stands for the free memory of the device' if reports else ""
+        raise ValueError(f"{caller}: {error}{device}") from error
     return text
+
+
+def reported_free_bytes() -> int | None:
+    """Return the number of bytes that the first local device reports as free; None if it does not report its
+    memory."""
+    try:
+        stats: Any = _JAX.local_devices()[0].memory_stats()
+    except RuntimeError:  # No device can be used.
+        return None
+    if not stats or "bytes_limit" not in stats:
+        return None
+    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..annotations.scopes import is_one_of
 from ..keywords.keywords import OWN_KEYWORDS
+from ..messages import why_plain
 
 _TREE: Any = jax.tree
 """Partly unknown to type checkers."""
@@ -52,6 +53,14 @@ def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | Non
         if not all(map(_is_array, _TREE.leaves(list(modules)))):
             return text.format(name=name)
     return None
+
+
+def package_for(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return the package for a step with these arguments: `recompute.nnx` for modules of flax nnx, or else
+    `recompute.jax`."""
+    is_module = partial(is_one_of, kinds=_NNX)
+    leaves = _TREE.leaves((tuple(args), dict(kwargs)), is_leaf=is_module)
+    return "recompute.nnx" if any(map(is_module, leaves)) else why_plain.PACKAGE
 
 
 def _is_array(value: Any) -> bool:

@@ -22,7 +22,7 @@ from ....support.units import format_bytes
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
-from ..compilation.choice import CompiledStep, choose_variant
+from ..compilation.choice import CompiledStep, Variant, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..internals import private
 from ..keywords.jit_options import JitOptions
@@ -32,6 +32,8 @@ from .merged import merged
 from .step_cache import StepCache
 
 NOT_CACHED = StepCache("")
+BEFORE_COMPILING = 0.7
+"""The approximate share of the time that a rewrite without a budget takes, before its result is compiled."""
 
 
 def _nothing_to_read() -> None:
@@ -83,11 +85,21 @@ class Lowered:
         """The variant that a call runs; it is compiled once. With `strict`, raises `Refusal` if the plain step needs
         less."""
         with progress(f"recompute.jax: {self.name}") as line:
-            line.at("compiling")
+            if self.within is None:
+                line.begin("compiling", BEFORE_COMPILING, 1.0)
             choice = choose_variant(self)
             if self.within is None:
                 line.result = _result_of(choice)
             return choice
+
+    @property
+    def summary(self) -> str | None:
+        """The result in short, such as `21.8 MiB of temporaries, 949 operations are computed again`; None before the
+        step is compiled."""
+        if self.within is not None:
+            return self.within.summary
+        choice: CompiledStep | None = vars(self).get("choice")
+        return None if choice is None else _result_of(choice)
 
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:
@@ -161,7 +173,9 @@ class Lowered:
 def _result_of(choice: CompiledStep) -> str:
     """Describe the step that runs: `21.8 MiB of temporaries, 949 operations are computed again`."""
     measured = temporary_bytes(choice.compiled)
-    size = "" if measured is None else f"{format_bytes(measured)} of temporaries, "
+    plain_bytes = choice.sizes.get(Variant.PLAIN)
+    before = "" if plain_bytes is None or choice.rewritten is None else f"{format_bytes(plain_bytes)} -> "
+    size = "" if measured is None else f"{before}{format_bytes(measured)} of temporaries, "
     if choice.rewritten is None:
         return f"{size}the plain step runs"
     copies = choice.rewritten.copies

@@ -27,22 +27,21 @@ from ....planning.plan_file import from_json
 from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
-from ....support.units import format_bytes, is_share
 from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
-from ..compilation.allocation import fixed_bytes
 from ..compilation.budgeted import Compilers, compile_within
 from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
+from ..compilation.device_limits import demand_device_memory
 from ..internals import private
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
 from ..messages import why_plain
-from .lowered import Lowered, compile_lowered, keeping_options, searching_options
+from .lowered import BEFORE_COMPILING, Lowered, compile_lowered, keeping_options, searching_options
 from .merged import merging_options, selects_places
 from .step_cache import StepCache, StoredStep
 
@@ -93,6 +92,7 @@ def _rewritten(
             name=name, options=options, plain=traced.lower(), own_barriers=False, module=None, cache=cache
         ).plain_because_of(error)
     demand_names(name, module, options.named)
+    demand_device_memory(module, options.budget)
     plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
     own_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
     options, host_remarks = supported_options(options, private.platforms(plain))
@@ -104,6 +104,7 @@ def _rewritten(
                 )
                 lowered = _within(step, options.budget, module, line)
                 return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
+            line.span = 0.0, BEFORE_COMPILING
             rewritten = rewrite(module, searching_options(options, plain))
             line.result = _recomputed(rewritten.copies)
         for remark in rewritten.remarks:
@@ -162,7 +163,7 @@ def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine)
     why = None
     less = plain
     remarks = tuple[Remark | str, ...]((result.nothing_to_do,))
-    line.result = _result_of(result)
+    line.result = result.summary
     if (rewritten := result.rewritten) is None:
         remedy = why_plain.SMALLER_BUDGET
         if result.is_keeping or result.limit_bytes is None:
@@ -288,28 +289,6 @@ def _from_cache(
 def _recomputed(copies: int) -> str:
     """Describe the result of a rewrite without a budget."""
     return f"{copies or 'no'} operation{' is' if copies == 1 else 's are'} computed again"
-
-
-def _result_of(within: BudgetedCompile) -> str:
-    """Describe the result of a search under a budget, with the bytes that were compared to the budget.
-
-    A share limits the temporaries, and bytes limit the memory of the device:
-
-        19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
-        19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
-    """
-    sizes = within.compiled.memory_analysis()
-    after = within.plain_bytes if sizes is None else int(sizes.temp_size_in_bytes)
-    before = format_bytes(within.plain_bytes)
-    if within.limit_bytes is None:
-        return f"{before} -> {format_bytes(after)} of temporaries, the minimum that was found"
-    with_fixed = ""
-    if sizes is not None and not is_share(within.budget):
-        with_fixed = f"; {format_bytes(after + fixed_bytes(within.compiled))} with arguments and results"
-    kept = f"{with_fixed}, within the budget of {within.budget}"
-    if within.rewritten is None and not within.is_keeping:
-        return f"{before} of temporaries{kept} as it is"
-    return f"{before} -> {format_bytes(after)} of temporaries{kept}"
 
 
 @dataclass(frozen=True, kw_only=True)

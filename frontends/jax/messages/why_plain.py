@@ -6,6 +6,7 @@ The reason is a remark or a refusal. The remedy follows from the topic of the re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
 from ....planning.by_segment.copy_requests import FREES_NOTHING
@@ -14,7 +15,15 @@ from ....support.locations import base_name
 from ....support.units import format_bytes
 from ....transforms.phase import ForwardOverReverse, NoGradient
 
-_GRADIENT_INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
+_JIT, _GRADIENT = "recompute.jax.jit", "jax.value_and_grad(loss)"
+_GRADIENT_INSIDE = f"take the gradient inside: {_JIT}({_GRADIENT})"
+PACKAGE = "recompute.jax"
+_TERMS: Mapping[str, tuple[str, str]] = {
+    "recompute.nnx": ("recompute.nnx.jit", "nnx.value_and_grad(loss)"),
+    "recompute.eqx": ("recompute.eqx.filter_jit", "eqx.filter_value_and_grad(loss)"),
+}
+"""For each package of a framework with modules: its functions in place of `recompute.jax.jit` and of a gradient by
+JAX."""
 NAME_BLOCKS = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
@@ -49,6 +58,7 @@ _LOOPS = (
 )
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "
+E = TypeVar("E", bound=Exception)
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
@@ -104,7 +114,7 @@ def refused(name: str, error: Exception) -> str:
     return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
 
-def in_jax_terms(name: str, error: Exception) -> Exception:
+def in_jax_terms(name: str, error: E) -> E | NoGradient:
     """Return the error to raise for a step that cannot be rewritten; if it has no gradient, with a remedy in JAX's
     terms."""
     if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
@@ -114,6 +124,22 @@ def in_jax_terms(name: str, error: Exception) -> Exception:
         "gradient written by hand, give the number of the loss among the results, such as primal_results=0"
     )
     return NoGradient(error.operation, reason).with_traceback(error.__traceback__)
+
+
+def in_terms_of(package: str, message: str, arguments_package: str = PACKAGE) -> str:
+    """Return a message of this module with the functions of a package in place of those of `recompute.jax`.
+
+    Args:
+        package: The package of the step, such as `recompute.nnx`.
+        message: The message.
+        arguments_package: The package for the modules among the arguments. If the step is one of `recompute.jax`, only
+            the advice on the gradient names this package.
+    """
+    gradient_package = arguments_package if package == PACKAGE else package
+    if gradient_package in _TERMS:
+        jit, gradient = _TERMS[gradient_package]
+        message = message.replace(f"{_JIT}({_GRADIENT})", f"{jit}({gradient})")
+    return message.replace(_JIT, _TERMS[package][0]) if package in _TERMS else message
 
 
 def under_a_trace(name: str) -> str:

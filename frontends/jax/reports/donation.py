@@ -45,10 +45,12 @@ class Donation:
     Attributes:
         option: The option of `recompute.jax.jit`, such as `donate_argnums=0`.
         bytes: The bytes of results that take over buffers, of whole arrays.
+        caution: The consequence for the caller.
     """
 
     option: str
     bytes: int
+    caution: str = "the caller must not use the old values again"
 
 
 def possible_donation(

@@ -14,7 +14,7 @@ from ....analysis.memory.timeline import Timeline
 from ....analysis.step.descriptions import is_scope, without_loop_scopes
 from ....planning.by_segment.numbered_segments import is_numbered, number_of_segment, numbered_segment
 from ....reports import memory_chart, memory_html
-from ....reports.by_module import ModuleRow
+from ....reports.by_module import OUTSIDE, ModuleRow
 from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
@@ -27,6 +27,7 @@ from ..messages.why_plain import reason_in, reason_in_model, remedy_in
 from .device_part import bytes_per_device, whole_bytes
 
 if TYPE_CHECKING:
+    from .donation import Donation
     from .step_report import Needs, Report
 
 _MOST = 8
@@ -61,7 +62,7 @@ _LEAST_SO_FAR = (
     "may find less"
 )
 _MERGED = "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and plans its own"
-_DONATE = "next: {option} saves {size} more; the caller must not use the old values again"
+_DONATE = "next: {option} saves {size} more; {caution}"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
     "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
@@ -69,6 +70,10 @@ _IN_JSON = (
 """The fields of a report that are written to JSON unchanged."""
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
+_NO_MODULES = (
+    "no table of modules: no stored value belongs to a named module; name parts of the model with jax.named_scope or "
+    "recompute.jax.block"
+)
 _QUOTED = re.compile(r"'([^']+)'")
 _NOT_REPORTED = "not reported by the compiler"
 
@@ -141,7 +146,8 @@ def _is_line(place: str) -> bool:
 
 def to_html(report: Report) -> str:
     """Return the report as an HTML page that contains its data and its script."""
-    modules = tuple((row.module, *_sizes(row)) for row in report.modules)
+    rows = report.modules if _has_named_modules(report) else ()
+    modules = tuple((row.module, *_sizes(row)) for row in rows)
     numbers = (("", *_columns(report)), *_numbers(report))
     facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(remark_lines(report)))
     return memory_html.to_html(report.timelines, report.name, facts)
@@ -213,11 +219,15 @@ def needs(report: Report) -> Iterator[str]:
     """Yield a table of the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
-    yield f"runs: {report.variant.value}"
+    yield f"{'runs' if report.fit is None else 'a call runs'}: {report.variant.value}"
+    if report.fit is not None:
+        yield "sizes: as the compiler reports them; on the device: temporaries, arguments and results"
     if report.executed_flops is not None:
         yield "FLOPs: counted in the program, all iterations of loops included"
     elif report.has_loops:
         yield "FLOPs: as the compiler counts them, the body of each loop once"
+    elif report.fit is not None:
+        yield "FLOPs: as the compiler counts them"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
@@ -246,6 +256,8 @@ def table(report: Report) -> Iterator[str]:
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
+    if report.rounds and report.executed_flops is None:
+        yield "  FLOPs of these candidates: counted in the program, before the compiler simplifies it"
     yield report.why or f"computed again: {_recomputed(report)}"
 
 
@@ -255,6 +267,9 @@ def _modules(report: Report, most: int) -> Iterator[str]:
     `most`: the maximum number of modules.
     """
     if not report.modules:
+        return
+    if not _has_named_modules(report):
+        yield from wrap_line(_NO_MODULES)
         return
     for place in report.places:
         words, _, position = place.rpartition(" ")
@@ -268,6 +283,10 @@ def _modules(report: Report, most: int) -> Iterator[str]:
     if others:
         sums = [sum(column) for column in zip(*map(_sizes, others), strict=True)]
         yield _module_row(ModuleRow(f"{len(others)} more", *sums), width)
+
+
+def _has_named_modules(report: Report) -> bool:
+    return any(row.module != OUTSIDE for row in report.modules)
 
 
 def _module_row(row: ModuleRow, width: int) -> str:
@@ -307,8 +326,12 @@ def next_steps(report: Report) -> Iterator[str]:
     if report.variant is Variant.MERGED:
         yield from wrap_line(_MERGED)
     if report.donation is not None:
-        yield from wrap_line(_DONATE.format(option=report.donation.option, size=format_bytes(report.donation.bytes)))
+        yield from wrap_line(_donation_advice(report.donation))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
+
+
+def _donation_advice(donation: Donation) -> str:
+    return _DONATE.format(option=donation.option, size=format_bytes(donation.bytes), caution=donation.caution)
 
 
 def _cheaper(report: Report) -> str | None:
@@ -395,9 +418,11 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
     line."""
     if not report.kept:
         return
-    compared = "; the table counts those after it" if report.modules else ""
-    size = format_bytes(_bytes(report.kept))
-    yield f"kept for the backward pass: {size} of values before fusion{compared}"
+    compared = ""
+    if report.modules:
+        stored = format_bytes(sum(row.saved_bytes for row in report.modules))
+        compared = f", {stored} after it{', as in the table' if _has_named_modules(report) else ''}"
+    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))} of values before fusion{compared}"
     by_place = dict[tuple[str, str, str | None], list[SavedValue]]()
     for value in report.kept:
         by_place.setdefault((value.operation, value.position, value.reason), []).append(value)
