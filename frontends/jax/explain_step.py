@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...support.diagnostics import Refusal
 from ...support.progress import progress
 from .compilation.allocation import UnknownMemory
-from .compilation.budgeted import BudgetNotReached
+from .compilation.budget_refusal import BudgetNotReached
 from .compilation.device_limits import device_limit
 from .internals.private import statics_of
 from .jitted import Jitted

@@ -101,7 +101,7 @@ class Jitted(Generic[P, R]):
             with progress(f"{self._package}: {self._name}") as line:
                 line.at("tracing")
                 lowered = self.lower_quietly(*args, **kwargs)
-                choice = lowered.choice
+                choice = lowered.compiled_step
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
             if choice.why is not None and self._options.budget is None and not keeps_saving:
                 warn(choice.why)

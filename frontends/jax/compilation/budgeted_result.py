@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from ....driver.api import Rewritten
+from ....search.budget.refusal_text import budget_verdict
 from ....support.units import format_bytes, is_share, readable_bytes
 from .allocation import fixed_bytes, temporary_bytes
 
@@ -34,9 +35,8 @@ class CompiledCandidate:
     def __str__(self) -> str:
         if self.measured_bytes is None:
             return f"{self.words}: cannot be applied"
-        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
         predicted = "" if self.predicted_bytes is None else f"{format_bytes(self.predicted_bytes)} predicted, "
-        measured = f"{format_bytes(self.measured_bytes)} by the compiler{verdict}"
+        measured = f"{format_bytes(self.measured_bytes)} by the compiler{budget_verdict(self.fits)}"
         return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
 
 

@@ -36,7 +36,7 @@ BEFORE_COMPILING = 0.7
 """The approximate share of the time that a rewrite without a budget takes, before its result is compiled."""
 
 
-def _nothing_to_read() -> None:
+def nothing_to_read() -> None:
     """Return None, because the step cannot be parsed."""
 
 
@@ -48,7 +48,7 @@ class Lowered:
         name: The name of the step.
         options: The options of the step.
         plain: JAX's own `Lowered` of the plain step.
-        less: The `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
+        optimized: JAX's own `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
@@ -61,13 +61,13 @@ class Lowered:
     name: str
     options: JitOptions
     plain: jax.stages.Lowered
-    less: jax.stages.Lowered
+    optimized: jax.stages.Lowered
     rewritten: Rewritten | None
     remarks: tuple[Remark | str, ...]
     why: str | None
     own_barriers: bool = False
     within: BudgetedCompile | None = None
-    read: Callable[[], ModuleOp | None] = field(default=_nothing_to_read, repr=False)
+    read: Callable[[], ModuleOp | None] = field(default=nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
 
     @property
@@ -81,7 +81,7 @@ class Lowered:
         return self.own_barriers and merges_copies(private.platforms(self.plain))
 
     @cached_property
-    def choice(self) -> CompiledStep:
+    def compiled_step(self) -> CompiledStep:
         """The variant that a call runs; it is compiled once. With `strict`, raises `Refusal` if the plain step needs
         less."""
         with progress(f"recompute.jax: {self.name}") as line:
@@ -98,7 +98,7 @@ class Lowered:
         step is compiled."""
         if self.within is not None:
             return self.within.summary
-        choice: CompiledStep | None = vars(self).get("choice")
+        choice: CompiledStep | None = vars(self).get("compiled_step")
         return None if choice is None else _result_of(choice)
 
     @cached_property
@@ -132,7 +132,7 @@ class Lowered:
             return self.within.compiled
         if self.why is not None:
             return self.compile_plain(compiler_options)
-        return compile_lowered(self.less, keeping_options(self.plain, self.options, compiler_options))
+        return compile_lowered(self.optimized, keeping_options(self.plain, self.options, compiler_options))
 
     def compile_plain(
         self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
@@ -161,13 +161,13 @@ class Lowered:
 
     def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compile the merged step, which must exist (`merged` is not None)."""
-        _, less = self._merged
-        assert less is not None, "there is a merged step"
-        return compile_lowered(less, keeping_options(self.plain, self.options, compiler_options))
+        _, lowered = self._merged
+        assert lowered is not None, "there is a merged step"
+        return compile_lowered(lowered, keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the text of the module that is compiled, as `jax.stages.Lowered.as_text` does."""
-        return self.less.as_text(dialect, debug_info=debug_info)
+        return self.optimized.as_text(dialect, debug_info=debug_info)
 
 
 def _result_of(choice: CompiledStep) -> str:

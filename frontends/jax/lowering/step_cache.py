@@ -52,7 +52,7 @@ class StoredStep:
         rewritten: The record of the rewrite; None if it was refused.
         remarks: The remarks other than those of the rewrite.
         within: The record of the search under a budget, as JSON values; None without a budget.
-        less: The rewritten module as bytecode; empty if the plain step is compiled.
+        bytecode: The rewritten module as bytecode; empty if the plain step is compiled.
     """
 
     has_marks: bool
@@ -61,7 +61,7 @@ class StoredStep:
     rewritten: RewriteRecord | None
     remarks: tuple[Remark | str, ...]
     within: Mapping[str, Any] | None
-    less: bytes
+    bytecode: bytes
 
     def to_entry(self) -> Entry:
         """Return the cache entry for the step."""
@@ -73,7 +73,7 @@ class StoredStep:
             "remarks": [remark if isinstance(remark, str) else remark_to_json(remark) for remark in self.remarks],
             "within": self.within,
         }
-        return Entry(record, self.less)
+        return Entry(record, self.bytecode)
 
     @classmethod
     def from_entry(cls, entry: Entry) -> StoredStep:
@@ -88,7 +88,7 @@ class StoredStep:
                 [remark if isinstance(remark, str) else remark_from_json(remark) for remark in record["remarks"]]
             ),
             within=record["within"],
-            less=entry.attachment,
+            bytecode=entry.attachment,
         )
 
 
@@ -158,23 +158,23 @@ class StepCache:
         if (entry := self._get("merged")) is not None:
             if entry.record["rewritten"] is None:
                 return None, None
-            less = private.with_module(plain, private.module_of_bytecode(entry.attachment))
-            return self.rewrite_of(RewriteRecord.from_json(entry.record["rewritten"]), less, original), less
+            lowered = private.with_module(plain, private.module_of_bytecode(entry.attachment))
+            return self.rewrite_of(RewriteRecord.from_json(entry.record["rewritten"]), lowered, original), lowered
         if (rewritten := merge()) is None:
             self._put("merged", Entry({"rewritten": None}))
             return None, None
-        less = crossing.with_module(plain, rewritten.module)
-        self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(less)))
-        return rewritten, less
+        lowered = crossing.with_module(plain, rewritten.module)
+        self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(lowered)))
+        return rewritten, lowered
 
     def rewrite_of(
-        self, record: RewriteRecord, less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
+        self, record: RewriteRecord, lowered: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
     ) -> StoredRewrite:
         """Return the rewrite that a cache record describes.
 
         Args:
             record: The record of the rewrite.
-            less: The rewritten step, as JAX compiles it.
+            lowered: The rewritten step, as JAX compiles it.
             original: A function that returns the step as JAX lowered it, with marks.
         """
 
@@ -186,7 +186,7 @@ class StepCache:
         def after() -> ModuleOp:
             if record.spelling is None:
                 return clone_of(before())
-            return respell(crossing.module_of(less, self.name), record.spelling)
+            return respell(crossing.module_of(lowered, self.name), record.spelling)
 
         return StoredRewrite(record, after, before)
 
@@ -194,11 +194,11 @@ class StepCache:
         """Return the stored choice: the name of the variant that runs, and the bytes of temporaries of all compiled
         variants."""
         entry = self._get("choice", measure, self.measured)
-        return None if entry is None else (entry.record["way"], dict(entry.record["sizes"]))
+        return None if entry is None else (entry.record["variant"], dict(entry.record["sizes"]))
 
-    def keep_choice(self, measure: bool | str, way: str, sizes: Mapping[str, int | None]) -> None:
+    def keep_choice(self, measure: bool | str, variant: str, sizes: Mapping[str, int | None]) -> None:
         """Store the choice, in the form that `choice` returns."""
-        self._put("choice", Entry({"way": way, "sizes": dict(sizes)}), measure, self.measured)
+        self._put("choice", Entry({"variant": variant, "sizes": dict(sizes)}), measure, self.measured)
 
     def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
         """Return the module's bytecode if the cache will store it, otherwise `b""`."""

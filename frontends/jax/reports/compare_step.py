@@ -54,7 +54,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
 
 def compare(lowered: Lowered) -> Report:
     """Compile the step that a call runs and the plain step, and report on both. Raises as a call does."""
-    choice = lowered.choice
+    choice = lowered.compiled_step
     plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
     rewritten = choice.rewritten
     devices = device_count(choice.compiled)

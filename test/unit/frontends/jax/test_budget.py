@@ -495,7 +495,7 @@ def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: floa
     explained = recompute.jax.explain(STEP, *five_layers(), budget=budget)
     forget_pools()
     called = recompute.jax.jit(STEP, budget=budget)
-    choice = called.lower(*five_layers()).choice
+    choice = called.lower(*five_layers()).compiled_step
     assert explained.variant is choice.variant is (Variant.PLAIN if budget == "8GiB" else Variant.RECOMPUTED)
     assert explained.less.temporaries == temporaries(choice.compiled)
     assert explained.less == called.report(*five_layers()).less
@@ -566,8 +566,8 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
             if best is not None:
                 patch.setattr(budgets, "_CompilerSearch", type("Search", (budgets._CompilerSearch,), {"best": best}))  # pyright: ignore[reportPrivateUsage]
             limited = recompute.jax.jit(step, budget=budget)
-            choice = limited.lower(*arguments).choice
-            assert temporaries(choice.compiled) <= min(keeping, temporaries(ordinary.choice.compiled))
+            choice = limited.lower(*arguments).compiled_step
+            assert temporaries(choice.compiled) <= min(keeping, temporaries(ordinary.compiled_step.compiled))
             if best is not None:
                 report = limited.report(*arguments)
                 assert choice.variant is report.variant is Variant.KEEPING and report.less.temporaries == keeping

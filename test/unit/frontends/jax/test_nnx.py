@@ -279,7 +279,7 @@ def test_messages_name_the_caller(option: str, value: str):
 
 @pytest.mark.parametrize("jit", [recompute.jax.jit, recompute.nnx.jit])
 def test_step_without_gradient_names_the_jit_of_nnx(jit: Any):
-    model, _, x = built()
+    model, x = nnx.Linear(16, 16, rngs=nnx.Rngs(0)), jnp.ones((128, 16))
     remedy = r"take the gradient inside: recompute\.nnx\.jit\(nnx\.value_and_grad\(loss\)\)"
     with pytest.warns(recompute.jax.NothingSaved, match=remedy):
         jit(lambda model, x: model(x))(model, x)

@@ -129,8 +129,8 @@ def test_report_without_named_modules_has_no_table_of_modules():
 def _nameless_step(w: Any, x: Any) -> Any:
     def loss(w: Any) -> Any:
         y = x
-        for up, down in w:
-            y = y + jnp.tanh(jnp.sin(y @ up)) @ down
+        for layer in w:
+            y = y + jnp.tanh(jnp.sin(y @ layer["up"])) @ layer["down"]
         return jnp.mean(y**2)
 
     return jax.value_and_grad(loss)(w)
