@@ -31,7 +31,7 @@ class LostUpdate(TypeError):
     """Raised if a step changes a flax nnx module among its arguments, because the update would be lost."""
 
 
-def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def reject_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Wrap a step so that it raises `LostUpdate` if it changes a flax nnx module among its arguments.
 
     A step that returns the changed arrays is accepted. The check runs while the step is traced, and takes no time in a

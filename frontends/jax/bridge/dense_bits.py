@@ -18,7 +18,7 @@ from ....support.type_guards import AnyShaped, is_shaped, is_tensor
 from .bindings import NotBridged, build
 
 
-def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
+def exposed_bits(constant: Any, type: AnyShaped) -> bytes | None:
     """Return the bits of all elements in row-major order, or of the single element of a splat.
 
     Return None if the bindings do not expose them.
@@ -36,19 +36,19 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
     return mask_bits(values.tobytes(), dtype)
 
 
-def small(type: Attribute, bits: bytes) -> DenseAttr:
+def dense_attr(type: Attribute, bits: bytes) -> DenseAttr:
     """Return the value attribute of a `stablehlo.constant`, a `DenseAttr`."""
     assert is_tensor(type), "MLIR's constants are tensors"
     return DenseAttr.get(type, bits)
 
 
-def standard(type: Attribute, bits: bytes) -> Attribute:
+def standard_dense(type: Attribute, bits: bytes) -> Attribute:
     """Return xDSL's own dense attribute."""
     assert is_shaped(type), "dense constants have a shape"
     return to_standard(type, bits)
 
 
-def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
+def elements_attr(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
     """Return MLIR's attribute for the bits of one element or of all elements. MLIR detects splats itself."""
     dtype = dtype_of(element)
     # MLIR reads each element narrower than a byte from one byte. For wider elements, only the width has to match.

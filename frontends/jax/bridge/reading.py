@@ -39,7 +39,7 @@ from ....support.garbage import no_collection
 from ....support.locations import file_range, is_plain
 from ....support.type_guards import is_standard_dense
 from .bindings import Dictionary, NotBridged, Texts, defaults_of
-from .dense_bits import bits_in, small, standard
+from .dense_bits import dense_attr, exposed_bits, standard_dense
 
 
 class ValueHints:
@@ -127,8 +127,8 @@ class AttributesIn:
             ir.ArrayAttr: self._array,
             ir.DictAttr: self._dictionary,
             ir.DenseI64ArrayAttr: lambda attribute: DenseArrayBase.from_list(i64, list(attribute)),
-            ir.DenseIntElementsAttr: lambda attribute: standard(*self._bits(attribute)),
-            ir.DenseFPElementsAttr: lambda attribute: standard(*self._bits(attribute)),
+            ir.DenseIntElementsAttr: lambda attribute: standard_dense(*self._bits(attribute)),
+            ir.DenseFPElementsAttr: lambda attribute: standard_dense(*self._bits(attribute)),
             ir.DenseResourceElementsAttr: _resource,
         }
 
@@ -157,12 +157,12 @@ class AttributesIn:
         converted = self.values.get(constant)
         if converted is None:
             dense = isinstance(constant, ir.DenseElementsAttr)
-            converted = self.values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
+            converted = self.values[constant] = dense_attr(*self._bits(constant)) if dense else self.get(constant)
         return converted
 
     def _bits(self, constant: Any) -> tuple[Any, bytes]:
         shaped: Any = self.type(constant.type)
-        bits = bits_in(constant, shaped)
+        bits = exposed_bits(constant, shaped)
         return self.texts.dense(constant) if bits is None else (shaped, bits)
 
     def _integer(self, attribute: Any) -> Attribute:

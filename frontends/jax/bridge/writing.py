@@ -37,7 +37,7 @@ from ....support.garbage import no_collection
 from ....support.locations import RangeEnd, is_plain
 from ....support.type_guards import is_tensor
 from .bindings import RESOURCE, NotBridged, build
-from .dense_bits import constant_out
+from .dense_bits import elements_attr
 
 
 class LocationsOut:
@@ -149,7 +149,7 @@ class AttributesOut:
         return self._parse(attribute)
 
     def _constant(self, attribute: Any, bits: bytes) -> ir.Attribute:
-        return constant_out(self.type(attribute.type), attribute.type.element_type, bits)
+        return elements_attr(self.type(attribute.type), attribute.type.element_type, bits)
 
     def _parse(self, attribute: Attribute) -> ir.Attribute:
         text = attribute_text(attribute)

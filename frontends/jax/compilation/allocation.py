@@ -31,10 +31,10 @@ def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
 
 
 def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str) -> int:
-    """Return the bytes of temporaries for an option that needs them.
+    """Return the bytes of temporaries of a compiled step, for an option that needs them.
 
     Args:
-        module: The step, for the place of an error.
+        module: The step, for the position of an error.
         compiled: The compiled step.
         option: The name of the option, for the error.
 

@@ -48,7 +48,7 @@ The plain step is not counted, nor are the candidates that precede a refusal: up
 and the choice without a budget, which is also compiled for `min`.
 """
 BEFORE_PLANS = 0.4
-"""The approximate share of the time that the predictions take, before the first candidate is compiled."""
+"""The approximate share of the time that passes before the first candidate is compiled."""
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 _LOG = logging.getLogger("recompute.jax")
 
@@ -83,19 +83,20 @@ def compile_within(
 
     The limit counts from the compilation of the plain step on. The plain step and one candidate are always compiled.
     For `min`, the candidates are those of all alternatives, the plain step, and the plain step with its own
-    `jax.checkpoint`, so that no choice without a budget needs less.
+    `jax.checkpoint`, so that no choice without a budget needs less memory.
 
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        alternatives: The options of the rewrite, at least one; later ones are tried only for `min`, and if earlier
-            ones do not reach the budget. A step with its own `jax.checkpoint` merges its copies first, then keeps them.
+        alternatives: Sets of options of the rewrite, at least one. Later sets are tried only for `min`, or if no
+            earlier one reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies,
+            and the second keeps them.
         budget: The budget, as `checked_budget` returns it.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
 
     Raises:
-        Refusal: If no compiled candidate is within the budget, and if the compiler or the device reports no sizes.
+        Refusal: If no compiled candidate is within the budget, or if the compiler or the device reports no sizes.
     """
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
@@ -162,7 +163,7 @@ def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]
     results += _results_without_rewrite(unchanged, compilers, bool(results))
     if not results:
         raise min(refusals, key=least_bytes_of)
-    # Of equal sizes, the plain step needs no proof and the least work.
+    # If sizes are equal, the plain step is preferred, which needs no proof and the least work.
     best = min(reversed(results), key=lambda result: reported_bytes(module, result.compiled, "a budget"))
     rounds = tuple([compiled for result in results for compiled in result.rounds])
     return replace(best, rounds=rounds, is_complete=not is_cut and all(result.is_complete for result in results))
@@ -173,8 +174,8 @@ def _results_without_rewrite(
 ) -> Iterator[BudgetedCompile]:
     """Yield the results that need no rewrite.
 
-    The plain step competes with rewritten steps for the budget `min`. The plain step with its own barriers also
-    competes if no rewritten step is within the limit.
+    For the budget `min`, the plain step is yielded beside rewritten steps. The plain step with its own barriers is
+    yielded for `min`, and if no rewritten step is within the limit.
 
     Args:
         unchanged: The plain step.
@@ -191,7 +192,7 @@ def _results_without_rewrite(
 
 
 def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled) -> BudgetedCompile | None:
-    """Return the plain step that keeps its own barriers as a result; None if it exceeds the limit or its size is
+    """Return the result of the plain step with its own barriers kept; None if it exceeds the limit or its size is
     unknown.
 
     Args:
@@ -206,10 +207,10 @@ def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled)
 
 
 def _work(rewritten: Rewritten) -> tuple[object, ...]:
-    """Return the copies that a rewrite makes, and their numbers of operations and FLOPs. They are equal for equal
-    plans.
+    """Return a key for the work of a rewrite, which is equal for equal plans.
 
-    Recomputation in loops is counted, although it is not part of a plan.
+    It consists of the number of copies, their FLOPs, and the groups of copies in the plans. The first two include
+    copies in loops, which are not part of a plan.
     """
     return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
@@ -228,7 +229,7 @@ class _Candidate:
 
 @dataclass(kw_only=True)
 class _CandidateCompiler:
-    """Rewrites and compiles the candidates of one search, and records them.
+    """A compiler of the candidates of one search, which rewrites, compiles and records them.
 
     Attributes:
         name, module, options, limit_bytes, compilers, line: As in `_CompilerSearch`.
@@ -268,8 +269,8 @@ class _CandidateCompiler:
 
     def compile(self, rewritten: Rewritten, words: str, predicted_bytes: int | None) -> _Candidate:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
-        # The candidate that is likely to run is the last one with a limit, and with "min" the first, predicted to be
-        # smallest.
+        # With a limit, any candidate may be the one that runs. With "min", the first one, which is predicted to be the
+        # smallest, is likely to run.
         is_final = self.limit_bytes is not None or not self.rounds
         compiled = self.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
         measured_bytes = reported_bytes(self.module, compiled, "a budget")
@@ -341,7 +342,7 @@ class _CompilerSearch:
         self._compiler.most_compiled = search.most_measured(MOST_COMPILED) + 1
         best = search.best(MOST_COMPILED)
         if not search.results:
-            # Planning found no candidate: it was cut short if the search is to end.
+            # Planning found no candidate. If the search must end now, planning was cut short.
             self._is_stopped()
         if self.limit_bytes is None or best is None:
             best = self._try_no_budget(pool, list(search.results.values()), best) or best

@@ -16,7 +16,7 @@ from .allocation import fixed_bytes, temporary_bytes
 
 @dataclass(frozen=True)
 class CompiledCandidate:
-    """A candidate of the search that was compiled.
+    """A compiled candidate of the search.
 
     Attributes:
         words: The description of the candidate.
@@ -53,7 +53,7 @@ class BudgetedCompile:
         compiled: The compiled step: the rewritten step if there is one, otherwise the plain step.
         plain_step: The compiled plain step; None if an earlier process computed the result.
         is_complete: Whether the search was completed rather than stopped by a time limit or Ctrl-C.
-        is_keeping: Whether the plain step runs with its own barriers, which `plain_step` does not keep.
+        is_keeping: Whether the step that runs is the plain step with its own barriers kept. `plain_step` drops them.
     """
 
     budget: str
@@ -90,7 +90,7 @@ class BudgetedCompile:
 
     @property
     def nothing_to_do(self) -> str:
-        """The message on why the plain step runs."""
+        """The message that states why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
             return f"its own jax.checkpoint already recomputes, and the plain step with it needs {needed}"

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
 SURE = 0.15
-"""If the predicted saving is above this share of the peak, nothing is measured, since the model's error is smaller."""
+"""If the predicted saving exceeds this share of the peak, nothing is measured, since the error of the model is
+smaller."""
 
 
 class Variant(Enum):
@@ -99,7 +100,7 @@ def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
         compiled[best] = _compile(lowered, best)
         sizes[best] = temporary_bytes(compiled[best])
         best = _smallest({variant: sizes[variant] for variant in Variant if variant in compiled})
-    lowered.cache.keep_choice(
+    lowered.cache.store_choice(
         lowered.options.measure, best.name, {variant.name: size for variant, size in sizes.items()}
     )
     return best, sizes, compiled[best]
@@ -123,9 +124,9 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
 
 
 def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
-    """Return the temporaries under the model of XLA:CPU in bytes.
+    """Return the temporaries of a variant in bytes, as the model of XLA:CPU predicts them.
 
-    Return None for the plain step without its barriers, which needs at least as many bytes as with them.
+    Return None for the plain step without its barriers, which needs at least as much memory as with them.
     """
     if variant is Variant.PLAIN:
         return None
@@ -174,7 +175,11 @@ def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | No
         return lowered.compile_merged(options)
     if variant is Variant.PLAIN or (variant is Variant.KEEPING and not lowered.drops_barriers):
         return lowered.plain_compiled if options is None else lowered.plain_measured
-    return lowered.compile(options) if variant is Variant.RECOMPUTED else lowered.compile_plain(options, keeping=True)
+    return (
+        lowered.compile(options)
+        if variant is Variant.RECOMPUTED
+        else lowered.compile_plain(options, keeps_barriers=True)
+    )
 
 
 def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
@@ -193,7 +198,7 @@ def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int |
     rewritten, plain_bytes = lowered.rewritten, sizes[variant]
     rewritten_bytes = sizes.get(Variant.RECOMPUTED, sizes.get(Variant.MERGED))
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
-    why = why_plain.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
+    why = why_plain.plain_is_smaller(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
     if lowered.options.rewrite.strict:
         raise strict_refusal(rewritten.module, why)
     return why

@@ -32,7 +32,7 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
     """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
 
     Args:
-        module: The step, for the place of an error.
+        module: The step, for the position of an error.
         budget: The budget, as `checked_budget` returns it.
         plain: The compiled plain step.
 

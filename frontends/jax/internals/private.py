@@ -77,14 +77,14 @@ class UnsupportedJax(RuntimeError):
 class Statics:
     """The indices and the names of static arguments, each of which `jax.jit` derives from the other."""
 
-    numbers: tuple[int, ...]
+    indices: tuple[int, ...]
     names: tuple[str, ...]
 
 
 def statics_of(jitted: Any) -> Statics:
     """Return the static arguments of a result of `jax.jit`. This and the following functions raise `UnsupportedJax`."""
-    numbers, names = (_get(jitted, path) for path in OF_JITTED)
-    return Statics(tuple(numbers), tuple(names))
+    indices, names = (_get(jitted, path) for path in OF_JITTED)
+    return Statics(tuple(indices), tuple(names))
 
 
 def trace_context() -> Any:
@@ -115,7 +115,7 @@ It consists of the results, the data with which C++ code handles equal calls, an
 """
 
 
-def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
+def dispatcher(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
     """Return a function that dispatches as `jax.jit` does; None if the installed JAX has no such dispatch.
 
     It looks up the compiled step by the tree structure, types, shardings and settings of the call.
@@ -127,13 +127,13 @@ def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
     """
     try:
         pjit, keys, shard, registry, *_ = (_of_module(*place) for place in OF_DISPATCH)
-        return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)
+        return pjit(name, None, miss, list(statics.indices), list(statics.names), keys(), registry, shard)
     except (UnsupportedJax, TypeError):
         return None
 
 
-def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
-    """Call a compiled step, and return the answer for `dispatched`.
+def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
+    """Call a compiled step, and return the answer for `dispatcher`.
 
     The C++ code cannot handle steps with effects, mutable arrays, or constants as arguments.
     """
@@ -176,7 +176,7 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
     return changed
 
 
-def propagated(module: Any) -> Any | None:
+def propagate_shardings(module: Any) -> Any | None:
     """Propagate the shardings of an MLIR module in place by Shardy's pass, and return the module.
 
     Return None if the installed JAX lacks the pass, or if the pass fails.

@@ -1,7 +1,7 @@
 """Remedies for arguments that a step rejects.
 
-These are modules of equinox and flax nnx with members that are not arrays, and options that belong to
-`recompute.jax.jit`.
+A step rejects modules of equinox and flax nnx with members that are not arrays. It also rejects keyword arguments that
+are options of `recompute.jax.jit`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HINTS = (
 def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
     """Return the remedy for an unsuitable argument of a step; None if there is none.
 
-    Unsuitable are a module with a member that is not an array, and an argument that has the name of an option.
+    An argument is unsuitable if it is a module with a member that is not an array, or if it has the name of an option.
 
     `name`: the name of the step.
     """
@@ -56,8 +56,8 @@ def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | Non
 
 
 def package_for(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Return the package for a step with these arguments: `recompute.nnx` for modules of flax nnx, or else
-    `recompute.jax`."""
+    """Return the package whose `jit` suits a step with these arguments: `recompute.nnx` for modules of flax nnx,
+    otherwise `recompute.jax`."""
     is_module = partial(is_one_of, kinds=_NNX)
     leaves = _TREE.leaves((tuple(args), dict(kwargs)), is_leaf=is_module)
     return "recompute.nnx" if any(map(is_module, leaves)) else why_plain.PACKAGE

@@ -52,9 +52,9 @@ class Lowered:
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
-        own_barriers: Whether the plain step has barriers of its own, such as the barriers of `jax.checkpoint`.
+        own_barriers: Whether the plain step itself has barriers, such as those of `jax.checkpoint`.
         within: The result of the search for a budget; None without a budget.
-        read: A function that reads and returns `module`, called at its first use.
+        read: A function that returns `module`, and reads it at the first call.
         cache: The disk cache of the step.
     """
 
@@ -77,13 +77,14 @@ class Lowered:
 
     @property
     def drops_barriers(self) -> bool:
-        """Whether `jax.jit` drops the step's own barriers on this platform, and merges the copies that they protect."""
+        """Whether `jax.jit` drops the step's own barriers on this platform, and then merges the copies that they
+        protect."""
         return self.own_barriers and merges_copies(private.platforms(self.plain))
 
     @cached_property
     def compiled_step(self) -> CompiledStep:
-        """The variant that a call runs; it is compiled once. With `strict`, raises `Refusal` if the plain step needs
-        less."""
+        """The variant that a call runs, compiled once. With `strict`, raises `Refusal` if the plain step needs less
+        memory."""
         with progress(f"recompute.jax: {self.name}") as line:
             if self.within is None:
                 line.begin("compiling", BEFORE_COMPILING, 1.0)
@@ -103,15 +104,15 @@ class Lowered:
 
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:
-        """The plain step as `jax.jit` compiles it; it is compiled once."""
+        """The plain step as `jax.jit` compiles it, compiled once."""
         return self.compile_plain()
 
     @cached_property
     def plain_measured(self) -> jax.stages.Compiled:
-        """The plain step, compiled once for its sizes.
+        """The plain step, compiled once to measure its sizes.
 
-        On CPU, it is compiled without optimizations unless it is already compiled: the sizes are the same, and it takes
-        less time.
+        On CPU, it is compiled without optimizations unless it is already compiled. This takes less time, and the sizes
+        are the same.
         """
         if self.within is not None and self.within.plain_step is not None:
             return self.within.plain_step
@@ -121,7 +122,7 @@ class Lowered:
 
     @cached_property
     def comparison(self) -> Report:
-        """The report on the step, which is made once."""
+        """The report on the step, computed once."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.at("compiling the plain step for the report")
             return compare(self)
@@ -135,15 +136,15 @@ class Lowered:
         return compile_lowered(self.optimized, keeping_options(self.plain, self.options, compiler_options))
 
     def compile_plain(
-        self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
+        self, compiler_options: Mapping[str, Any] | None = None, *, keeps_barriers: bool = False
     ) -> jax.stages.Compiled:
         """Compile the plain step as `jax.jit` does.
 
         Args:
             compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`.
-            keeping: Whether to add the compiler options that keep barriers, as for rewritten steps.
+            keeps_barriers: Whether to add the compiler options that keep barriers, as for rewritten steps.
         """
-        options = keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
+        options = keeping_options(self.plain, self.options, compiler_options) if keeps_barriers else compiler_options
         return compile_lowered(self.plain, None if options is None else dict(options))
 
     @property

@@ -1,7 +1,7 @@
 """Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
-The path of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
-    plain and the rewritten step.
+A step passes through these forms: `jax.stages.Lowered`, StableHLO with locations, the result of `recompute.rewrite`,
+and `Lowered`, which holds the plain and the rewritten step.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from .lowered import (
     nothing_to_read,
     searching_options,
 )
-from .merged import merging_options, selects_places
+from .merged import merging_options, selects_segments
 from .step_cache import StepCache, StoredStep
 
 _LOG = logging.getLogger("recompute.jax")
@@ -59,46 +59,45 @@ for _file in (__file__, private.__file__):
     source_info_util.register_exclusion(_file)
 
 
-def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower a step such that its marks and names become custom calls, which `recompute-take-marks` reads."""
+def lower_with_marks(traced: jax.stages.Traced) -> jax.stages.Lowered:
+    """Lower a step such that its marks and names become custom calls, which the pass `recompute-take-marks` reads."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
-def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
+def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
     """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
 
     Raises:
         ValueError: For a selection that does not apply to the step.
         UnsupportedJax: If the installed JAX lacks a private attribute.
         Refusal, NotProved, ParseError: As `recompute.rewrite` raises them, if the options demand a rewrite (`strict`, a
-            budget, a plan, a planner or a pipeline); otherwise they become the reason.
+            budget, a plan, a planner or a pipeline). Otherwise, the message of the error becomes the reason.
     """
-    marked = lowered_for_us(traced)
+    marked = lower_with_marks(traced)
     private.demand_attributes(marked)
     cache = StepCache.of(name, marked, options)
     if (stored := cache.step()) is not None:
         lowered = _from_cache(name, traced, marked=marked, options=options, cache=cache, stored=stored)
         if lowered is not None:
             return lowered
-    lowered = _rewritten(name, traced, marked, options, cache)
+    lowered = _rewrite_uncached(name, traced, marked, options, cache)
     if cache.key is not None and (lowered.within is None or lowered.within.is_complete):
         stored = _stored(lowered, marked)
-        cache.keep_step(stored)
+        cache.store_step(stored)
         if lowered.within is not None and (module := lowered.read()) is not None:
-            cache.without_lines(module).keep_step(replace(stored, bytecode=b""))
+            cache.without_lines(module).store_step(replace(stored, bytecode=b""))
     return lowered
 
 
-def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
-    """Return the plain step, for a call while recomputation is switched off."""
+def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
+    """Return the plain step, which runs while recomputation is switched off."""
     step = _LoweredStep(name=name, options=options, plain=plain)
     return step.unchanged((WHY,), f"{name}: the plain step runs: {WHY}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _LoweredStep:
-    """A step that JAX has lowered, with all facts that do not depend on its rewrite. The attributes are those of
-    `Lowered`."""
+    """A step that JAX has lowered: the attributes of `Lowered` that do not depend on the rewrite."""
 
     name: str
     options: JitOptions
@@ -115,7 +114,7 @@ class _LoweredStep:
         why: str | None,
         within: BudgetedCompile | None = None,
     ) -> Lowered:
-        """Return the step with the result of its rewrite. The parameters are attributes of `Lowered`."""
+        """Return the step together with the result of its rewrite. The parameters are attributes of `Lowered`."""
         return Lowered(
             name=self.name,
             options=self.options,
@@ -131,22 +130,22 @@ class _LoweredStep:
         )
 
     def unchanged(self, remarks: Sequence[Remark | str], why: str) -> Lowered:
-        """Return the plain step, which has no rewrite for the reason `why`."""
+        """Return the plain step, which is not rewritten for the reason `why`."""
         return self.result(None, self.plain, remarks, why)
 
     def refused(self, error: Refusal | NotProved | ParseError) -> Lowered:
-        """Return the plain step, whose rewrite is refused with this error. Raises the error if the options demand a
-        rewrite."""
+        """Return the plain step, whose rewrite was refused with this error. If the options demand a rewrite, raise the
+        error."""
         if self.options.demands(error):
             raise why_plain.in_jax_terms(self.name, error) from error.__cause__
         remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
         return self.unchanged((remark,), why_plain.refused(self.name, error))
 
 
-def _rewritten(
+def _rewrite_uncached(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: JitOptions, cache: StepCache
 ) -> Lowered:
-    """Rewrite as `rewritten` does, but without the cache. `marked`: the step, lowered with its marks."""
+    """Rewrite as `lower_and_rewrite` does, but without the cache. `marked`: the step, lowered with its marks."""
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
@@ -171,7 +170,7 @@ def _rewritten(
 
 
 def _without_budget(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Lowered:
-    """Rewrite the step by the choice without a budget. Raises `Refusal` and `NotProved`."""
+    """Rewrite the step without a budget. Raises `Refusal` and `NotProved`."""
     line.span = 0.0, BEFORE_COMPILING
     rewritten = rewrite(module, searching_options(step.options, step.plain))
     line.result = _recomputed(rewritten.copies)
@@ -181,7 +180,7 @@ def _without_budget(step: _LoweredStep, module: ModuleOp, line: ProgressLine) ->
         return step.result(rewritten, crossing.with_module(step.plain, rewritten.module), rewritten.remarks, None)
     why = why_plain.nothing_recomputed(step.name, rewritten.remarks)
     if any(map(is_of_remat, every_operation(module))):
-        why = why_plain.checkpointed(step.name, selects_places(step.options.rewrite))
+        why = why_plain.checkpointed(step.name, selects_segments(step.options.rewrite))
     return step.result(rewritten, step.plain, rewritten.remarks, why)
 
 
@@ -197,12 +196,13 @@ def _within(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Lowered
     remedy = why_plain.SMALLER_BUDGET
     if result.is_keeping or result.limit_bytes is None:
         remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
-    why = why_plain.plain_because_of(step.name, result.nothing_to_do, remedy)
+    why = why_plain.plain_message(step.name, result.nothing_to_do, remedy)
     return step.result(None, step.plain, (result.nothing_to_do,), why, result)
 
 
 def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:
-    """Search for a candidate within the budget, first with the copies of the step's own `jax.checkpoint` merged."""
+    """Search for a candidate within the budget, if possible first with the copies of the step's own `jax.checkpoint`
+    merged."""
     options, budget = step.options.rewrite, step.options.budget
     assert budget is not None, "the caller checks for a budget"
     merging = merging_options(module, options) if step.own_barriers else None
@@ -215,8 +215,8 @@ def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Budgete
 def _by_earlier_search(step: _LoweredStep, module: ModuleOp) -> BudgetedCompile | None:
     """Return the result of an earlier search on the same step at other lines of its files.
 
-    The plan of that search is applied and proved again. Return None if there is no such search, or if the copies or the
-    size of the result have changed.
+    The plan of that search is applied and proved again. Return None if there is no such search, or if the copies, their
+    FLOPs, or the size of the result have changed.
     """
     stored = step.cache.without_lines(module).step()
     if stored is None or stored.rewritten is None or stored.within is None:
@@ -253,7 +253,7 @@ def _compilers_of(step: _LoweredStep) -> Compilers:
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
-    """Return the form of a step that the cache stores. `marked`: the step, lowered with its marks."""
+    """Return a step in the form that the cache stores. `marked`: the step, lowered with its marks."""
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
@@ -303,5 +303,5 @@ def _from_cache(
 
 
 def _recomputed(copies: int) -> str:
-    """Describe the result of a rewrite without a budget."""
+    """Describe the result of a rewrite without a budget, for the progress line."""
     return f"{copies or 'no'} operation{' is' if copies == 1 else 's are'} computed again"

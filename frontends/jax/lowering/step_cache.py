@@ -8,7 +8,7 @@ The result of a search under a budget is also stored with a key that ignores the
 moves the step in its file, the stored plan is applied and proved again, and no search is needed.
 
 On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. The bytecode is the same as in the first run, so
-    that JAX's own persistent compilation cache also has an entry for it.
+that JAX's own persistent compilation cache also has an entry for it.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ FLAG_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 
 @dataclass(frozen=True)
 class StoredStep:
-    """The form in which a lowered and rewritten step is stored.
+    """A lowered and rewritten step in the form in which the cache stores it.
 
     Attributes:
         has_marks: Whether the module had marks, so that the plain step must be lowered separately.
         own_barriers: As in `Lowered`.
         why: As in `Lowered`.
         rewritten: The record of the rewrite; None if it was refused.
-        remarks: The remarks other than those of the rewrite.
+        remarks: The remarks that do not belong to the rewrite.
         within: The record of the search under a budget, as JSON values; None without a budget.
         bytecode: The rewritten module as bytecode; empty if the plain step is compiled.
     """
@@ -99,9 +99,9 @@ class StepCache:
     Attributes:
         name: The name of the step.
         key: The key of its module and options; None if nothing is cached.
-        measured: The part of a key that identifies the compiler and the devices.
+        measured: A digest of the compiler and the devices, for the keys of measurements.
         disk: The disk cache; None if it is off.
-        settings: The parts of the key other than the module.
+        settings: The parts of the key that do not depend on the module.
     """
 
     name: str
@@ -144,7 +144,7 @@ class StepCache:
         entry = self._get("rewrite")
         return None if entry is None else StoredStep.from_entry(entry)
 
-    def keep_step(self, step: StoredStep) -> None:
+    def store_step(self, step: StoredStep) -> None:
         """Store the step."""
         self._put("rewrite", step.to_entry())
 
@@ -191,12 +191,14 @@ class StepCache:
         return StoredRewrite(record, after, before)
 
     def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
-        """Return the stored choice: the name of the variant that runs, and the bytes of temporaries of all compiled
-        variants."""
+        """Return the stored choice; None if there is none.
+
+        It consists of the name of the variant that runs, and the bytes of temporaries of all compiled variants.
+        """
         entry = self._get("choice", measure, self.measured)
         return None if entry is None else (entry.record["variant"], dict(entry.record["sizes"]))
 
-    def keep_choice(self, measure: bool | str, variant: str, sizes: Mapping[str, int | None]) -> None:
+    def store_choice(self, measure: bool | str, variant: str, sizes: Mapping[str, int | None]) -> None:
         """Store the choice, in the form that `choice` returns."""
         self._put("choice", Entry({"variant": variant, "sizes": dict(sizes)}), measure, self.measured)
 

@@ -71,23 +71,23 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(loops or collectives or reasons or remarks)
-    return plain_because_of(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
+    return plain_message(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
 
 
-def checkpointed(name: str, selects_places: bool) -> str:
+def checkpointed(name: str, selects_segments: bool) -> str:
     """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
 
-    `selects_places`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back.
+    `selects_segments`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back.
     """
-    return plain_because_of(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
+    return plain_message(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_segments else ''}")
 
 
-def plain_because_of(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
+def plain_message(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
     """Return the message on a step that runs unchanged because of this reason."""
     return f"{name}: the plain step runs: {reason}{_BEFORE_REMEDY}{remedy}"
 
 
-def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
+def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
     """Return the message on a rewritten step that needs more temporaries than the plain step.
 
     Args:
@@ -101,7 +101,7 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Se
         f"compiled it needs {format_bytes(plain_bytes)} of temporaries, and {format_bytes(rewritten_bytes)} recomputed"
     )
     reason = "no remarks" if remark is None else reason_in_model(remark)
-    return plain_because_of(name, f"{sizes} ({reason})", _remedy_for(remark))
+    return plain_message(name, f"{sizes} ({reason})", _remedy_for(remark))
 
 
 def refused(name: str, error: Exception) -> str:

@@ -45,7 +45,7 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
     `module`: the step, with or without calls of marks. It is left unchanged. Raises `NotPropagated`.
     """
     copy = flat(as_module(module))
-    propagated = private.propagated(crossing.to_mlir(copy))
+    propagated = private.propagate_shardings(crossing.to_mlir(copy))
     if propagated is None:
         raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")
     sharded = crossing.from_mlir(propagated, "the propagated step")

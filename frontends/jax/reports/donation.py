@@ -32,7 +32,7 @@ _TREE: Any = jax.tree
 _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""
-MOST = 0.9
+LEAST_UPDATED = 0.9
 """The minimum share of an argument's bytes that must have new values: counters and random keys may have none."""
 LEAST_SHARE = 0.1
 """A donation of less than this share of the bytes of arguments and results is not mentioned."""
@@ -80,7 +80,7 @@ def possible_donation(
         types = Counter(map(_type_of, leaves))
         matched = types & updated
         size = _bytes(matched.elements())
-        if size and size >= MOST * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
+        if size and size >= LEAST_UPDATED * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
             updated -= matched
             donations[option].append(key)
             saved += size

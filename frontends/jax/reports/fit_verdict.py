@@ -29,14 +29,14 @@ class DeviceBytes:
 
     Attributes:
         plain: The plain step; None if the compiler reports no sizes.
-        less: The step that runs.
+        runs: The step that runs.
         fixed: The arguments and results, which no plan changes.
         least: The lowest number of bytes of all steps that were compiled.
         devices: The number of devices.
     """
 
     plain: int | None
-    less: int | None
+    runs: int | None
     fixed: int
     least: int | None
     devices: int
@@ -48,34 +48,34 @@ class DeviceBytes:
         return "per device" if self.devices > 1 else "on the device"
 
 
-def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> FitVerdict:
+def fit_verdict(needs: DeviceBytes, limit: int | None, *, is_searched: bool) -> FitVerdict:
     """Return the verdict.
 
     Args:
         needs: The bytes of the step.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
-        searched: Whether plans for the budget were searched.
+        is_searched: Whether the step is the result of a search that found no plan for the budget.
     """
-    if needs.less is None or needs.plain is None:
+    if needs.runs is None or needs.plain is None:
         return FitVerdict(None, UNKNOWN_NEEDS)
     if limit is None:
         return FitVerdict(None, UNKNOWN_LIMIT)
     at_most = f"{format_bytes(limit)} {needs.place}"
-    if needs.less <= limit:
-        if needs.less == needs.plain:
+    if needs.runs <= limit:
+        if needs.runs == needs.plain:
             return FitVerdict(True, f"fits: the plain step needs {format_bytes(needs.plain)} of {at_most}")
         needed = f"needs {format_bytes(needs.plain)}"
         plain = f"the plain step {needed if needs.plain > limit else 'also fits'}"
-        return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} of {at_most}; {plain}")
+        return FitVerdict(True, f"fits: needs {format_bytes(needs.runs)} of {at_most}; {plain}")
     if needs.fixed > limit:
         fixed = f"arguments and results alone need {format_bytes(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
-    if searched:
-        least = min(size for size in (needs.less, needs.plain, needs.least) if size is not None)
+    if is_searched:
+        least = min(size for size in (needs.runs, needs.plain, needs.least) if size is not None)
         needed = f"the smallest step found needs {format_bytes(least)}"
         return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")
     return FitVerdict(
         False,
-        f"does not fit without a budget: needs {format_bytes(needs.less)}, above the limit of {at_most}; "
+        f"does not fit without a budget: needs {format_bytes(needs.runs)}, above the limit of {at_most}; "
         'search for plans with budget="device" or a size',
     )

@@ -556,7 +556,7 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
     ordinary = recompute.jax.jit(step).lower(*arguments)
     if not ordinary.drops_barriers:
         pytest.skip("XLA keeps the barriers of the plain step, which is a candidate of its own")
-    keeping = temporaries(ordinary.compile_plain(keeping=True))
+    keeping = temporaries(ordinary.compile_plain(keeps_barriers=True))
 
     def refused(self: Any) -> Any:
         raise budgets.BudgetNotReached(self.module, "a reason", None)

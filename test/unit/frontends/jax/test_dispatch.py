@@ -43,7 +43,7 @@ X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
 def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record the calls that reach Python."""
     items = list[Any]()
-    original = private.called
+    original = private.call_compiled
 
     def counted(compiled, args, kwargs):
         items.append(args)
