@@ -80,8 +80,8 @@ def _demand_no_jit_of_modules(step: Any) -> None:
         if type(step).__module__.startswith(library) and hasattr(step, "lower"):
             name = getattr(step, "__name__", "step")
             raise TypeError(
-                f"recompute.jax.explain: {name} is a result of {theirs}; pass the result of {ours} instead, which takes "
-                f"the same options: recompute.jax.explain({ours}({name}), *arguments)"
+                f"recompute.jax.explain: {name} is a result of {theirs}; give the result of {ours} instead, which takes"
+                f" the same options: recompute.jax.explain({ours}({name}), *arguments)"
             )
 
 

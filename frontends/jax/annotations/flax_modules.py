@@ -1,4 +1,4 @@
-"""Detect flax nnx modules that a step changes in place, since `jax.jit` and `recompute.jax.jit` lose such updates.
+"""Detect flax nnx modules that a step changes in place, because `jax.jit` and `recompute.jax.jit` lose such updates.
 
 Example:
 
@@ -34,8 +34,8 @@ class LostUpdate(TypeError):
 def reject_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Wrap a step so that it raises `LostUpdate` if it changes a flax nnx module among its arguments.
 
-    A step that returns the changed arrays is accepted. The check runs while the step is traced, and takes no time in a
-    compiled step.
+    A step that returns the changed arrays is accepted. The check runs only while the step is traced, so that it takes
+    no time in a compiled step.
 
     `name`: the name of the step.
     """

@@ -1,7 +1,7 @@
 """The private attributes of JAX and equinox on which this package depends. No other module uses private attributes.
 
-With the public API of JAX, it is not possible to replace the module of a `jax.stages.Lowered`, or to read which
-arguments of a jitted function are static.
+JAX's public API can neither replace the module of a `jax.stages.Lowered`, nor state which arguments of a jitted
+function are static.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes of modules that make calls as fast as calls of `jax.jit`. Without them, calls are slower."""
+"""Attributes of modules that make calls as fast as those of `jax.jit`. Without them, calls are slower."""
 
 
 OF_EQUINOX = "_cached"
 """The attribute of an `eqx.filter_jit` result that holds its jitted function."""
 OF_PROPAGATION = ("jaxlib.mlir.passmanager", "PassManager")
-"""The attribute that runs MLIR passes, for reports on steps that run on several devices."""
+"""The attribute that runs MLIR passes, for reports on steps on several devices."""
 PROPAGATION = "sdy-add-data-flow-edges,sdy-aggressive-propagate"
 """Shardy's passes that propagate shardings.
 
@@ -75,7 +75,7 @@ class UnsupportedJax(RuntimeError):
 
 @dataclass(frozen=True)
 class Statics:
-    """The indices and the names of static arguments, each of which `jax.jit` derives from the other."""
+    """The static arguments, by index and by name. `jax.jit` derives each form from the other."""
 
     indices: tuple[int, ...]
     names: tuple[str, ...]
@@ -93,7 +93,7 @@ def trace_context() -> Any:
 
 
 def is_under_a_trace() -> bool:
-    """Return whether JAX is tracing the caller."""
+    """Return whether the caller runs inside a trace of JAX."""
     return not _of_module(*OF_MODULES[1])()
 
 
@@ -111,14 +111,14 @@ def _with_rules(rules: Any) -> Any:
 Missed = tuple[Any, Any, bool]
 """The answer to a cache miss of JAX's dispatch.
 
-It consists of the results, the data with which C++ code handles equal calls, and whether to drop these data again.
+It consists of the results, the data with which C++ code handles later equal calls, and whether to discard these data.
 """
 
 
 def dispatcher(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
-    """Return a function that dispatches as `jax.jit` does; None if the installed JAX has no such dispatch.
+    """Return a function that dispatches calls as `jax.jit` does; None if the installed JAX has no such dispatch.
 
-    It looks up the compiled step by the tree structure, types, shardings and settings of the call.
+    The function looks up the compiled step by the tree structure, types, shardings and settings of the call.
 
     Args:
         name: The name of the step.
@@ -177,9 +177,9 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
 
 
 def propagate_shardings(module: Any) -> Any | None:
-    """Propagate the shardings of an MLIR module in place by Shardy's pass, and return the module.
+    """Propagate the shardings of an MLIR module in place with Shardy's passes, and return the module.
 
-    Return None if the installed JAX lacks the pass, or if the pass fails.
+    Return None if the installed JAX lacks the passes, or if they fail.
     """
     try:
         manager = _of_module(*OF_PROPAGATION)

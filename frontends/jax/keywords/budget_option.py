@@ -1,4 +1,4 @@
-"""The values of the option `budget` of `recompute.jax`."""
+"""The option `budget` of `recompute.jax`: its check, and the free memory of the device."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ DEVICE = "device"
 """The budget that stands for the memory that the device reports as free."""
 
 LEAST_BYTES = 1024
-"""The smallest number that is accepted as bytes without a unit: a smaller number is probably in another unit."""
+"""The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in another unit."""
 
 
 def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
     """Return the option `budget` as a string.
 
     Args:
-        budget: The option in the form in which the user wrote it.
-        caller: The name of the function for messages.
+        budget: The option as the user gave it.
+        caller: The function that messages name.
 
     Raises:
         TypeError: For a value that is not a str, an int or a float.

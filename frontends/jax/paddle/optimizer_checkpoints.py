@@ -1,4 +1,4 @@
-"""The checkpoints of an optimizer: names, which apply to every step, and values, which apply to one run of the loss."""
+"""The checkpoints of an optimizer: names apply to every step, and values apply to one run of the loss."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ class Checkpoints:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss. Outside a run, set those of all later runs, which must be
-        names.
+        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
+        which
+        must be names.
 
         Raises as `CheckpointList.of` does.
         """
@@ -78,7 +79,7 @@ class Checkpoints:
             self._lasting, self._lost = CheckpointList(checkpoint_list.names), False
 
     def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
-        """Run the loss, and return its value and the checkpoints that are set at its end.
+        """Run the loss, and return its value and the checkpoints that are set when it ends.
 
         `checkpoints`: the checkpoints for this run; None for the checkpoints that are set. Raises `TypeError` if the
         loss is not a scalar.

@@ -15,7 +15,7 @@ class FitVerdict:
     """The answer to whether a step fits a memory limit.
 
     Attributes:
-        fits: Whether it fits, recomputed if that is needed; None if that is unknown.
+        fits: Whether it fits, if necessary with recomputation; None if that is unknown.
         text: One line: `fits: needs 5.2 GiB of 8.0 GiB per device; the plain step needs 9.1 GiB`.
     """
 
@@ -31,7 +31,7 @@ class DeviceBytes:
         plain: The plain step; None if the compiler reports no sizes.
         runs: The step that runs.
         fixed: The arguments and results, which no plan changes.
-        least: The lowest number of bytes of all steps that were compiled.
+        least: The bytes of the smallest candidate of a failed search; None without one.
         devices: The number of devices.
     """
 
@@ -43,16 +43,15 @@ class DeviceBytes:
 
     @property
     def place(self) -> str:
-        """The phrase for the place of the bytes: "per device" if there are several devices, otherwise "on the
-        device"."""
+        """The phrase that states where the bytes are: "per device" for several devices, otherwise "on the device"."""
         return "per device" if self.devices > 1 else "on the device"
 
 
 def fit_verdict(needs: DeviceBytes, limit: int | None, *, is_searched: bool) -> FitVerdict:
-    """Return the verdict.
+    """Return the verdict on a step and a limit.
 
     Args:
-        needs: The bytes of the step.
+        needs: The bytes that the step needs.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         is_searched: Whether the step is the result of a search that found no plan for the budget.
     """

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from .step_report import Needs, Report
 
 _MOST = 8
-"""The maximum number of segments, and of places, to list; further ones are only counted."""
+"""The maximum number of segments, and of places, to list. Further ones are only counted."""
 _MODULES, _PLACES = 5, 3
 """The maximum number of modules, and of saved values, in the short text."""
 _INDENT = 14
-"""The columns before the continuation of a line with bytes, more than before its text."""
+"""The indentation of continuation lines of an entry that begins with a byte count."""
 _WIDTH = 72
 MOST_OF = 0.4
-"""A single saved value above this share of the temporaries is named as their cause.
+"""The share of the temporaries above which a single saved value is named as their cause.
 
-Together with the values that are computed from it, it makes up most of the temporaries.
+Together with the values that are computed from it, such a value makes up most of the temporaries.
 """
 _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
@@ -53,21 +53,24 @@ NOTABLE_WORK = 0.1
 """The minimum extra work, as a share of the step's work, at which a saving that is smaller than it is mentioned."""
 _NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
 _LITTLE_SAVED = (
-    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" keeps the products, which cost most of them, '
-    "budget=0.9 takes the least work that fits, and jax.jit runs the plain step"
+    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" saves the matrix products, which cost most of '
+    "these FLOPs; budget=0.9 finds the least work that fits; jax.jit runs the plain step"
 )
 _LEAST = 'this is the least memory that the search finds; budget=0.5 or "8GiB" takes less extra work'
 _LEAST_SO_FAR = (
-    "this is the least memory that the search found before it was stopped: with a larger time_limit=, or none, it "
-    "may find less"
+    "this is the least memory that the search found before it was stopped: with a larger time_limit=, or without one, "
+    "it may find a smaller plan"
 )
-_MERGED = "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and plans its own"
+_MERGED = (
+    "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and recomputes values of "
+    "its own choice"
+)
 _DONATE = "next: {option} saves {size} more; {caution}"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
     "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
 )  # fmt: skip
-"""The fields of a report that are written to JSON unchanged."""
+"""The fields of a report that JSON contains unchanged."""
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
 _NO_MODULES = (
@@ -101,7 +104,7 @@ def to_details(report: Report) -> str:
 
 
 def remark_lines(report: Report) -> list[str]:
-    """Return the remarks, and the place in the model of each segment by structure that the remarks name."""
+    """Return the remarks, followed by the place in the model of each segment by structure that they name."""
     remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]
     segments = [name for remark in report.remarks if isinstance(remark, Remark) for name in remark.segments]
@@ -114,7 +117,8 @@ def remark_lines(report: Report) -> list[str]:
 
 
 def _without_loop_names(remark: Remark) -> Remark:
-    """Replace the name of a segment that only a loop names by its place; numbered segments keep their numbers."""
+    """Return the remark with the name of a segment that only a loop names replaced by its place. Numbered segments keep
+    their numbers."""
     return remark if any(map(is_numbered, remark.segments)) else replace(remark, reason=reason_in_model(remark))
 
 
@@ -173,17 +177,17 @@ def to_json(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the page in an iframe, which separates its styles and its script from the notebook."""
+    """Return the HTML page in an iframe, which separates its styles and its script from the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
 def headline(report: Report) -> str:
-    """Return the first line of the report: whether the step fits, for `recompute.jax.explain`, or else the saving."""
+    """Return the first line of the report: for `recompute.jax.explain` whether the step fits, otherwise the saving."""
     return verdict(report) if report.fit is None else report.fit.text
 
 
 def _verdicts(report: Report) -> list[str]:
-    """Return the lines on whether the step fits, for `recompute.jax.explain`, and on the saving."""
+    """Return the lines that state the saving, and for `recompute.jax.explain` first whether the step fits."""
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
     return [part for line in lines for part in wrap_line(line)]
 
@@ -216,7 +220,7 @@ def _change(before: int, after: int) -> str:
 
 
 def needs(report: Report) -> Iterator[str]:
-    """Yield a table of the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
+    """Yield a table with the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     yield f"{'runs' if report.fit is None else 'a call runs'}: {report.variant.value}"
@@ -252,7 +256,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield the lines of `needs`, all variants and candidates that were compiled, and the recomputed operations."""
+    """Yield the lines of `needs`, then all compiled variants and candidates, then the recomputed operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
@@ -304,7 +308,7 @@ def _bytes_of(row: ModuleRow) -> int:
 
 
 def next_steps(report: Report) -> Iterator[str]:
-    """Yield the advice on the next step, and how to show the details."""
+    """Yield advice on what to do next, and on how to show the details."""
     yield ""
     if report.refused:
         yield from wrap_line(f"why: {report.refused.splitlines()[0]}")
@@ -337,8 +341,8 @@ def _donation_advice(donation: Donation) -> str:
 def _cheaper(report: Report) -> str | None:
     """Return advice on a plan with less work; None if the work is worth the saving.
 
-    The advice is to take a plan that needs hardly more memory but much less work. Without a budget, it may also be to
-    spend less work on a small saving.
+    With a budget, the advice names a plan that needs hardly more memory but much less work. Without a budget, it names
+    options that spend less work on a small saving.
     """
     plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
     if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
@@ -370,7 +374,8 @@ def _cheaper(report: Report) -> str | None:
 
 
 def _budget_of(needs: int, plain: int) -> str:
-    """Return the smallest share of the plain temporaries, in percent, that is enough for `needs`."""
+    """Return the smallest budget that allows `needs` bytes, as a share of the plain temporaries in whole percent:
+    `0.35`."""
     return f"{-(-100 * needs // plain) / 100:g}"
 
 
@@ -404,7 +409,7 @@ def _fits(report: Report, needs: Needs) -> str:
 
 
 def _recomputed(report: Report) -> str:
-    """Describe the recomputed operations by number: `12 operations: layer1 4, layer0 4, layer2 4`."""
+    """Return the numbers of recomputed operations as text: `12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{module} {count}" for module, count in report.again[:_MOST]]
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
     in_step = sum(count for _, count in report.again)
@@ -414,8 +419,9 @@ def _recomputed(report: Report) -> str:
 
 
 def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield the values saved for the backward pass; values with the same operation, position and reason share a
-    line."""
+    """Yield lines on the values that are saved for the backward pass. Values with the same operation, position and
+    reason
+    share a line."""
     if not report.kept:
         return
     compared = ""
@@ -438,7 +444,8 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """Return the modules or named segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" if they have none."""
+    """Return the modules or named segments of values as ` in LM/Block_0, LM/Block_1 and 2 more`; "" if they have
+    none."""
     places = [value.module or value.segment for value in group if value.module or is_scope(value.segment)]
     names = list(dict.fromkeys([without_loop_scopes(place) for place in places]))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""

@@ -122,14 +122,17 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     chosen = choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.why is not None
-    assert "the plain step runs: compiled it needs 100 B of temporaries, and 200 B recomputed" in chosen.why
+    assert (
+        "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B"
+        in chosen.why
+    )
     assert "segments='block*'" in chosen.why
 
 
 def test_useless_copies_fall_back_to_plain_step():
     """The plain step runs if the copies of a planner save nothing when measured."""
     step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
-    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: as compiled, it needs"):
         results = step(weights(), batch())
     assert far_apart(results, jax.jit(mlp().step)(weights(), batch())) == []
 

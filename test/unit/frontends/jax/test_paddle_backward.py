@@ -118,7 +118,7 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
         (
             {"parameter_list": ["0/upp"]},
             ValueError,
-            "contains '0/upp', which is not a parameter; the nearest is '0/up', and",
+            "contains '0/upp', which is not a parameter; the most similar name is '0/up'; the",
         ),
         ({"no_grad_set": {"up"}}, ValueError, f"no_grad_set has 'up', .*there are {', '.join(NAMES)}$"),
         ({"parameter_list": [jnp.ones((2, 3))]}, ValueError, r"has an array float32\[2, 3\], which is no parameter"),

@@ -158,7 +158,7 @@ def test_linen_sequential_keeps_its_parameters():
         ({"segments": 2.0}, TypeError, "segments must be an int, not float"),
         ({"segments": True}, TypeError, "segments must be an int, not bool"),
         ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state must be True or False, not 1"),
-        ({"segment": 2}, ValueError, "ctx has no 'segment'; expected one of segments, preserve_rng_state"),
+        ({"segment": 2}, ValueError, "ctx has the unknown key 'segment'; expected segments or preserve_rng_state"),
         (2, TypeError, "ctx must be a dict such as .* not int"),
         (None, TypeError, "ctx must be a dict such as .* not NoneType"),
     ],
