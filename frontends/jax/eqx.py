@@ -44,7 +44,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _EQX: Any = equinox
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 EQUINOX_KEYWORDS = frozenset({"donate"})
 """Keywords of `eqx.filter_jit` that `jax.jit` lacks."""
 JAX_ONLY_KEYWORDS = frozenset(
@@ -169,7 +169,7 @@ def filter_jit(*fun: Any, **keywords: Any) -> Any:
 
     Raises:
         TypeError, ValueError: For invalid keywords, before anything is compiled.
-        ImportError: For a version of equinox without the attributes that are used here.
+        ImportError: If the installed equinox lacks an attribute that this package uses.
 
     Example:
         >>> step = recompute.eqx.filter_jit(train_step, donate="all")  # doctest: +SKIP

@@ -66,7 +66,7 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
     return _explain(jitted, text, *args, **kwargs)
 
 
-_OF_MODULES = (
+_JITS_OF_FRAMEWORKS = (
     ("flax.nnx.", "nnx.jit", "recompute.nnx.jit"),
     ("equinox.", "eqx.filter_jit", "recompute.eqx.filter_jit"),
 )
@@ -76,7 +76,7 @@ package."""
 
 def _demand_no_jit_of_modules(step: Any) -> None:
     """Raise `TypeError` for the result of a framework's own jit, which hides its jitted function of arrays."""
-    for library, theirs, ours in _OF_MODULES:
+    for library, theirs, ours in _JITS_OF_FRAMEWORKS:
         if type(step).__module__.startswith(library) and hasattr(step, "lower"):
             name = getattr(step, "__name__", "step")
             raise TypeError(
@@ -109,7 +109,7 @@ def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any
         lowered = jitted.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
         refused = replace(report(lowered, limit, budget), refused=error.reason)
-        return _with_verdict(refused, limit, least, is_searched=True)
+        return _with_verdict(refused, limit, least, has_failed=True)
 
 
 def _limit_of(lowered: Lowered, budget: str) -> int | None:
@@ -118,7 +118,7 @@ def _limit_of(lowered: Lowered, budget: str) -> int | None:
 
 
 def _with_verdict(
-    step_report: Report, limit: int | None, least: int | None = None, *, is_searched: bool = False
+    step_report: Report, limit: int | None, least: int | None = None, *, has_failed: bool = False
 ) -> Report:
     """Return the report with the answer to whether the step fits.
 
@@ -126,10 +126,10 @@ def _with_verdict(
         step_report: The report without an answer.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         least: The temporaries of the smallest candidate of a failed search, in bytes.
-        is_searched: Whether a search found no plan for the budget.
+        has_failed: Whether a search for plans was made and found none within the limit.
     """
     plain = step_report.plain
     fixed = plain.arguments + plain.results - plain.aliased
     least_bytes = None if least is None else least + fixed
     needs = DeviceBytes(plain.device_bytes, step_report.less.device_bytes, fixed, least_bytes, step_report.devices)
-    return replace(step_report, fit=fit_verdict(needs, limit, is_searched=is_searched))
+    return replace(step_report, fit=fit_verdict(needs, limit, has_failed=has_failed))

@@ -1,4 +1,5 @@
-"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once per combination of types."""
+"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once for each combination of
+argument types."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ from .reports.step_report import Report
 P = ParamSpec("P")
 R = TypeVar("R")
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 # Operations get the location of the user's line, not of the line here that makes JAX trace the function.
 source_info_util.register_exclusion(__file__)
 

@@ -38,7 +38,7 @@ class ModuleStep(ABC, Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], inner: Jitted[..., Any]):
-        """Wrap a function. `inner`: the step of arrays that the framework calls."""
+        """Wrap a function. `inner`: the step that takes arrays, which the framework calls."""
         self._inner = inner
         update_wrapper(self, function, updated=())
 

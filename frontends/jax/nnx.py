@@ -40,7 +40,7 @@ source_info_util.register_exclusion(__file__)
 P = ParamSpec("P")
 R = TypeVar("R")
 _NNX: Any = nnx
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 FLAX_KEYWORDS = frozenset({"graph", "graph_updates"})
 """Keywords of `nnx.jit` that `jax.jit` lacks."""
 
@@ -132,7 +132,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
 
     Raises:
         TypeError, ValueError: For invalid keywords, before anything is compiled.
-        ImportError: For a version of flax without the attributes that are used here.
+        ImportError: If the installed flax lacks an attribute that this package uses.
 
     Example:
         >>> step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))  # doctest: +SKIP

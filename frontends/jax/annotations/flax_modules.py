@@ -18,7 +18,7 @@ from jax.extend import source_info_util
 
 source_info_util.register_exclusion(__file__)
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 LOST_UPDATE = (
     "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit and recompute.jax.jit trace it "

@@ -31,7 +31,7 @@ _NAMES: Any = ad_checkpoint
 _RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)
 _STABLEHLO: Any = stablehlo
 _IR: Any = ir
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 
 def save(x: T) -> T:

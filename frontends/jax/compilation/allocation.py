@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ....support.diagnostics import Refusal
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 
 
 class UnknownMemory(Refusal):

@@ -89,7 +89,7 @@ class BudgetedCompile:
         return f"{before} -> {format_bytes(after)} of temporaries{within}"
 
     @property
-    def nothing_to_do(self) -> str:
+    def why_plain(self) -> str:
         """The message that states why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"

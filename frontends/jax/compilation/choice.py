@@ -23,7 +23,7 @@ from .compiler_options import MEASURING
 if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
-SURE = 0.15
+LARGE_SAVING = 0.15
 """If the predicted saving exceeds this share of the peak, nothing is measured, since the error of the model is
 smaller."""
 
@@ -118,7 +118,7 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
         return list(variants)
     predicted = {variant: size for variant in variants if (size := _predicted_bytes(lowered, variant)) is not None}
     first = min(reversed(predicted), key=predicted.__getitem__)
-    limit = float("inf") if first is Variant.KEEPING else predicted[first] / (1 - SURE)
+    limit = float("inf") if first is Variant.KEEPING else predicted[first] / (1 - LARGE_SAVING)
     near = [variant for variant in predicted if variant is not first and predicted[variant] <= limit]
     return [first, *sorted(near, key=lambda variant: (variant is not Variant.KEEPING, predicted[variant]))[:1]]
 
@@ -164,7 +164,7 @@ def _variants(lowered: Lowered) -> list[Variant]:
         # The user has fixed the bytes that segments save, and a measurement must not override them.
         measure = False
     if measure == "auto":
-        measure = lowered.own_barriers or rewritten.predicted_saving < SURE
+        measure = lowered.own_barriers or rewritten.predicted_saving < LARGE_SAVING
     return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
 
 

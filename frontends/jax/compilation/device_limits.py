@@ -13,7 +13,7 @@ from ..keywords.budget_option import DEVICE, reported_free_bytes
 from .allocation import UnknownMemory, fixed_bytes, reported_bytes
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 
 
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:

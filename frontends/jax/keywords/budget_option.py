@@ -9,7 +9,7 @@ import jax
 from ....support.units import budget_text, parse_budget
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 DEVICE = "device"
 """The budget that stands for the memory that the device reports as free."""
 

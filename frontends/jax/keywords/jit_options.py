@@ -34,7 +34,7 @@ class JitOptions:
     Attributes:
         rewrite: The options of the rewrite.
         measure: Whether the plain step is compiled and measured: True, False or "auto".
-        search: The number of attempts to compile; 0 to choose by the model.
+        search: The number of attempts to compile; 0 if the model of XLA:CPU chooses among them.
         jit: The keywords for `jax.jit`.
         budget: The budget as a string; None without one.
         named: The names of values that the options `save`, `names` and `policy` contain, by option.

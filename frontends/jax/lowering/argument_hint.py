@@ -18,19 +18,19 @@ from ..keywords.keywords import OWN_KEYWORDS
 from ..messages import why_plain
 
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 _EQUINOX, _NNX = (("equinox", "Module"),), (("flax.nnx", "Module"),)
 _HINTS = (
     (
         _EQUINOX,
         "{name} takes an equinox module with members that are not arrays, which jax.jit rejects. Use "
-        "recompute.eqx.filter_jit instead of recompute.jax.jit, as eqx.filter_jit instead of jax.jit: it traces the "
-        "arrays and keeps everything else static",
+        "recompute.eqx.filter_jit instead of recompute.jax.jit, just as eqx.filter_jit replaces jax.jit: it traces the "
+        "arrays and treats everything else as static",
     ),
     (
         _NNX,
         "{name} takes a flax nnx module with members that are not arrays, which jax.jit rejects. Use recompute.nnx.jit "
-        "instead of recompute.jax.jit, as nnx.jit instead of jax.jit: it splits the module, and writes updates back",
+        "instead of recompute.jax.jit, just as nnx.jit replaces jax.jit: it splits the module, and writes updates back",
     ),
 )
 

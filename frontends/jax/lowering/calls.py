@@ -14,7 +14,7 @@ from ..internals.private import Statics, is_under_a_trace, trace_context
 
 _CORE: Any = jax_core
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 
 @dataclass(frozen=True)

@@ -95,8 +95,10 @@ class Lowered:
 
     @property
     def summary(self) -> str | None:
-        """The result in short, such as `21.8 MiB of temporaries, 949 operations are computed again`; None before the
-        step is compiled."""
+        """A short description of the result; None before the step is compiled.
+
+        Example: `21.8 MiB of temporaries, 949 operations are computed again`.
+        """
         if self.within is not None:
             return self.within.summary
         choice: CompiledStep | None = vars(self).get("compiled_step")

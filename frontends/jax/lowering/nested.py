@@ -46,7 +46,7 @@ from .calls import Call, complete_arguments
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
 _RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 _STEP: Any = Primitive("recompute_step")
 _STEP.multiple_results = True
 

@@ -196,8 +196,8 @@ def _within(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Lowered
     remedy = why_plain.SMALLER_BUDGET
     if result.is_keeping or result.limit_bytes is None:
         remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
-    why = why_plain.plain_message(step.name, result.nothing_to_do, remedy)
-    return step.result(None, step.plain, (result.nothing_to_do,), why, result)
+    why = why_plain.plain_message(step.name, result.why_plain, remedy)
+    return step.result(None, step.plain, (result.why_plain,), why, result)
 
 
 def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:
@@ -287,7 +287,7 @@ def _from_cache(
     plain = traced.lower() if stored.has_marks else marked
     options, _ = supported_options(options, private.platforms(plain))
     optimized = private.with_module(plain, private.module_of_bytecode(stored.bytecode)) if stored.bytecode else plain
-    rewritten = None if stored.rewritten is None else cache.rewrite_of(stored.rewritten, optimized, read)
+    rewritten = None if stored.rewritten is None else cache.restore_rewrite(stored.rewritten, optimized, read)
     result = None
     if stored.within is not None:
         is_plain = rewritten is None and not stored.within["is_keeping"]

@@ -36,7 +36,7 @@ from ..internals import private
 from ..keywords.jit_options import JitOptions
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 FLAG_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 """The environment variables that hold compiler flags."""
 
@@ -159,7 +159,7 @@ class StepCache:
             if entry.record["rewritten"] is None:
                 return None, None
             lowered = private.with_module(plain, private.module_of_bytecode(entry.attachment))
-            return self.rewrite_of(RewriteRecord.from_json(entry.record["rewritten"]), lowered, original), lowered
+            return self.restore_rewrite(RewriteRecord.from_json(entry.record["rewritten"]), lowered, original), lowered
         if (rewritten := merge()) is None:
             self._put("merged", Entry({"rewritten": None}))
             return None, None
@@ -167,7 +167,7 @@ class StepCache:
         self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(lowered)))
         return rewritten, lowered
 
-    def rewrite_of(
+    def restore_rewrite(
         self, record: RewriteRecord, lowered: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
     ) -> StoredRewrite:
         """Return the rewrite that a cache record describes.

@@ -23,7 +23,7 @@ import xdsl
 P = ParamSpec("P")
 R = TypeVar("R")
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 _ROOT = Path(__file__).resolve().parents[3]
 _OURS = (
     "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning",
@@ -32,7 +32,7 @@ _OURS = (
 """The directories whose frames are left out. Tests, examples and benchmarks count as user code."""
 _PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))
 _HIDDEN = (*_PATHS, contextlib.__file__)
-_OF_USERS = (TypeError, ValueError, ImportError)
+_USER_ERRORS = (TypeError, ValueError, ImportError)
 """The built-in errors that this package raises for incorrect use, in addition to its own errors and those of xDSL."""
 
 
@@ -50,7 +50,7 @@ def shorten(error: BaseException) -> None:
     of_package = f"{__name__.partition('.frontends.')[0]}."
     is_of_class = type(error).__module__.startswith((of_package, "xdsl."))
     if _is_hidden(frames[-1][0]):
-        if not is_of_class and not isinstance(error, _OF_USERS):
+        if not is_of_class and not isinstance(error, _USER_ERRORS):
             return
         error.__cause__, error.__suppress_context__ = None, True
     short = None

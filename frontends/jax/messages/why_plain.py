@@ -190,7 +190,7 @@ def reason_in_model(remark: Remark) -> str:
 
 
 def main_reason(remarks: Sequence[Remark]) -> Remark | None:
-    """Return the last remark that is a reason by itself; if there is none, the last remark, or None without remarks."""
+    """Return the last remark that states a specific reason, or else the last remark; None without remarks."""
     specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
     return next(reversed(specific or remarks), None)
 

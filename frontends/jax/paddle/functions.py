@@ -21,7 +21,7 @@ from ..messages.checked import type_name
 
 R = TypeVar("R")
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 
 def recompute(

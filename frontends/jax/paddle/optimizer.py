@@ -28,7 +28,7 @@ from .optimizer_program import Program, applied, differentiated_leaves, gradient
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 Pairs = list[tuple[Any, Any]]
 Loss = Callable[[Any], Any]
 

@@ -13,7 +13,7 @@ from ..messages.call_site_warnings import warn
 from ..messages.checked import type_name
 
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 NOT_INSIDE = (
     "set_checkpoints was called with values outside the loss, where they have no meaning: call it inside the loss, or "
     "give names of jax.ad_checkpoint.checkpoint_name; no checkpoints are set"
@@ -65,8 +65,7 @@ class Checkpoints:
 
     def set(self, checkpoints: object) -> None:
         """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
-        which
-        must be names.
+        which must be names.
 
         Raises as `CheckpointList.of` does.
         """

@@ -21,7 +21,7 @@ from ..messages.checked import type_name
 from .optimizer_checkpoints import Checkpoints
 
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
@@ -206,8 +206,8 @@ def _without_tangents(values: Sequence[Any]) -> list[Any]:
 
 
 NOT_OF_THE_LOSS = (
-    "set_checkpoints: a value belongs to a function that is jitted, looped over or differentiated inside the loss: name "
-    "it there with jax.ad_checkpoint.checkpoint_name, and give the name"
+    "set_checkpoints: a value belongs to a function that is jitted, looped over or differentiated inside the loss: "
+    "name it there with jax.ad_checkpoint.checkpoint_name, and give the name"
 )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside all segments."""
 
@@ -44,7 +44,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
     """Return the report on a step under the caller's budget. Raises as a call does.
 
     Args:
-        lowered: The step. Its rewrite, compiled variants and report are made once, and shared with calls.
+        lowered: The step. Its rewrite, compiled variants and report are computed once, and shared with calls.
         budget: The budget in bytes; the default is the memory of the device.
         budget_text: The budget as the caller wrote it.
     """
@@ -242,9 +242,7 @@ def _saved_values(
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """Return the timelines with the names `plain` and `recomputed`, preceded by the function's name if there are
-    several
-    functions."""
+    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

@@ -28,7 +28,7 @@ from ....rules.buffers import type_bytes
 from ....support.type_guards import is_tensor
 
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""

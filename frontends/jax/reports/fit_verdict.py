@@ -47,13 +47,13 @@ class DeviceBytes:
         return "per device" if self.devices > 1 else "on the device"
 
 
-def fit_verdict(needs: DeviceBytes, limit: int | None, *, is_searched: bool) -> FitVerdict:
+def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> FitVerdict:
     """Return the verdict on a step and a limit.
 
     Args:
         needs: The bytes that the step needs.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
-        is_searched: Whether the step is the result of a search that found no plan for the budget.
+        has_failed: Whether a search for plans was made and found none within the limit.
     """
     if needs.runs is None or needs.plain is None:
         return FitVerdict(None, UNKNOWN_NEEDS)
@@ -69,7 +69,7 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, is_searched: bool) -> 
     if needs.fixed > limit:
         fixed = f"arguments and results alone need {format_bytes(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
-    if is_searched:
+    if has_failed:
         least = min(size for size in (needs.runs, needs.plain, needs.least) if size is not None)
         needed = f"the smallest step found needs {format_bytes(least)}"
         return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")

@@ -266,9 +266,9 @@ def table(report: Report) -> Iterator[str]:
 
 
 def _modules(report: Report, most: int) -> Iterator[str]:
-    """Yield a row for each module: the bytes saved for the backward pass before and after, and the bytes recomputed.
+    """Yield a table of modules: the bytes saved for the backward pass before and after, and the recomputed bytes.
 
-    `most`: the maximum number of modules.
+    If no stored value belongs to a named module, yield the reason instead. `most`: the maximum number of rows.
     """
     if not report.modules:
         return

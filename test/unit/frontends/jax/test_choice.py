@@ -87,7 +87,7 @@ def test_plain_and_rewritten_executables_stay_distinct():
 def test_plain_step_is_measured_if_the_prediction_is_uncertain(
     measure: bool | str, sure: float, expected: list[bool], compiled: list[bool], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(choice, "SURE", sure)
+    monkeypatch.setattr(choice, "LARGE_SAVING", sure)
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         recompute.jax.jit(mlp().step, measure=measure)(weights(), batch())
@@ -99,7 +99,7 @@ def test_predicted_saving_is_that_of_the_peaks():
     assert result is not None
     ((before, after),) = result.memory("xla").values()
     assert result.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
-    assert result.predicted_saving > choice.SURE
+    assert result.predicted_saving > choice.LARGE_SAVING
 
 
 def useless(graph: recompute.Graph) -> recompute.Plan:

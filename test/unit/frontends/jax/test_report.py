@@ -492,15 +492,15 @@ def test_report_gives_a_verdict_on_device_memory(monkeypatch: pytest.MonkeyPatch
 
 def test_verdict_depends_on_needs_and_budget():
     needs = DeviceBytes(plain=400, runs=300, fixed=100, least=200, devices=8)
-    verdict = fit_verdict(needs, 150, is_searched=True)
+    verdict = fit_verdict(needs, 150, has_failed=True)
     assert verdict == FitVerdict(
         False, "does not fit: the smallest step found needs 200 B, above the budget of 150 B per device"
     )
-    assert fit_verdict(needs, 300, is_searched=False).text == (
+    assert fit_verdict(needs, 300, has_failed=False).text == (
         "fits: needs 300 B of 300 B per device; the plain step needs 400 B"
     )
-    assert fit_verdict(needs, 400, is_searched=False).text.endswith("; the plain step also fits")
-    assert fit_verdict(replace(needs, runs=None), 400, is_searched=False) == FitVerdict(
+    assert fit_verdict(needs, 400, has_failed=False).text.endswith("; the plain step also fits")
+    assert fit_verdict(replace(needs, runs=None), 400, has_failed=False) == FitVerdict(
         None, "unknown: the compiler does not report the memory of the step"
     )
 
