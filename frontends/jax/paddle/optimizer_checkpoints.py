@@ -48,7 +48,7 @@ class CheckpointList:
 
 
 class Checkpoints:
-    """The checkpoints that are set.
+    """The checkpoints that are currently set for an optimizer.
 
     A list that is set while the loss runs is dropped when the run ends, so that no tracer outlives its trace.
     """

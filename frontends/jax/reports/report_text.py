@@ -193,7 +193,8 @@ def _verdicts(report: Report) -> list[str]:
 
 
 def verdict(report: Report) -> str:
-    """Return one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved equal`."""
+    """Return the saving in one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved
+    equal`."""
     plain, less = report.plain, report.less
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
