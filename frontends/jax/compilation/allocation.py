@@ -43,7 +43,7 @@ def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str)
     """
     if (size := temporary_bytes(compiled)) is None:
         raise UnknownMemory(
-            module, f"{option} needs a compiler that reports the memory that it allocates, but this compiler does not"
+            module, f"{option} needs a compiler that reports memory sizes, but this compiler reports none"
         )
     return size
 

@@ -29,7 +29,7 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
         ValueError: For an invalid budget.
     """
     if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"{caller}: budget must be a str, a share or bytes, not {type(budget).__name__}")
+        raise TypeError(f"{caller}: budget must be a str, a share (float) or bytes (int), not {type(budget).__name__}")
     if isinstance(budget, int) and 0 < budget < LEAST_BYTES:
         raise ValueError(
             f"{caller}: budget={budget} is a number of bytes; did you mean '{budget}GiB'? (for bytes: '{budget}B')"

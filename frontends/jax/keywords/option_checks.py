@@ -110,7 +110,7 @@ def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
 
 def _planner(name: str, value: Any) -> Any:
     if value is not None and not callable(value):
-        raise _wrong_type(name, "a function, Graph -> Plan", value)
+        raise _wrong_type(name, "a function from a Graph to a Plan", value)
     return value
 
 

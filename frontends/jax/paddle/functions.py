@@ -153,7 +153,7 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
         return tuple(stages)
     except TypeError:
         raise TypeError(
-            "recompute_sequential: functions must be a list or tuple of callables, or have `layers`, "
+            "recompute_sequential: functions must be a list or tuple of callables, or an object with `layers`, "
             f"not {type_name(functions)}"
         ) from None
 

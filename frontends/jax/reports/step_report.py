@@ -150,7 +150,7 @@ class Report:
         """
         suffix = Path(path).suffix.lower()
         if (write := FORMATS.get(suffix)) is None:
-            raise ValueError(f"cannot write a report to '{path}': expected a suffix of {', '.join(FORMATS)}")
+            raise ValueError(f"cannot write a report to '{path}': expected one of the suffixes {', '.join(FORMATS)}")
         Path(path).write_text(write(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:

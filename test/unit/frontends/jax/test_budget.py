@@ -401,7 +401,7 @@ def test_budget_covers_memory_around_a_loop(model: str) -> None:
         ({"budget": "150%"}, ValueError, "a share of the peak of the original step must be above 0 and at most 1"),
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
         ({"budget": 8}, ValueError, "budget=8 is a number of bytes; did you mean '8GiB'?"),
-        ({"budget": True}, TypeError, "budget must be a str, a share or bytes, not bool"),
+        ({"budget": True}, TypeError, "budget must be a str, a share \\(float\\) or bytes \\(int\\), not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
         ({"budget": 0.5, "search": 3}, ValueError, "budget= and search= both select the values to recompute"),
     ],

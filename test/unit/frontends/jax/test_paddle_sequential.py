@@ -171,8 +171,8 @@ def test_invalid_contexts_are_rejected(ctx: Any, error: type[Exception], words: 
 @pytest.mark.parametrize(
     ("functions", "error", "words"),
     [
-        (jnp.sin, TypeError, "functions must be a list or tuple of callables, or have `layers`, not .*"),
-        (None, TypeError, "functions must be a list or tuple of callables, or have `layers`, not NoneType"),
+        (jnp.sin, TypeError, "functions must be a list or tuple of callables, or an object with `layers`, not .*"),
+        (None, TypeError, "functions must be a list or tuple of callables, or an object with `layers`, not NoneType"),
         (SimpleNamespace(layers=3), TypeError, "functions must be a list or tuple .* not SimpleNamespace"),
         ([jnp.sin, 3], TypeError, "expected a function, or a module of flax or equinox, not int"),
         ([], ValueError, "cannot divide 0 functions into 1 segment"),

@@ -613,7 +613,9 @@ def test_report_is_saved_as_html_text_or_json(tmp_path: Path):
     assert facts["verdict"] == str(report).splitlines()[0]
     assert facts["less"]["temporaries"] == report.less.temporaries and len(facts["kept"]) == len(report.kept)
     for name in ("step.png", "step"):
-        with pytest.raises(ValueError, match=rf"'.*{name}': expected a suffix of \.html, \.svg, \.txt, \.json$"):
+        with pytest.raises(
+            ValueError, match=rf"'.*{name}': expected one of the suffixes \.html, \.svg, \.txt, \.json$"
+        ):
             report.save(tmp_path / name)
 
 
