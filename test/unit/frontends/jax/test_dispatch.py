@@ -49,7 +49,7 @@ def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         items.append(args)
         return original(compiled, args, kwargs)
 
-    monkeypatch.setattr(private, "called", counted)
+    monkeypatch.setattr(private, "call_compiled", counted)
     return items
 
 
