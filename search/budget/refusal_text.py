@@ -1,7 +1,9 @@
 """The text of a refused budget: the failure, the limit, the smallest measured need, and the measured candidates.
 
-no plan is within the budget 5%, 1.0 MiB of 20.0 MiB of temporaries: the smallest compiled candidate needs 4.1 MiB
-  named segments: 4.0 MiB predicted, 4.1 MiB by the compiler, above the budget; 2.71e+07 FLOPs more
+Example:
+
+    no plan is within the budget 5%, 1.0 MiB of 20.0 MiB of temporaries: the smallest compiled candidate needs 4.1 MiB
+      named segments: 4.0 MiB predicted, 4.1 MiB by the compiler, above the budget; 2.71e+07 FLOPs more
 """
 
 from __future__ import annotations
