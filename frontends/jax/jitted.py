@@ -178,7 +178,8 @@ class Jitted(Generic[P, R]):
             except NoGradient as error:
                 if isinstance(error, ForwardOverReverse):
                     raise
-                raise NoGradient(error.operation, in_terms(error.reason)) from error.__cause__
+                refusal = NoGradient(error.operation, in_terms(error.reason))
+                raise refusal.with_traceback(error.__traceback__) from error.__cause__
         return lowered if lowered.why is None else replace(lowered, why=in_terms(lowered.why))
 
     def within(self, budget: str) -> Jitted[P, R]:

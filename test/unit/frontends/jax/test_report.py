@@ -577,7 +577,7 @@ def test_advice_after_the_minimum_names_no_smaller_budget() -> None:
     assert report.is_minimum and report.is_complete
     advice = "next: this is the least memory that the search finds; budget=0.5"
     assert advice in str(alone) and "time_limit" not in str(alone) and "a smaller one" not in str(alone)
-    assert "with a larger time_limit=, or none, it may find less" in " ".join(
+    assert "with a larger time_limit=, or without one, it may find a smaller plan" in " ".join(
         str(replace(alone, is_complete=False)).split()
     )
     within = recompute.jax.jit(mlp().step, budget=0.6).report(weights(), batch())
