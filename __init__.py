@@ -1,7 +1,7 @@
-"""Trade computation for memory in training, as MLIR passes in xDSL.
+"""MLIR passes in xDSL that trade computation for memory in training.
 
-Start with docs/tutorial_jax.md, docs/tutorial_torch.md or docs/tutorial_mlir.md; docs/embedding.md shows this Python
-API at work. The pages are installed with the package: `python -m recompute docs` prints their folder.
+Start with docs/tutorial_jax.md, docs/tutorial_torch.md or docs/tutorial_mlir.md; docs/embedding.md shows how to use
+this Python API. The pages are installed with the package: `python -m recompute docs` prints their directory.
 """
 
 from __future__ import annotations

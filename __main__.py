@@ -1,9 +1,9 @@
-"""The command-line tools without their console scripts.
+"""Run the command-line tools without their console scripts.
 
     python -m recompute opt step.mlir -p recompute
 
 `opt`, `check`, `run` and `plan` are `recompute-opt`, `recompute-check`, `recompute-run` and `recompute-plan`; `docs`
-prints the folder of the documentation, which is installed with the package.
+prints the directory of the documentation, which is installed with the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The metadata that is computed: the project's URL, and the README as indexes show it. The rest is in pyproject.toml.
+"""Computed metadata: the project's URL, and the README for package indexes. All other metadata is in pyproject.toml.
 
-An index shows the README without the files next to it. With a URL its links and its picture are absolute; without one
-links are left out, so that none is dead.
+A package index shows the README without the files to which it links. So its links and its picture are absolute if there
+is a URL, and are removed otherwise, so that no link is dead.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 URL = ""
-"""The URL of the repository, without a final slash; defined here alone, and empty until there is one."""
+"""The URL of the repository, without a final slash; empty until there is one. It is defined only here."""
 FILES, RAW = "blob/main", "raw/main"
-"""The path that code hosts insert between the URL of a repository and the path of a page, or of a picture."""
+"""The paths that code hosts insert between the URL of a repository and the path of a file: for pages, and for
+pictures."""
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:)([^)]*)\)")
 
 
 def readme_for_an_index(text: str, url: str) -> str:
-    """Return the README with absolute links, or without links if there is no URL.
+    """Return the README with absolute links, or without links if `url` is empty.
 
-    A link to a heading is a link to the repository's home page: an index gives its headings no anchors.
+    A link to a heading leads to the repository's home page, because a package index gives headings no anchors.
     """
     if url:
         return _LINK.sub(lambda link: f"{link[1]}[{link[2]}]({_absolute(url, link[3], picture=bool(link[1]))})", text)
@@ -41,7 +42,7 @@ def urls(url: str) -> dict[str, str]:
 
 
 class BuildPackage(build_py):
-    """A build command for the package in this folder, without this file."""
+    """The build command for the package in this directory, which leaves out this file."""
 
     def find_package_modules(self, package: str, package_dir: str) -> list[tuple[str, str, str]]:
         untyped: Any = super()

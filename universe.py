@@ -1,6 +1,7 @@
 """The entry point `xdsl.universe`, through which stock `xdsl-opt` gets the dialects and passes of this project.
 
-Each dialect and pass is imported when it is first used: a command that needs one pass loads one.
+Each dialect and pass is imported at its first use, so that a command loads only the passes that it runs.
+
 """
 
 from __future__ import annotations
@@ -40,8 +41,29 @@ _PASS_NAMES = (
     "outline-gradient",
     "verify",
 )
-# The passes that run the other ones' work in stages, such as `RecomputePass` in `rewriting/recompute.py`.
+# The passes in `rewriting/`, which combine the work of other passes.
 _OF_REWRITING = frozenset({"plan", "recompute"})
+
+
+RECOMPUTE_PASSES = (
+    "recompute-take-marks",
+    "recompute-inline",
+    "recompute-inline-gradient",
+    "recompute-inline-segments",
+    "recompute-phase",
+    "recompute-loops",
+    "recompute-mark",
+    "recompute-clone",
+    "recompute-shard-kept",
+    "recompute-cse",
+    "recompute-lower",
+    "recompute-stagger",
+    "recompute-verify",
+)
+"""The passes whose work `recompute` does, in its order.
+
+`recompute` also chooses between several ways to mark a step, and restores calls, which no pipeline of passes does.
+"""
 
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:
@@ -64,10 +86,10 @@ PASSES = {f"recompute-{word}": _pass(word) for word in _PASS_NAMES} | {"recomput
 TARGETS = {"memory-timeline": _target("MemoryTimelineTarget"), "explain": _target("ExplainTarget")}
 
 
-def _another_stablehlo() -> bool:
-    """Return whether xdsl-jax is installed, which also has a dialect `stablehlo`.
+def _has_other_stablehlo() -> bool:
+    """Return whether xdsl-jax is installed, which also defines a dialect `stablehlo`.
 
-    xDSL refuses two plugins with one name. The driver of this project always loads the dialect of this project.
+    xDSL rejects plugins that define the same name. The driver of this project always loads its own dialect.
     """
     try:
         distribution("xdsl-jax")
@@ -78,10 +100,10 @@ def _another_stablehlo() -> bool:
 
 def _dialects() -> dict[str, Callable[[], Dialect]]:
     ours = {name: _dialect(name, name.upper()) for name in ("recompute", "chlo", "sdy")}
-    return ours if _another_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
+    return ours if _has_other_stablehlo() else ours | {"stablehlo": _dialect("stablehlo", "STABLEHLO")}
 
 
-# Stock tools import this file when they start, and read and verify only with xDSL.
+# Stock tools import this file when they start. They parse and verify with xDSL alone, which needs the workarounds.
 install()
 
 UNIVERSE = Universe(all_dialects=_dialects(), all_passes=dict(PASSES), all_targets=dict(TARGETS))

@@ -37,7 +37,7 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.support.diagnostics import Refusal
 from recompute.transforms.phase import numbered_steps
-from recompute.transforms.preparation.timelines import flat
+from recompute.transforms.preparation.timelines import flat_copy
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "stablehlo"
 SHARES = (0.8, 0.6, 0.4)
@@ -185,7 +185,8 @@ def in_order(size: str) -> int:
             continue
         before, after = outcome.memory()["main"]
         eager = [
-            Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat(outcome.module), bare=True)
+            Peaks.of_step(*numbered_step).eager
+            for numbered_step in numbered_steps(flat_copy(outcome.module), bare=True)
         ]
         budget = before.peak_bytes / 2
         proved = outcome.proof is not None and outcome.proof.proved

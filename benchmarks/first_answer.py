@@ -29,7 +29,7 @@ import jax.numpy as jnp
 
 import recompute
 from recompute.analysis.memory import peaks
-from recompute.analysis.memory.xla.memory import Plain
+from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.benchmarks.peers.peer import ALL, Built
 from recompute.benchmarks.peers.registry import PEERS
 from recompute.benchmarks.timing import run_python
@@ -97,7 +97,7 @@ def counted() -> Iterator[dict[str, float]]:
 
     with (
         mock.patch.object(jax.stages.Lowered, "compile", compiled),
-        mock.patch.object(Plain, "peak_bytes", modelled(Plain.peak_bytes)),
+        mock.patch.object(PlainStep, "peak_bytes", modelled(PlainStep.peak_bytes)),
         mock.patch.object(peaks, "xla_timeline", modelled(peaks.xla_timeline)),
     ):
         yield counts

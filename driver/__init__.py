@@ -1,1 +1,2 @@
-"""Rewrites of whole modules, from parsing to the proof, the Python API, memory queries, and keys of the disk cache."""
+"""The Python API, and the steps of a rewrite that it shares with the tools: parsing, pipelines, verification, proof,
+memory queries and the keys of the disk cache."""

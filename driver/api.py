@@ -45,7 +45,7 @@ from ..rewriting.rewrite import rewrite_module
 from ..rules.costs.cost import FLOPS
 from ..search.measured import choose_by_measurement, options_to_measure
 from ..search.outcome import Recomputation
-from ..search.unchanged_steps import UNCHANGED, refusal_of_unchanged_step, remark_on_unchanged_step
+from ..search.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..support.suggestions import suggestion
@@ -73,8 +73,9 @@ class StepMemory:
     """The timelines of one step before and after a rewrite.
 
     Attributes:
-        place: The place of a step inside a loop, such as `inside the loop at train.py:17:12`; "" for a function.
-        plain, rewritten: The timelines before and after the rewrite. For a step inside a loop, they are of one
+        place: A phrase that locates a step inside a loop, such as `inside the loop at train.py:17:12`; "" for a
+            function.
+        plain, rewritten: The timelines before and after the rewrite. The timelines of a step inside a loop cover one
             iteration.
     """
 
@@ -91,7 +92,7 @@ class Rewritten:
         module: The rewritten module.
         plans: The plan of each step of the module.
         remarks: The decisions and their reasons.
-        proof: The proof that the result is equal; None if the options disable it, or if nothing was changed.
+        proof: The proof that both modules compute the same; None if the options disable it, or if nothing was changed.
         copies: The number of copied operations.
         extra_flops: The FLOPs of the copies, over all iterations of loops.
     """
@@ -135,7 +136,8 @@ class Rewritten:
         return [StepMemory(place, before[name][1], last) for name, (place, last) in after.items() if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
-        """Return the rewrite with a view of both modules for queries, such as the part that runs on one device."""
+        """Return a copy of this result whose queries read views of both modules, such as the parts that run on one
+        device."""
         before, after = view(self._original), view(self.module)
         proof, copies, flops, saving = self.proof, self.copies, self.extra_flops, self._saving
         return Rewritten(
@@ -150,16 +152,17 @@ class Rewritten:
         )
 
     def still_saved(self) -> tuple[SavedValue, ...]:
-        """Return the values that the rewritten step saves for its backward pass, the largest first, with the
-        reasons."""
+        """Return the values that the rewritten step saves for its backward pass, each with the reason. The largest
+        comes first."""
         kept = {kept.segment: kept.reason for step in self.plans for kept in step.plan.kept}
         return tuple(sorted(still_saved_of(self.module, kept), key=lambda value: -value.bytes))
 
     @property
     def predicted_saving(self) -> float:
-        """The share of the peak that is saved under the model of XLA:CPU; for several functions, the smallest share.
+        """The share of the peak that the rewrite saves, according to the model of XLA:CPU.
 
-        If the search has made a forecast, this is the forecast.
+        A module with several functions has the smallest of their shares. The search may have computed the share as a
+        forecast already.
         """
         return self._modelled_saving if self._saving is None else self._saving
 
@@ -177,7 +180,7 @@ def rewrite(
     Args:
         step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
         options: The operations to recompute, and the form of the result.
-        name: The name of a text in error messages.
+        name: The name of the input in error messages, if it is text.
 
     Returns:
         The rewritten module with its plans, remarks and proof.
@@ -209,7 +212,9 @@ def rewrite(
 class _SearchResult:
     """The result of a search or of given plans, which is verified but not proved yet.
 
-    It consists of a copy of the module, unchanged if nothing is recomputed, and the outcome.
+    Attributes:
+        module: The rewritten copy of the module, which equals the original if nothing is recomputed.
+        outcome: The recomputation in it.
     """
 
     module: ModuleOp
@@ -227,27 +232,27 @@ def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritt
     except NotProved as error:
         if options.planned is not None or not result.outcome.in_loops.copies:
             raise
-        reason = f"loops are left unchanged, since their rewrite is not proved: {error.proof.reason}"
+        reason = f"loops are left unchanged, because their rewrite is not proved equal: {error.proof.reason}"
     loops_left, options = Remark(functions_of(original)[0], reason), replace(options, loops=False)
     rewritten = _proved(original, _search(original, options), options)
     return replace(rewritten, remarks=(loops_left, *rewritten.remarks))
 
 
 def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
-    """Rewrite a copy of the module, and verify it. Raises `Refusal`."""
+    """Rewrite a copy of the module with the plans that a search chooses, and verify the copy. Raises `Refusal`."""
 
     def write(module: ModuleOp) -> _SearchResult:
         start = _input_of_search(module, options)
         result = rewrite_module(start, options)
-        if options.strict and not result.outcome.copies:
-            raise refusal_of_unchanged_step(module, result.outcome.remarks)
+        if options.strict:
+            demand_effect_of_rewrite(module, result.outcome.copies, result.outcome.remarks)
         return _SearchResult(clone_of(start) if result.module is None else result.module, result.outcome)
 
     return verified_copy(original, write)
 
 
 def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions) -> Rewritten:
-    """Prove the result equal, if the options demand a proof. Raises `NotProved`."""
+    """Prove that the result equals the original, if the options demand a proof. Raises `NotProved`."""
     module, outcome = result.module, result.outcome
     assumptions = Assumptions.of_selection(options.selection)
     proof = prove_equal(original, module, assumptions) if options.proof else None
@@ -266,7 +271,7 @@ def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions
 
 
 def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
-    """Rewrite by the passes of a pipeline, with the module verified after each. Raises `BadPipeline`, a
+    """Rewrite with the passes of a pipeline, and verify the module after each pass. Raises `BadPipeline`, which is a
     `ValueError`."""
     module, context = clone_of(original), make_context()
     passes = passes_of(pipeline)
@@ -277,7 +282,7 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
     remarks = (*decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
     copies = [op for op in every_operation(module) if is_copy(op)]
     if options.strict and not copies:
-        raise strict_refusal(module, "the pipeline makes no copies")
+        raise strict_refusal(module, "nothing is recomputed: the pipeline makes no copies")
     plans = tuple(plan for text in context.plans for plan in from_json(text))
     extra_flops = sum([executed_flops(op) * runs_of(op) for op in copies])
     return Rewritten(
@@ -292,7 +297,8 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
 
 
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """Rewrite by every attempt; return the result that `choose_by_measurement` chooses, or else the original."""
+    """Rewrite according to each attempt, and return the result that `choose_by_measurement` chooses; the original if it
+    chooses none."""
     rewrites = [
         (words, _rewrite_by_search(original, of_attempt))
         for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
@@ -319,7 +325,7 @@ def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: 
 
 
 def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """Return the module at which the search starts. The proof compares the result with the original."""
+    """Return the module that the search rewrites. The proof compares the result with the original module."""
     return without_remat(original) if options.merge_remat else original
 
 
@@ -348,10 +354,10 @@ def prove(
 
 
 class Explanations(list[Explanation]):
-    """The explanations of the steps of a module. `print` shows a summary of each; `details` returns all rows.
+    """The explanations of the steps of a module. Printing them shows a summary of each; `details` returns all rows.
 
     Attributes:
-        note: A line that explains the byte counts, such as that they are of one device, or guessed phases; "" for none.
+        note: A line on the byte counts, such as that they apply to one device or rest on guessed phases; "" for none.
     """
 
     note: str = ""
@@ -389,7 +395,7 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 
     Args:
         step: A module, its text, or the result of `jax.jit(f).lower(...)`.
-        selection: The segments and the policy.
+        selection: The segments, and the policy that selects the values to save.
         cost: The cost of recomputation, as in `RecomputeOptions`.
 
     Returns:
@@ -405,9 +411,9 @@ def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: s
 def explain_verified(
     module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS, options: RecomputeOptions | None = None
 ) -> Explanations:
-    """Explain a module that is already verified, such as the part of one device, as `explain` does.
+    """Explain a module that is already verified, such as the part that runs on one device.
 
-    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none.
+    `options`: the options of a rewrite whose choice the explanations must describe; None for no rewrite.
     """
     parts, guessed = explanations_of(module, selection, cost, options)
     explanations = Explanations(parts)
@@ -442,7 +448,7 @@ def context() -> Context:
 
 
 def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
-    """Return the module, parsed if it is text.
+    """Return the step as a module; text is parsed.
 
     Calls that mark values become attributes. If there are any, the module is copied first.
 
@@ -470,7 +476,7 @@ def _to_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
 
 
 def _parse(text: str, name: str) -> ModuleOp:
-    """Parse the text of a module. The error for a file name states the remedy."""
+    """Parse the text of a module. If the text is the name of a file, the error states how to read the file."""
     try:
         return parse_module(text, name)
     except ParseError as error:
@@ -481,9 +487,9 @@ def _parse(text: str, name: str) -> ModuleOp:
 
 
 def _with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
-    """Return the module with calls that mark values converted to attributes, and the remarks on marks without effect.
+    """Convert the calls that mark values to attributes. Return the module, and remarks on marks without effect.
 
-    A module with such calls is copied.
+    A module that contains such calls is copied first.
     """
     if not any(map(is_named_as_mark, module.walk())):
         return module, ()

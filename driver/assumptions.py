@@ -1,7 +1,7 @@
-"""Assumptions that a proof of the driver may make: those of the user's options and of the original program.
+"""The assumptions of the proofs that the driver runs: those that the user's options or the original program request.
 
-Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an operation, repeat
-it, and be proved.
+Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an
+operation as repeatable, repeat it, and still be proved equal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Assumptions:
         repeatable: Patterns of the targets of custom calls that are functions of their operands.
         added_constraints: Whether added sharding constraints are assumed to change no value, even where the original
             program does not request them by `recompute.recompute_slice_activation`.
-        flattened_results: Whether a returned tuple is considered equal to its elements.
+        flattened_results: Whether a function may return the elements of a tuple instead of the tuple.
     """
 
     repeatable: tuple[str, ...] = ()
@@ -55,8 +55,8 @@ class Assumptions:
     def of_passes(cls, passes: Iterable[ModulePass]) -> Assumptions:
         """Return the assumptions that a pipeline requests.
 
-        The option `repeatable` of passes of this project requests assumptions, and so do `recompute-shard-kept` and
-        `recompute-flatten-tuples`, which add constraints and flatten results on purpose.
+        These are requested by the option `repeatable` of passes of this project, by `recompute-shard-kept`, which adds
+        sharding constraints, and by `recompute-flatten-tuples`, which flattens results.
         """
         ours = [each for each in passes if each.name in UNIVERSE.all_passes]
         patterns = chain.from_iterable(each.repeatable for each in ours if isinstance(each, _HasRepeatable))
@@ -66,8 +66,10 @@ class Assumptions:
             any(isinstance(each, FlattenTuplesPass) for each in ours),
         )
 
-    def for_program(self, before: ModuleOp) -> ProofOptions:
-        """Return the options of the proof for rewrites of a program; the proof itself reads `recompute.repeatable`."""
+    def proof_options(self, before: ModuleOp) -> ProofOptions:
+        """Return the options with which the proof compares rewrites of `before`.
+
+        The attributes `recompute.repeatable` are not among them: the proof reads these from the program itself."""
         return ProofOptions(
             one_source=True,
             added_constraints=self.added_constraints or any(map(shards_saved_values, every_operation(before))),

@@ -1,9 +1,9 @@
 """Keys of the disk cache: digests of the inputs on which an answer depends.
 
-A key covers the input, the options, everything that was registered (rules, bytes of types, purity, phase sources), and
-the versions of this package and of the packages that it uses. Objects without an identity across processes
-have no key, and answers that depend on them are not cached: planners, policies and measurements that are Python
-functions, pipelines, and registered functions that refer to objects without comparable content.
+A key covers the input, the options, all registered declarations (rules, bytes of types, purity, phase sources), and the
+versions of this package and of the packages that it uses. Answers that depend on an object
+without an identity across processes are not cached. Such objects are planners, policies and measurements that are
+Python functions, pipelines, and registered functions that refer to objects without comparable content.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_SOURCES = frozenset({"test", "docs", "examples", "benchmarks", "typings", "b
 
 
 def cache_key(kind: str, *parts: object) -> str | None:
-    """Return the key of an answer; None if it cannot be cached.
+    """Return the key under which an answer is cached; None if it cannot be cached.
 
     Args:
         kind: The kind of the answer, such as "rewrite".
@@ -46,7 +46,7 @@ def cache_key(kind: str, *parts: object) -> str | None:
 
 
 def options_key(options: RecomputeOptions) -> str:
-    """Return the part of a key that identifies the options.
+    """Return the part of a key that represents the options.
 
     Raises `NoFingerprint` for options whose contents cannot be compared: functions, passes and time limits.
     """

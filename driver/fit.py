@@ -1,10 +1,10 @@
-"""Decide whether a step fits a memory budget: unchanged, with recomputation and at which extra work, or not.
+"""Decide whether a step fits a memory budget unchanged, and if not, with how much extra work it fits.
 
     recompute.fit(text, "8GiB").fits
 
-The step is rewritten as by `recompute{budget=…}`, and its peak and its work are counted on the result. The lower bounds
-on the work and on the temporaries are proved in program order. A refusal is proved if a lower bound on the temporaries,
-or the arguments and results alone, exceed the budget; otherwise the answer is that no plan was found.
+The step is rewritten as `recompute{budget=…}` does, and its peak and its FLOPs are counted on the result. The lower
+bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
+the temporaries, or the arguments and results alone, exceed the budget. Otherwise the answer is that no plan was found.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fit(
         memory: The budget: bytes of the device (`8GiB` or an int), or a share of the temporaries (`50%` or 0.5).
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.
-        effort: The effort of the search for the lower bound; brief by default.
+        effort: The time that the search for the lower bound on the extra work may take; brief by default.
         progress: A function that is called with each phase of the search.
 
     Returns:
@@ -74,7 +74,7 @@ def fit(
 
 @dataclass(frozen=True)
 class _Search:
-    """The control of a search: see `fit`."""
+    """The options that control a search, as described in `fit`."""
 
     stop: Stop
     effort: Effort
@@ -129,20 +129,19 @@ class _SingleStep:
 
 
 def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _SingleStep | None:
-    """Return the only step, as one block to solve.
-
-    None if the module has several steps or the memory model proves no bounds.
+    """Return the step of the module as one block to solve; None if the module has several steps, or if the memory model
+    proves no bounds.
     """
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
-    if len(steps) != 1 or functions != 1 or prepared.inside or model != ORDER:
+    if len(steps) != 1 or functions != 1 or prepared.outlined_functions or model != ORDER:
         return None
     rolled = prepared.rolled
     return _SingleStep(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
 def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _Search) -> Fit:
-    """Return the answer for a step that does not fit unchanged."""
+    """Search for a rewrite within the budget, and return the answer for a step that does not fit unchanged."""
     limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
     try:
@@ -150,7 +149,10 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
     except Refusal as error:
         reason = error.reason
         if unfit.lower_bound is None and has_loops(module):
-            reason = f"with the loops rewritten in the last way that was tried, which bounds no other way: {reason}"
+            reason = (
+                "with the last rewrite of the loops that was tried, so that the bound does not hold for the others: "
+                f"{reason}"
+            )
         return replace(unfit, verdict=Verdict.NOT_FOUND, limits=limit_bytes, reason=reason, finished=not stop())
     fit_result = replace(
         unfit,
@@ -175,12 +177,12 @@ def _with_bound_on_work(
         fitting: The answer without the bound.
         result: The rewrite within the budget.
         single: The only step of the module, with its loops cut as in the rewrite.
-        search: The control of the search.
+        search: The options that control the search.
     """
     plain = _single_step(module, False, len(fitting.limits), ORDER)
-    assert plain is not None, "loops that are left as they are make no other blocks"
+    assert plain is not None, "with unchanged loops, the module has no more blocks than with cut loops"
     plain_graph, graph = plain.step.graph, single.step.graph
-    # Problems count one more for each execution, so that an operation without FLOPs is not free.
+    # A problem adds one to the FLOPs of each execution, so that an operation without FLOPs is not free.
     # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
     total = max(1, problem_of_graph(plain_graph).total_cost, step_flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / total
@@ -193,6 +195,6 @@ def _with_bound_on_work(
 
 
 def _bound(problem: Problem, budget: int, search: _Search) -> float:
-    """Return the proven lower bound on the extra cost. `budget`: bytes of temporaries."""
+    """Return a proven lower bound on the extra cost of every plan within a budget. `budget`: bytes of temporaries."""
     solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=search.stop), effort=search.effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

@@ -1,4 +1,4 @@
-"""The answer to whether a step fits a memory budget, as data and as text.
+"""The answer to the question whether a step fits a memory budget, as data and as text.
 
     print(recompute.fit(step, "8GiB"))
 
@@ -24,7 +24,7 @@ NO_BOUND_KNOWN = "no lower bound is known"
 
 
 class Verdict(Enum):
-    """The answer to whether a step fits.
+    """The possible answers to the question whether a step fits.
 
     Attributes:
         AS_IT_IS: It fits unchanged.
@@ -41,7 +41,9 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """The answer to whether a step fits a budget. Bytes are given for each function, by its name.
+    """The answer to the question whether a step fits a budget.
+
+    Attributes that are mappings give the bytes of each function, by its name.
 
     Attributes:
         budget: The budget as text.
@@ -49,12 +51,12 @@ class Fit:
         verdict: Whether the step fits, unchanged or with recomputation.
         plain: Temporaries of the unchanged step in bytes.
         argument_and_result_bytes: Bytes of arguments and results on the device.
-        limits: Bytes of temporaries that the budget allows.
+        limits: The temporaries that the budget allows, in bytes.
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
         copies: The number of recomputed operations.
         extra_percent: The extra FLOPs in percent of the FLOPs of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
-        loops: The option `loops` with which loops were cut for that bound; None if the step has no such loops.
+        loops: The value of the option `loops` for which that bound holds; None if no loops were cut.
         reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
         lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
         finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
@@ -82,7 +84,7 @@ class Fit:
 
     @property
     def minimum_bytes(self) -> int | None:
-        """The proven lower bound on the bytes on the device, in program order; None without one."""
+        """A proven lower bound on the bytes on the device, in program order; None if there is none."""
         return (
             None if self.lower_bound is None else self.lower_bound.bytes + sum(self.argument_and_result_bytes.values())
         )
@@ -114,7 +116,9 @@ def _recomputation_lines(answer: Fit) -> Iterator[str]:
 
 
 def _bound_of(answer: Fit) -> str:
-    """Return the proven lower bound on the extra work as a phrase. A bound of 0 is no bound if there is extra work."""
+    """Return the proven lower bound on the extra work as a phrase.
+
+    A bound of 0 is reported as unknown if the plan has extra work."""
     if answer.bound_percent is None or answer.bound_percent == 0 < answer.extra_percent:
         return NO_BOUND_KNOWN
     cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
@@ -151,7 +155,10 @@ def _minimum(answer: Fit) -> Iterator[str]:
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each function: its bytes on the device, with temporaries of `peaks`, in parts."""
+    """Yield a line for each function: its bytes on the device, and how they divide into temporaries, arguments and
+    results.
+
+    `peaks`: the temporaries of each function in bytes."""
     for name, after in peaks.items():
         before, around = answer.plain[name], answer.argument_and_result_bytes[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
@@ -162,5 +169,5 @@ def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
 
 
 def without_operations(reason: str) -> str:
-    """Return the reason of a refusal without the list of operations."""
+    """Return the reason for a refusal without its list of operations."""
     return reason.split(": operation")[0]

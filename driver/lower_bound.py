@@ -25,7 +25,7 @@ class LowerBound:
         bytes: The lower bound.
         operation: The operation at the bound, with its source line.
         values: The values that are live there, with their bytes, the largest first, at most ten.
-        unlisted_count: The number of further values.
+        unlisted_count: The number of live values that are not listed.
         spanning_value: A description of a value that a later operation reads, and that must be live here or be
             recomputed afterwards; empty if the operation itself needs all of `values`.
     """
@@ -48,10 +48,10 @@ class LowerBound:
 
 
 def lower_bound(step: Step) -> LowerBound:
-    """Return the larger of two lower bounds.
+    """Return the larger of two lower bounds on the temporaries.
 
-    One is the largest working set of an operation (`planning/solvers/working_set.py`). The other one is due to a value
-    that links two operations (`planning/two_point_bound.py`).
+    One is the largest working set of an operation (`planning/solvers/working_set.py`). The other one follows from two
+    operations and a value that the second one reads (`planning/two_point_bound.py`).
     """
     problem = problem_of_graph(step.graph)
     least = largest_working_set(problem)
@@ -64,7 +64,7 @@ def lower_bound(step: Step) -> LowerBound:
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """Describe the bound that is due to two operations and a value, which the second operation reads."""
+    """Describe the bound that follows from two operations and a value that the second one reads."""
     maker, reader = _operation_text(step, int(problem.makers[over.value])), _operation_text(step, over.reader)
     since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
     accessed = {*problem.operands_of(over.before), *problem.results_of(over.before)}
@@ -74,12 +74,12 @@ def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBoun
 
 
 def _value(step: Step, problem: Problem, value: int) -> str:
-    """Name the value, with its result index if its operation has several results."""
+    """Return the name of a value, with its result index if its operation has several results."""
     op = int(problem.makers[value])
     made = problem.results_of(op)
     return f"{_operation_text(step, op)} #{value - made.start}" if len(made) > 1 else _operation_text(step, op)
 
 
 def _operation_text(step: Step, op: int) -> str:
-    """Describe the operation with index `op` and its result: `stablehlo.tanh %h (train.py:41:9)`."""
+    """Return a description of the operation with index `op`: `stablehlo.tanh %h (train.py:41:9)`."""
     return describe_operation(step.operation(op))

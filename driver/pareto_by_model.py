@@ -1,7 +1,7 @@
 """Curves of memory and cost under the model of XLA:CPU: each point is a plan that was applied and evaluated.
 
-The plans are the candidates for a budget under that model, and a rewrite for one budget is reused for the others. No
-lower bound is proved. Loops are cut first, as under a budget.
+The plans are the candidates that a budget search under that model would evaluate. A rewrite for one budget is reused
+for the others. No lower bound is proved. Loops are cut first, as in a budget search.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REWRITES_PER_BUDGET = 3
 
 @dataclass
 class _MeasuredRewrites:
-    """The rewrites that were made and evaluated, by the index of their candidate in the pool.
+    """The rewrites that have been applied and evaluated, by the index of their candidate in the pool.
 
     Attributes:
         module: The plain step.
@@ -59,7 +59,8 @@ class _MeasuredRewrites:
     flops: dict[int, int] = field(default_factory=dict[int, int])
 
     def _measure(self, number: int) -> float | None:
-        """Rewrite by a candidate and return its share of temporaries; None if the candidate cannot be applied."""
+        """Apply a candidate, and return its temporaries as a share of those of the plain step; None if the candidate
+        cannot be applied."""
         candidate = self.pool.candidates[number]
         try:
             result = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
@@ -80,7 +81,9 @@ class _MeasuredRewrites:
         )
 
     def best(self, share: float) -> int | None:
-        """Return the rewrite within the budget with the fewest extra FLOPs, then bytes; None if none is within it."""
+        """Return the index of the rewrite within the budget that has the fewest extra FLOPs; None if there is none.
+
+        Of rewrites with equally many FLOPs, the one with the fewest bytes is returned."""
         within = [number for number, needed in self.shares.items() if needed <= share]
         return min(within, key=lambda number: (self.flops[number], self.shares[number]), default=None)
 
@@ -124,7 +127,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
         )
     )
     refused = [outcome for outcome in outcomes if isinstance(outcome, RefusedBudget)]
-    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, {MODEL_ERROR}"
+    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, which gives {MODEL_ERROR}"
     return Curve(
         name=name,
         plain_peak_bytes=plain_bytes,

@@ -1,7 +1,7 @@
-"""Curves of memory and cost in program order: a solver's plan for each budget, for each block with a gradient.
+"""Curves of memory and cost in program order: for each block with a gradient, a solver's plan for each budget.
 
 Peaks are computed on the graph of the rewritten step (`planning/simulate.py`), and a lower bound on the cost is proved.
-Loops are cut first, as under a budget.
+Loops are cut first, as in a budget search.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..transforms.preparation.prepare import prepare
 from .lower_bound import lower_bound
 
 NAMED_VALUES = 3
-"""The maximum number of values that are named for a segment, the most expensive ones."""
+"""The maximum number of values that are listed for a segment. The most expensive ones are listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class SweepOptions:
     """Options of a curve.
 
     Attributes:
-        count: The number of budgets, which are 1/count, 2/count, … of the plain peak.
+        count: The number n of budgets, which are 1/n, 2/n, … of the plain peak.
         solver: The name of the solver.
         effort: The effort of the solver.
         seconds: The time limit for each budget; None for no limit.
@@ -60,7 +60,7 @@ class SweptStep:
     """A block with a gradient, solved for several budgets.
 
     Attributes:
-        name: The name of the function, with the cost of cutting its loops.
+        name: The name of the function, followed by the FLOPs that cutting its loops adds.
         problem: The problem that was solved.
         plain_peak_bytes: The peak of the unchanged block.
         budgets: The budgets in bytes.

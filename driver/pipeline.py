@@ -69,9 +69,10 @@ def _scheduled(anchored: AnchoredSpec, passes: Passes) -> ScheduledPass:
 
 
 def parse_passes(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
-    """Parse the value of `--passes`: a list of passes on a module, or a pipeline as for `--pass-pipeline`.
+    """Parse the value of `--passes`: a list of passes on a module, `a,b`, or a pipeline with its anchor,
+    `builtin.module(a,b)`.
 
-    The latter has its anchor: `builtin.module(a,b)`. Raises `BadPipeline`.
+    Raises `BadPipeline`.
     """
     anchored = split_anchor(text) if len(list(elements(text))) == 1 else None
     is_whole = anchored is not None and anchored[0] == MODULE
@@ -86,7 +87,7 @@ def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...
     anchor, inside = split_anchor(text) or ("", text)
     if anchor in (MODULE, "module", ANY):
         return parse_schedule(inside, passes)
-    if close_name(anchor, [MODULE]) is None:  # It is an anchor for other operations, not a misspelt one.
+    if close_name(anchor, [MODULE]) is None:  # The anchor names other operations, and is not misspelt.
         inside = text
     if inside.strip() != MODULE:
         # An error for an unknown pass or option is more useful.
@@ -97,8 +98,9 @@ def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...
 
 
 def unknown_name(name: str, registered: Iterable[str], kind: str) -> str:
-    """Return the error for the name of a pass or target that is not registered, with the names that resemble it, or
-    else with those that exist.
+    """Return the error message for the name of a pass or target that is not registered.
+
+    The message suggests similar names; if there are none, it lists the registered ones.
 
     Args:
         name: The unknown name.
@@ -147,7 +149,7 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
 
 
 def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
-    """Return a phrase on the first option whose value has the wrong type; None if there is none."""
+    """Return a message about the first option whose value has the wrong type; None if there is none."""
     for field in fields(option_class):
         values = spec.parameters.get(field.name)
         if values is None:
@@ -163,7 +165,7 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
 
 
 def type_of(option: Field[Any]) -> str:
-    """Return the type of an option as Python spells it, with and without postponed annotations: `int | None`."""
+    """Return the type of an option as Python spells it, such as `int | None`, also if the annotation is a string."""
     return option.type.__name__ if isinstance(option.type, type) else str(option.type)
 
 
@@ -173,13 +175,13 @@ def spelling(option: str) -> str:
 
 
 def _type_text(types: str) -> str:
-    """Describe the alternatives of a type `a | b`."""
+    """Describe the values that an option of the type `a | b` accepts."""
     kinds = [kind for kind in types.split(" | ") if kind != "None" and not (kind == "int" and "float" in types)]
     return " or ".join(_TYPES.get(kind, kind) for kind in kinds)
 
 
 def _quotes(option: str, types: str, values: ParameterListType) -> str:
-    """Return a hint to quote the value if the option is a string, or ""."""
+    """Return a hint to put quotes around the value if the option expects a string; "" otherwise."""
     if "str" not in types or not values:
         return ""
     quoted = ",".join(f'"{value}"' for value in values) if "tuple" in types else f'"{",".join(map(str, values))}"'

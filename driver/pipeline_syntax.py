@@ -1,11 +1,11 @@
-"""Parser and printer for the syntax of pipelines: anchors, brackets and specs, independent of the passes.
+"""Parser and printer of the syntax of pipelines: anchors, brackets and specs. It knows no passes.
 
     a{x=1},b                     specs of passes
     a{x=1},func.func(b,c)        specs with anchors: b and c run on operations that are named func.func
     builtin.module(a,b)          a whole pipeline, anchored at modules
 
-xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state what was expected and point at
-it.
+xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state what was expected, with a caret
+at the position of the error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(){}\[\],]')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 
-# An unquoted option value that contains characters which xDSL's lexer reads as punctuation.
+# An option value without quotes that contains characters which xDSL's lexer reads as punctuation.
 _BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z])[^"{},\s]*)""")
 _VALUE = "expected a value after '='; a string with special characters needs quotes: option=\"…\""
 _REASONS = {
@@ -37,12 +37,12 @@ _REASONS = {
     "Expected a comma or pass arguments here": "expected ',' and another pass, or options in '{…}'",
     "Unknown token": "unexpected character",
 }
-"""The errors of xDSL's pipeline parser, and the messages that replace them."""
+"""For each error of xDSL's pipeline parser, the message that replaces it."""
 _COLUMN = re.compile(r"pass-pipeline:\d+:(\d+)")
 
 
 class BadPipeline(ValueError):
-    """A pipeline with a syntax error or an unknown pass."""
+    """The error for a pipeline that has a syntax error or names an unknown pass."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class AnchoredSpec:
 
     Attributes:
         spec: The name of the pass and its options.
-        path: The names of the nested operations, one for each level: the pass runs on operations of the last name.
-            Empty for a pass on modules.
+        path: The names of the nested anchors, from the outermost to the innermost: the pass runs on operations with the
+            last name. Empty for a pass on modules.
     """
 
     spec: ArgSpec
@@ -72,7 +72,8 @@ def _option_text(name: str, values: ParameterListType) -> str:
 
 
 def _value_text(value: ParameterType) -> str:
-    """Return the value of an option as text, with quotes escaped, unlike xDSL's own printer."""
+    """Return the value of an option as pipelines spell it. Quotes in it are escaped, which xDSL's printer does not
+    do."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
@@ -134,7 +135,7 @@ def _demand_each_option_once(text: str) -> None:
 
 
 def _unreadable(text: str, parsed: str, error: str) -> str:
-    """Return the message for a text that xDSL's parser rejects.
+    """Return the error message for a pipeline that xDSL's parser rejects.
 
     Args:
         text: The text that the user wrote.
@@ -175,7 +176,7 @@ def _demand_closed_brackets(text: str) -> None:
 
 
 def _at(text: str, column: int, reason: str) -> str:
-    """Return a message with the pipeline; if it is a single line, a caret marks the place of the error."""
+    """Return the error message with the pipeline. If the pipeline is a single line, a caret marks the error."""
     if "\n" in text:
         return f"cannot read the pipeline '{text}': {reason}"
     return f"cannot read the pipeline: {reason}\n  {text}\n  {' ' * column}^"

@@ -1,6 +1,6 @@
 """The dialects, passes and targets of installed packages that have an entry point `xdsl.universe`.
 
-A package that cannot be loaded is left out, with one warning: a command that does not need it still runs.
+A package that cannot be loaded is skipped with a warning, so that commands that do not need it still run.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ GROUP = "xdsl.universe"
 def installed_universe() -> Universe:
     """Return the universe of all installed packages.
 
-    If two packages define a dialect, pass or target of the same name, the second one in alphabetical order is left
-    out.
+    If two packages define a dialect, pass or target of the same name, the package that comes later in alphabetical
+    order is skipped.
     """
     merged = Universe()
     for plugin in sorted(entry_points(group=GROUP), key=lambda plugin: plugin.name):

@@ -1,4 +1,4 @@
-"""Queries on steps, which use an inlined and flattened copy and leave the module unchanged."""
+"""Queries about the steps of a module. They read an inlined and flattened copy, and leave the module unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..transforms.outlining.nested_steps import outline_nested_steps
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import steps_of, write_phases
 from ..transforms.plans.misfits import Misfits
-from ..transforms.preparation.timelines import flat, timelines_of
+from ..transforms.preparation.timelines import flat_copy, timelines_of
 
 
 def explanations_of(
@@ -36,7 +36,7 @@ def explanations_of(
 ) -> tuple[list[Explanation], list[Remark]]:
     """Explain every step of the module, including steps in loops and branches.
 
-    `options`: the options of a rewrite whose choice the explanations must not contradict; None for none.
+    `options`: the options of a rewrite whose choice the explanations must describe; None for no rewrite.
 
     Returns:
         The explanations, and remarks on guessed phases. `recompute` makes the same guesses.
@@ -48,7 +48,7 @@ def explanations_of(
         cost_named(cost)
     except BadCost as error:
         raise BadRequest(module, str(error)) from error
-    copy = flat(module)
+    copy = flat_copy(module)
     guessed = write_phases(copy, selection.phase_hint)
     places = _outline(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
@@ -63,40 +63,41 @@ def explanations_of(
 
 
 def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[Decisions, str | None]:
-    """Return the decisions of the best attempt at a step; if it is better left unchanged, also return the reason."""
+    """Return the decisions of the best attempt to rewrite a step, and the reason if the step is better left
+    unchanged."""
     choice = choose_for(function, step, options)
     return choice.chosen.planned.decided, choice.refused
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:
-    """Return the place and the timeline of each function, by function name.
+    """Return the timeline of each function and a phrase that locates it, by function name.
 
-    Loop bodies and per-device bodies that contain a gradient count as functions. The place of the other functions is
-    "".
+    Loop bodies and per-device bodies that contain a gradient count as functions. The phrase for other functions
+    is "".
     """
-    copy = flat(module)
+    copy = flat_copy(module)
     places = _outline(copy)
     return {name: (places.get(name, ""), timeline) for name, timeline in timelines_of(copy, model)}
 
 
 def step_flops(module: ModuleOp) -> int:
     """Return the FLOPs of the functions of the module, over all iterations of loops."""
-    blocks = [block for function in functions_of(flat(module)) for block in function.body.blocks]
+    blocks = [block for function in functions_of(flat_copy(module)) for block in function.body.blocks]
     return sum(executed_flops(op) for block in blocks for op in block.ops)
 
 
 def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue]:
     """Return the values that each rewritten step of the module saves for its backward pass.
 
-    `kept`: the reasons why segments are saved, by segment, as in `still_saved`.
+    `kept`: for each segment that is not recomputed, the reason.
     """
-    copy = flat(module)
+    copy = flat_copy(module)
     _outline(copy)
     return [value for _, phases in steps_of(copy) for value in still_saved(phases, kept)]
 
 
 def _outline(module: ModuleOp) -> dict[str, str]:
-    """Outline the nested steps of an inlined module as functions, and return the place of each step."""
+    """Outline the nested steps of an inlined module as functions, and return a phrase that locates each step."""
     outline_device_steps(module)
     places = dict[str, str]()
     for step in outline_nested_steps(module):

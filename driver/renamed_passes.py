@@ -1,4 +1,4 @@
-"""Renamed passes and pipeline options, for messages that state the new name."""
+"""The new names of renamed passes and pipeline options, for error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes with anchors, which run on the operations that the anchor matches.
+"""Passes that run only on the operations that an anchor matches.
 
 Passes of this project run on modules. Other passes of xDSL may be anchored at functions or at other operations: such a
 pass runs once for each anchored operation, on a module that contains only this operation.
@@ -29,7 +29,7 @@ class ScheduledPass:
 
     Attributes:
         module_pass: The pass.
-        path: As in `AnchoredSpec`.
+        path: The names of the nested anchors, as in `AnchoredSpec`.
     """
 
     module_pass: ModulePass
@@ -70,8 +70,7 @@ class ScheduledPass:
                 _apply_alone(self.module_pass, context, op)
 
     def _apply_to_each(self, context: Context, modules: Sequence[ModuleOp]) -> None:
-        """Run the pass on each module. A module without a gradient is left unchanged if another module has a
-        gradient."""
+        """Run the pass on each module. Modules without a gradient are left unchanged if another module has one."""
         refused = list[NoGradient]()
         for module in modules:
             try:
@@ -92,7 +91,7 @@ def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operatio
 
 
 def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> None:
-    """Run a pass on a module that contains only this operation, and replace the operation by the result."""
+    """Move the operation into a module of its own, run the pass on it, and put the result in its place."""
     block, following = op.parent, op.next_op
     assert block is not None, "an operation inside a module has a block"
     op.detach()

@@ -43,7 +43,8 @@ class RewriteRecord:
 
     @classmethod
     def of(cls, rewritten: Rewritten) -> RewriteRecord:
-        """Return the record of a rewrite. The rewrite has been proved, unless its options disable the proof."""
+        """Return the record to store for a rewrite. The rewrite must be proved, unless its options disable the
+        proof."""
         assert rewritten.proof is None or rewritten.proof.proved, "only rewrites whose proof succeeded are stored"
         return cls(
             plans=rewritten.plan_text,
@@ -56,7 +57,7 @@ class RewriteRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
+        """Return the record as values that JSON can represent."""
         return {
             "plans": self.plans,
             "remarks": [remark_to_json(remark) for remark in self.remarks],
@@ -69,7 +70,7 @@ class RewriteRecord:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> RewriteRecord:
-        """Return the record that `to_json` wrote."""
+        """Return the record that values from `to_json` describe."""
         return cls(
             plans=record["plans"],
             remarks=tuple([remark_from_json(remark) for remark in record["remarks"]]),
@@ -127,7 +128,7 @@ class StoredRewrite(Rewritten):
 
 
 def _proof_to_json(proof: Proof) -> dict[str, Any]:
-    """Return a successful proof, which names no difference, as JSON values."""
+    """Return a successful proof as values that JSON can represent. Such a proof has no difference to store."""
     return {
         "reason": proof.reason,
         "where": proof.where,
@@ -161,7 +162,7 @@ def _proof_from_json(record: Mapping[str, Any]) -> Proof:
 
 
 def spelling_of(module: ModuleOp) -> dict[str, Any]:
-    """Return the parts of a module's text that MLIR does not preserve: the order of attributes, and the names of
+    """Return the details of a module's text that MLIR does not preserve: the order of attributes, and the names of
     values.
 
     Both are tables of distinct entries, with an index into the table for each operation or value in program order.
@@ -174,7 +175,8 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
 
 def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
-    """Apply a spelling that `spelling_of` returned to the module in place, and return the module."""
+    """Give the module the attribute order and the value names that `spelling_of` has returned, and return the
+    module."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
     for value, number in zip(_values(module), spelling["name_of"], strict=True):
@@ -194,7 +196,7 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
 def remark_to_json(remark: Remark) -> list[Any]:
     """Return a remark as a list: position, reason, kind, topic, place, function, amounts and segments.
 
-    The place describes the operation of a remark whose position is unknown.
+    If the position is unknown, the place names the function and the operation.
     """
     operation = remark.operation
     facts = position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)

@@ -20,7 +20,7 @@ from ..rules.effects import HIDDEN_STATE
 from ..rules.registry import BUILT_IN
 from ..support.diagnostics import Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
-from ..support.interface import by_interface, option
+from ..support.interface import interface_wording, option
 from ..support.operations import name_of
 from ..support.timing import part
 from ..transforms.verify import verify_input
@@ -31,8 +31,8 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
     """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
     operation.
 
-    `verified`: operations that are already verified. Operations equal to them are skipped, and the operations of this
-        module are added.
+    `verified`: operations that have been verified before. Operations equal to one of them are skipped, and the other
+        operations of this module are added.
     """
     # Dominance is checked first, because xDSL's own verifier assumes it.
     verify_input(module)
@@ -45,7 +45,7 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
 
 
 def _raise_at_operation(module: ModuleOp) -> None:
-    """Raise `Refusal` at the invalid operation. xDSL's error shows only its text, not its position."""
+    """Raise `Refusal` at the invalid operation, whose position xDSL's error does not contain."""
     for op in module.walk():
         try:
             op.verify(verify_nested_ops=False)
@@ -58,7 +58,7 @@ Change = Callable[[ModuleOp], None]
 
 
 class HasModule(Protocol):
-    """The result of a rewrite, which has a module."""
+    """A result of a rewrite that contains a module."""
 
     @property
     def module(self) -> ModuleOp: ...
@@ -68,7 +68,7 @@ Copy = TypeVar("Copy", bound=HasModule)
 
 
 class NotProved(DiagnosticException):
-    """The result of a rewrite is not proved equal to its input; `proof.reason` names the first difference."""
+    """The error for a rewrite that is not proved equal to its input; `proof.reason` names the first difference."""
 
     def __init__(self, proof: Proof, message: str):
         self.proof = proof
@@ -84,13 +84,13 @@ def change_in_place(
     original: ModuleOp | None = None,
     assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Proof | None:
-    """Change the module in place, and prove that it computes the same as before.
+    """Change the module in place, and prove that it still computes the same.
 
     Args:
         module: The module to change.
         changes: The functions that change it, in execution order.
         verify: Whether to verify the module before and after each change.
-        proof: Whether to prove the result equal.
+        proof: Whether to prove that the result equals the original.
         original: A copy of the current module for the proof; if None, a copy is made.
         assumptions: The assumptions that the user's options request.
 
@@ -144,7 +144,7 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
 @no_collection()
 @part("prove")
 def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO_ASSUMPTIONS) -> Proof:
-    """Prove that a rewritten module computes the same as the original module.
+    """Prove that a rewritten module computes the same as the original one.
 
     Args:
         before, after: The modules.
@@ -153,10 +153,10 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
     Raises:
         NotProved: If the result is not proved equal.
     """
-    proof = prove(before, after, assumptions.for_program(before))
+    proof = prove(before, after, assumptions.proof_options(before))
     if not proof.proved:
-        consequence = by_interface("nothing is written", "nothing is returned")
-        remedy = by_interface("--no-proof writes it anyway", "proof=False returns it anyway")
+        consequence = interface_wording("nothing is written", "nothing is returned")
+        remedy = interface_wording("--no-proof writes it anyway", "proof=False returns it anyway")
         raise NotProved(
             proof,
             f"{consequence}: the result is not proved equal to the input: {proof.reason} "
@@ -166,14 +166,16 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
 
 
 def _redrawn_numbers_hint(module: ModuleOp) -> str:
-    """Return the hint on copied operations that draw other numbers, which no proof accepts, or ""."""
+    """Return a hint that names copied random operations, which draw other numbers than their originals; "" if there are
+    none."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied & HIDDEN_STATE))
     return f"({option('preserve-rng-state')} is false: copies of {names} draw other numbers) " if names else ""
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:
-    """Return a hint on copied operations that are registered with the passes but not with the proof, or ""."""
+    """Return a hint that names copied operations that are declared pure to the passes but not to the proof; "" if there
+    are none."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:

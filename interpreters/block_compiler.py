@@ -29,7 +29,7 @@ from ..dialects.structured import GroupOp
 from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import works_on_memory
 from ..support.diagnostics import Refusal
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.operations import name_of
 from .block_programs import BlockProgram, Observer, ProgramStep, captures_of
 from .checked_kernels import add_result_checks
@@ -121,7 +121,7 @@ class BlockCompiler:
         except ValueError as error:
             raise Refusal(op, f"{name_of(op)} cannot be executed: {error}") from error
         if kernel is None:
-            place = by_interface(" in a file for --load-rules", "")
+            place = interface_wording(" in a file for --load-rules", "")
             remedy = f"{place}: recompute.interpreters.register_kernel (docs/foreign_dialects.md)"
             raise Refusal(
                 op,

@@ -92,8 +92,10 @@ class BufferRoles:
     def __init__(self, function: FuncOp):
         self.order = Order.of(single_block(function))
         shared = storages(self.order)
-        returned = {shared.of(value) for value in self.order.operations[-1].operands}
-        self.results = {value for op in self.order.operations for value in op.results if shared.of(value) in returned}
+        returned = {shared.owner(value) for value in self.order.operations[-1].operands}
+        self.results = {
+            value for op in self.order.operations for value in op.results if shared.owner(value) in returned
+        }
         self.constants: dict[Block, frozenset[SSAValue]] = {self.order.block: constants_only(self.order)}
 
     def of(self, value: SSAValue) -> BufferRole:

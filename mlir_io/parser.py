@@ -35,7 +35,7 @@ from ..dialects.context import make_context
 from ..dialects.dense import parse_constant, to_standard
 from ..dialects.dense_literal import parse_dense
 from ..dialects.stablehlo.creation import ConstantOp
-from ..support.locations import keep_text_position, names_no_position
+from ..support.locations import TextLine, keep_text_line, keep_text_position, names_no_position
 from ..support.suggestions import close_name
 from .custom_forms import start_of_name
 from .normalize import normalize
@@ -186,9 +186,12 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             op = self._parse_by_tokens()
             self.learn(line, op)
         op = op or self._parse_by_tokens()
+        text = self.lexer.input.content
+        name = start_of_name(text, start) if line is None else line.name
+        number, column = self._line_and_column(name)
+        keep_text_line(op, TextLine(self._file.data, number, text[start:name].rstrip("= \t\r\n")))
         if names_no_position(op.location):
-            name = start_of_name(self.lexer.input.content, start) if line is None else line.name
-            keep_text_position(op, (self._file.data, *self._line_and_column(name)))
+            keep_text_position(op, (self._file.data, number, column))
         self._last_parsed = op
         return op
 

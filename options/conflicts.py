@@ -1,4 +1,4 @@
-"""Table of the options that exclude one another, for all entry points.
+"""The options that exclude one another, as a table for all entry points.
 
 A message names the entry point and spells the options as its users write them: `recompute.jax.jit: give plan= or
 budget=, not both`, but `recompute: give plan or budget, not both`.
@@ -23,7 +23,7 @@ BOTH_RECOMPUTE = "{option} and {other} both select the values to recompute: give
 BOTH_SAVE = "{option} and {other} both select the values to save: give one of them"
 IN_PIPELINE = "{other} is an option of the pass 'recompute': with {option}, give it there"
 PLANNING = ("plan", "planner", "pipeline", "budget")
-"""The options each of which determines a plan."""
+"""The options that each determine a plan."""
 SELECTING = tuple(option.name for option in fields(Selection) if option_facts_of(option).selects)
 """The options that select the values to recompute. A plan replaces them."""
 OF_PASS = (
@@ -65,9 +65,9 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
     """Check that the given options do not exclude one another, and that the proof covers the loop schedule.
 
     Args:
-        options: The options; those that differ from their defaults are given.
+        options: The options. An option is given if it differs from its default.
         entry_point: The interface that the user calls.
-        beside: The names of further given options that are not fields of `options`.
+        beside: The names of other given options, which are not fields of `options`.
 
     Raises:
         ValueError: For options that exclude one another.
@@ -83,7 +83,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
 
 
 def given_options(options: RecomputeOptions) -> frozenset[str]:
-    """Return the names of the options that differ from their defaults, including those of the selection."""
+    """Return the names of the options that differ from their defaults, including the options of the selection."""
     own = [option.name for option in fields(RecomputeOptions) if option.name != "selection"]
     given = {name for name in own if getattr(options, name) != getattr(DEFAULT_OPTIONS, name)}
     of_selection = [option.name for option in fields(Selection)]
@@ -94,7 +94,7 @@ def given_options(options: RecomputeOptions) -> frozenset[str]:
 
 
 def _given_pair(conflict: Conflict, given: Collection[str]) -> tuple[str, str] | None:
-    """Return the first pair of given options that exclude one another by this rule; None if there is none."""
+    """Return the first pair of given options that exclude one another according to the rule; None if there is none."""
     options = [option for option in conflict.options if option in given]
     others = [other for other in conflict.others if other in given]
     return next(((option, other) for option in options for other in others if option != other), None)

@@ -1,10 +1,11 @@
 """The option `loops`: `true`, `false`, or a schedule that bounds the values that loops save for the backward pass.
 
-- `keep(50%)`, `keep(2GiB)`: save at most this much of the stacks, beginning with the values that cost the most to
-    recompute.
-- `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations, and run one chunk of iterations at a time again.
-- `binomial(4)`, `binomial(1GiB)`: save carries in 4 slots, or in as many slots as fit, which are refilled while the
-    later loop runs.
+- `keep(50%)`, `keep(2GiB)`: save at most this share or size of the stacks, beginning with the values that cost the most
+    to recompute.
+- `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations, or at the interval that needs the fewest bytes,
+    and run one chunk of iterations again at a time.
+- `binomial(4)`, `binomial(1GiB)`: save carries in 4 slots, or in as many slots as fit in 1 GiB. The slots are refilled
+    while the later loop runs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.units import amount_bytes, parse_amount, parse_bytes
 from .selection import BadSelection
 
@@ -27,8 +28,8 @@ class LoopSchedule:
     """The parsed option.
 
     Attributes:
-        kind: Whether loops are unchanged (`none`), save a set of stacks (`cut`), save carries at intervals
-            (`periodic`), or save carries in slots (`binomial`).
+        kind: How loops save values: they are unchanged (`none`), or save a set of stacks (`cut`), carries at intervals
+            (`periodic`), or carries in slots (`binomial`).
         every: The interval of `periodic` in iterations; None for the interval with the fewest bytes.
         slots: The number of slots of `binomial`; None for the largest number that fits in `bytes`.
         bytes: The memory for the slots of `binomial`, in bytes.
@@ -48,8 +49,10 @@ class LoopSchedule:
         return self.kind != "binomial"
 
     def kept_limit(self, all_stacks: int) -> int | None:
-        """Return the limit of `cut` in bytes, where all stacks together have `all_stacks` bytes; None for the smallest
-        set."""
+        """Return the limit of `cut` in bytes, or None for the smallest set of stacks.
+
+        `all_stacks`: the bytes of all stacks, to which a share refers.
+        """
         return None if self.keep is None else amount_bytes(self.keep, all_stacks)
 
     @property
@@ -77,14 +80,14 @@ SMALLEST_STACKS = LoopSchedule("cut")
 
 
 class BadSchedule(BadSelection):
-    """An invalid value of the option `loops`."""
+    """Raised for an invalid value of the option `loops`."""
 
     def __init__(self, loops: str):
         super().__init__(f"loops must be {ACCEPTED_FORMS}, not {loops!r}")
 
 
 ACCEPTED_FORMS = (
-    "true, false, keep(50%) or keep(2GiB), periodic(8), with 8 or any number from 1 on, periodic(auto), binomial(4) or "
+    "true, false, keep(50%), keep(2GiB), periodic(8) with any number from 1 on, periodic(auto), binomial(4) or "
     "binomial(1GiB)"
 )
 NO_PROOF_RULE = (
@@ -124,5 +127,5 @@ def _amount_text(amount: int | float) -> str:
 def demand_proof(schedule: LoopSchedule) -> None:
     """Check that the proof has rules for the loop schedule. Raises `BadSelection`."""
     if not schedule.is_proved:
-        remedy = by_interface("--no-proof", "proof=False")
+        remedy = interface_wording("--no-proof", "proof=False")
         raise BadSelection(NO_PROOF_RULE.format(kind=schedule.kind, remedy=remedy))

@@ -1,9 +1,9 @@
 """The option `offload`: the values that may be stored in host memory between the forward pass and their gradient.
 
 - `marked`: the values marked `recompute.recompute = "offload"`, or selected by an offloading policy.
-- `auto`: under a budget, also values that are cheaper to move than to recompute, at the transfer speed of the device
+- `auto`: with a budget, also values that are cheaper to move than to recompute, given the transfer speed of the device
   that the option `cost` names.
-- `25GB/s`: as `auto`, with this transfer speed in each direction.
+- `25GB/s`: like `auto`, but with this transfer speed in each direction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OFFLOAD_FORMS = "marked, auto, or a speed such as 25GB/s"
 
 
 class BadOffload(BadSelection):
-    """An invalid value of the option `offload`."""
+    """Raised for an invalid value of the option `offload`."""
 
 
 def parse_offload(text: str, cost: str) -> Offload:

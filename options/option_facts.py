@@ -2,7 +2,8 @@
 
 copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
 
-The passes take their fields from these (`has_options`); the signatures of the frontends are compared with them.
+The passes take their fields from this metadata (`has_options`); a test compares the signatures of the frontends with
+it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,7 @@ _KEY = "recompute"
 
 
 class EntryPoint(Enum):
-    """An interface with options; the value is its name in messages.
-
-    The frontends repeat the options in their signatures, which a test compares with the fields.
-    """
+    """An interface with options; the value is its name in messages."""
 
     RECOMPUTE_PASS = "recompute"
     PLAN_PASS = "recompute-plan"
@@ -38,7 +36,8 @@ class OptionFacts:
     """The facts about an option.
 
     Attributes:
-        entry_points: The interfaces with this option. Empty for the fields of `Selection`, which all interfaces have.
+        entry_points: The interfaces that have this option; empty for the fields of `Selection`, which all interfaces
+            have.
         minimum: The smallest valid number; None if every value is valid.
         is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
@@ -52,13 +51,32 @@ class OptionFacts:
     pass_type: str | None = None
 
 
+PASS_HELP: Mapping[str, str] = {
+    "target": "the target of recompute-lower: `stablehlo` or `none`",
+    "budget": 'the memory limit: `8GiB` of the device, `"50%"` of the step\'s temporaries, or `min`; it is met with '
+    "the least extra work, and a limit that cannot be met is an error",
+    "memory_model": "the memory model of the budget: `order` (program order) or `xla`; the default depends on the "
+    "target",
+    "loops": "recompute values that a loop stacks for a later loop, as in recompute-loops: `true`, `false`, or a "
+    'schedule such as `"periodic(8)"`',
+    "cost": 'the cost to minimize, which remarks show too: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file '
+    "of costs",
+    "offload": "values that may be offloaded to the host: `marked` for those marked `offload`; with a budget, `auto` "
+    'or `"25GB/s"` for others too',
+}
+"""The help texts of the options that have the same meaning in the passes `recompute` and `recompute-plan`.
+
+The docstring of a pass describes its other options.
+"""
+
+
 def option_facts(*entry_points: EntryPoint, **facts: Any) -> Mapping[str, OptionFacts]:
     """Return the metadata of a field: its `entry_points` and the other attributes of `OptionFacts`."""
     return {_KEY: OptionFacts(frozenset(entry_points), **facts)}
 
 
 def option_facts_of(option: Field[Any]) -> OptionFacts:
-    """Return the facts that the field of an option holds."""
+    """Return the facts in the metadata of an option's field."""
     return option.metadata.get(_KEY, OptionFacts())
 
 

@@ -1,24 +1,25 @@
-"""Declare the fields of an options class as options of a pass.
+"""A class decorator that declares the fields of an options class as options of a pass.
 
     @dataclass(frozen=True)
     @has_options(Selection)
     class MarkPass(ModulePass):
         name = "recompute-mark"
 
-xDSL parses the options of a pass into its fields, which cannot be nested. So `recompute-mark{segments=auto}` needs the
-fields of `Selection` on the pass. If a pass inherited from `Selection`, functions would accept it as a selection, and
-`replace` would return another pass. Instead, the decorator copies the fields, and `Selection.of` reads them.
-A pass has those fields of `RecomputeOptions` whose metadata names it (`options/option_facts.py`).
+xDSL parses the options of a pass into its fields, which cannot be nested. So the pass in
+`recompute-mark{segments=auto}` needs the fields of `Selection`. If it inherited from `Selection`, functions would
+accept it as a selection, and `replace` would return another pass. Instead, the decorator copies the fields, and
+`Selection.of` reads them. Of the fields of `RecomputeOptions`, it copies those whose metadata lists the pass
+(`options/option_facts.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import get_annotations
 from typing import Any, TypeVar
 
-from .option_facts import EntryPoint, option_facts_of, options_with
+from .option_facts import PASS_HELP, EntryPoint, option_facts_of, options_with
 
 T = TypeVar("T", bound=type)
 
@@ -28,14 +29,13 @@ def has_options(
 ) -> Callable[[T], T]:
     """Return a class decorator that declares the fields of a dataclass before the fields of the class itself.
 
-    `@dataclass` must be applied after it.
-
-    An own field of the same name replaces the declared one in its place.
+    `@dataclass` must be applied after it. A field of the class itself replaces the declared field of the same name, and
+    takes its position.
 
     Args:
         options: A dataclass whose declared fields have immutable defaults.
-        entry_point: The interface whose fields are declared; all fields if None. The class has the help texts of these
-            fields in its docstring, since they differ between interfaces; of all fields, `options` has them.
+        entry_point: The pass whose options are declared; None for all fields. The help texts of the options come from
+            `PASS_HELP` and the docstring of the class; those of all fields come from the docstring of `options`.
         first: The names of fields that are declared before the others.
     """
 
@@ -50,6 +50,10 @@ def has_options(
         declared.__annotations__ = {option.name: _pass_type(option) for option in listed} | own
         if entry_point is None:
             declared.option_sources = (options, *getattr(declared, "option_sources", ()))
+        else:
+            declared.shared_help = {
+                option.name: PASS_HELP[option.name] for option in listed if option.name in PASS_HELP
+            }
         return declared
 
     return declare
@@ -57,6 +61,11 @@ def has_options(
 
 def _pass_type(option: Field[Any]) -> Any:
     return option_facts_of(option).pass_type or option.type
+
+
+def shared_help(declared: type[Any]) -> Mapping[str, str]:
+    """Return the help texts of a pass that `PASS_HELP` provides, by the name of the option."""
+    return getattr(declared, "shared_help", {})
 
 
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:

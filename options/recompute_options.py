@@ -25,15 +25,16 @@ from .segment_budgets import SegmentBudgets, budget_texts
 from .selection import AUTO, Selection
 
 ATTEMPTS = 7
-"""Default number of plans per step whose peaks are forecast. The model of XLA:CPU evaluates those that can win."""
+"""Default number of plans per step whose peaks are forecast. The XLA:CPU model evaluates only plans that can win."""
 Planner = Callable[[Graph], Plan]
-"""A function from the graph of a step to a plan for it."""
+"""A function that returns a plan for the graph of a step."""
 Pipeline = str | Sequence[str | ModulePass]
 """Passes, as a string of names (`recompute-inline,recompute-mark`) or as objects."""
 JIT, TORCH = EntryPoint.JIT, EntryPoint.TORCH
 RECOMPUTE_PASS, PLAN_PASS = EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
 EMISSION_TARGETS = ("stablehlo", "none")
-"""What `recompute-lower` emits for tokens: optimization barriers, or nothing."""
+"""The targets of `recompute-lower`, which emits optimization barriers for tokens with `stablehlo`, and nothing with
+`none`."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Emission:
     Attributes:
         target: The target of `recompute-lower`, one of `EMISSION_TARGETS`.
         staggered: Whether `recompute-stagger` runs after `recompute-lower`.
-        calls: Whether unchanged functions are outlined again, and called as before.
+        calls: Whether unchanged functions that were inlined are outlined and called again.
     """
 
     target: str = "stablehlo"
@@ -71,19 +72,21 @@ class RecomputeOptions:
         target: The lowering of tokens, as in `recompute-lower`: `stablehlo` or `none`. XLA:CPU up to jax
             0.10 keeps the barriers of `stablehlo` only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
         stagger: Also delay early operations of the forward pass, as `recompute-stagger` does.
-        calls: Outline unchanged functions, so that they are called as before.
+        calls: Outline unchanged functions again, so that they are called as in the original program.
         plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
         planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection.
-        budget: A limit on memory, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
+        budget: A memory limit, which is met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
             temporaries of the plain step, or `min`. At most one of plan, planner and budget may be given.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit. A
             rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
-        strict: Raise an error if a step is left unchanged.
-        attempts: The maximum number of distinct plans for segments to compare, first by trust, then by memory.
+        strict: Raise an error if a step is left unchanged, or if an operation is marked but must not run twice.
+        attempts: The maximum number of distinct plans for segments to compare. A plan whose segments are chosen by a
+            more trusted method is preferred; among equals, the plan with the lowest peak.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
-            every attempt is rewritten and measured, and the attempt with the fewest bytes, then FLOPs, is returned.
+            every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; among equals,
+            the attempt with the fewest FLOPs.
         workers: The number of modules that are measured in parallel.
         proof: Prove that the result equals the original.
         merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.
@@ -95,7 +98,7 @@ class RecomputeOptions:
         pipeline: Passes to run instead of `recompute`. All other options except for `strict` and `proof` must have
             their defaults.
         segment_budgets: The bytes that each segment may save, as in `Selection.segment_budgets`, with or without a
-            budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, other numbers shares.
+            budget: `{"layer*": "30%", "head": "8MiB"}`. Whole numbers are bytes, and other numbers are shares.
     """
 
     selection: Selection = AUTO
@@ -162,7 +165,7 @@ class RecomputeOptions:
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """Return the options that a pass has as fields, except for its plan, which is a file that the pass reads.
+        """Return the options from the fields of a pass, except for its plan, which the pass reads from a file.
 
         Raises `ValueError` as the constructor does.
         """
@@ -179,7 +182,7 @@ class RecomputeOptions:
         return self.planner or self.plan
 
     def with_planned(self, planned: Sequence[StepPlan] | Planner | None) -> RecomputeOptions:
-        """Return a copy of the options with another plan or planner, and without a budget."""
+        """Return a copy of the options with the given plan or planner, and without a budget."""
         if callable(planned):
             return replace(self, plan=None, planner=planned, budget=None)
         return replace(self, plan=planned, planner=None, budget=None)
@@ -190,19 +193,19 @@ class RecomputeOptions:
 
     @property
     def loop_schedule(self) -> LoopSchedule:
-        """The option `loops`, typed as it is after construction."""
+        """The option `loops` in its parsed form."""
         assert isinstance(self.loops, LoopSchedule), "the constructor parses the loop schedule"
         return self.loops
 
     @property
     def moves(self) -> Offload:
-        """The option `offload`, typed as it is after construction."""
+        """The option `offload` in its parsed form."""
         assert isinstance(self.offload, Offload), "the constructor parses the moves"
         return self.offload
 
     @property
     def planned_moves(self) -> Offload:
-        """The moves to the host for which the plans were made; without plans, those of the option `offload`."""
+        """The moves to the host that the plans assume; without plans, the moves of the option `offload`."""
         planned = self.planned
         if planned is None or callable(planned):
             return self.moves

@@ -13,7 +13,7 @@ from ..support.units import budget_text, parse_budget
 from .selection import BadSelection
 
 SegmentBudgets = str | Mapping[str, str | float]
-"""Segment budgets in the forms of the Python API: a string, or a mapping from patterns to budgets."""
+"""Segment budgets as the Python API accepts them: a string, or a mapping from patterns to budgets."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SegmentBudget:
     pattern: str
     text: str
 
-    def most(self, plain: int) -> int | None:
+    def limit_bytes(self, plain: int) -> int | None:
         """Return the limit, in bytes, for a segment that saves `plain` bytes without recomputation; None for `min`."""
         return parse_budget(self.text, plain)
 
@@ -50,7 +50,8 @@ def _read(text: str) -> SegmentBudget:
 
 
 def budget_texts(budgets: SegmentBudgets) -> tuple[str, ...]:
-    """Convert segment budgets of the Python API, `{"layer*": "30%"}`, to the pass option, `layer*:30%`.
+    """Convert segment budgets of the Python API, such as `{"layer*": "30%"}`, to the form of the pass option,
+    `layer*:30%`.
 
     Integers are bytes, and other numbers are shares. Raises `BadSelection` for an invalid budget.
     """

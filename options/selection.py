@@ -1,4 +1,4 @@
-"""The selection of operations to recompute: the options of `recompute-mark`, and hints at the phases of a step.
+"""The selection of operations to recompute: the options of `recompute-mark`, and hints about the phases of a step.
 
 The hints are for steps whose operations do not state their phases.
 """
@@ -14,7 +14,7 @@ from .option_facts import option_facts
 
 @dataclass(frozen=True)
 class PhaseHint:
-    """A hint at the phases of a step.
+    """A hint about the phases of a step.
 
     Attributes:
         results: Indices of the results that the forward pass computes.
@@ -39,12 +39,13 @@ class PhaseHint:
 
 
 class BadSelection(ValueError):
-    """A selection that is invalid or does not apply to the step. The message names the option and the remedy."""
+    """Raised for a selection that is invalid or does not apply to the step. The message states the option and the
+    remedy."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The segments of a step, and the values that are saved inside them.
+    """The segments of a step, and the values that are saved inside segments.
 
     segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`; with `none`, only marks select operations,
     as in MindSpore's `Cell.recompute`.
@@ -57,22 +58,22 @@ class Selection:
     policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
     names: the names for a policy that selects by name: names of operations, preceded by scopes (`attn/tanh`; `attn/*`
     for all in a scope), or names given by `recompute.name`.
-    save: patterns of operations that are saved: the list of a selective checkpoint in PyTorch.
+    save: patterns of operations that are saved, like the list of a selective checkpoint in PyTorch.
     exclude: patterns of chains of operations that are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
     `refined_ops_patterns`.
     segment_budgets: `layer*:30%,head:8MiB`: the maximum bytes that a segment saves for the backward pass, or a share of
     the bytes that it saves without recomputation; the extra work is minimized. Without `segments`, segments that no
     pattern matches are not recomputed.
-    collectives: allow collectives to run again, equally often on all devices, on new channels: MindSpore's
+    collectives: allow collectives to run again, equally often on all devices and on new channels: MindSpore's
     `mp_comm_recompute`.
-    preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers, a
-    result that the proof refuses: it is written only with `--no-proof` (in Python, `proof=False`).
-    repeatable: patterns of custom call targets without side effects whose results depend only on their operands, which
-    the proof assumes unverified. The targets of LAPACK, cuDNN, Pallas and the like are known.
+    preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers.
+    The proof rejects such a result, so it is written only with `--no-proof` (in Python, `proof=False`).
+    repeatable: patterns of the targets of custom calls that have no side effects and whose results depend only on their
+    operands, which the proof assumes without verification. The targets of LAPACK, cuDNN, Pallas and others are known.
     primal_results: indices of the results of the forward pass, such as the loss, for steps whose operations have no
     phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
-    cotangents: indices of the arguments that are cotangents, from which the phases also follow.
+    cotangents: indices of the arguments that are cotangents, from which phases can be inferred too.
     """
 
     segments: str = "auto"
@@ -94,7 +95,7 @@ class Selection:
 
     @classmethod
     def of(cls, options: object) -> Selection:
-        """Return the selection of an object with the same fields, such as a pass (`has_options`)."""
+        """Return the selection that an object with the same fields describes, such as a pass with `has_options`."""
         return cls(**{field.name: getattr(options, field.name) for field in fields(Selection)})
 
     @property

@@ -9,15 +9,19 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation
 
-from ..support.diagnostics import UNKNOWN, position_of
-from ..support.locations import name_without_position
+from ..support.diagnostics import UNKNOWN
 from .loop_difference import WHILE, loop_difference
 from .operation_parts import name_of
-from .terms import Attributes, Head, Side, Terms
+from .operation_positions import describe_position, with_position
+from .terms import Attributes, Head, Kind, OpenRegion, Side, Terms
 
 LONGEST_TEXT = 60
 BEFORE: Side = 0
 AFTER: Side = 1
+_LOOP_KINDS: frozenset[Kind] = frozenset({"loop", "history", "rows"})
+"""The kinds of terms that contain the body of a loop."""
+_OPERATION_KINDS: frozenset[Kind] = frozenset({"operation", "effect", "risk", "result"})
+"""The kinds of terms that are an operation or one of its results."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Difference:
         path: Steps from the compared value to the difference, through operands and regions.
         before: Description of the difference in the first program.
         after: Description of the difference in the second program.
+        is_named: Whether the path ends at operations of both programs, which the descriptions name.
         loops: What differs between two loops, if the path ends at them; "" otherwise, and before `with_loops`.
         loop_pair: These two loops; None otherwise.
     """
@@ -35,11 +40,14 @@ class Difference:
     path: tuple[str, ...]
     before: str
     after: str
+    is_named: bool = field(default=False, compare=False)
     loops: str = ""
     loop_pair: tuple[Operation, Operation] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         where = f"{self.path[-1]}: " if self.path else ""
+        if self.loops.startswith("the loops"):  # They name both loops.
+            return f"{where}{self.loops}"
         return f"{where}before {self.before}, after {self.after}{f'; {self.loops}' if self.loops else ''}"
 
     def with_loops(self) -> Difference:
@@ -77,7 +85,7 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
     while pending:
         pair = pending.pop()
         if (texts := _difference_here(terms, pair)) is not None:
-            return Difference(pair.path(), *texts, loop_pair=_loop_pair(terms, pair))
+            return Difference(pair.path(), *texts, _is_named(terms, pair), loop_pair=_loop_pair(terms, pair))
         region_pairs = _region_pairs(terms, pair, visited)
         last_regions = pair if region_pairs else last_regions
         unvisited = [
@@ -86,6 +94,15 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
         visited.update((step.before, step.after) for step in unvisited)
         pending.extend(step for step in reversed(unvisited) if step.before != step.after)
     return Difference(last_regions.path(), "one region", "another")
+
+
+def _is_named(terms: Terms, pair: _Pair) -> bool:
+    """Return whether both terms are operations, or results of operations, that are known."""
+    sides: tuple[tuple[Side, int], ...] = ((BEFORE, pair.before), (AFTER, pair.after))
+    return all(
+        _head(terms, number).kind in _OPERATION_KINDS and _origin(terms, side, number) is not None
+        for side, number in sides
+    )
 
 
 def _loop_pair(terms: Terms, pair: _Pair) -> tuple[Operation, Operation] | None:
@@ -100,7 +117,29 @@ def _origin(terms: Terms, side: Side, number: int) -> Operation | None:
     """Return the operation of a term, or of the term that it is a result of; None if it is not known."""
     if _head(terms, number).kind == "result":
         number = terms.terms[number][1][0]
-    return terms.origins[side].get(number)
+    origin = terms.origins[side].get(number)
+    if origin is not None and name_of(origin) == _head(terms, number).name:
+        return origin
+    return _similar_origin(terms, side, number) or origin
+
+
+def _similar_origin(terms: Terms, side: Side, number: int) -> Operation | None:
+    """Return the operation that a term in the body of a loop most likely comes from; None if there is none.
+
+    The rules for loops (tier 2) make terms of their own from those of operations. Such a term has the head of the
+    operation, and operands with the same heads. If several operations have them, this is the first one in the original
+    program, and the last one in the rewritten program, where copies come last."""
+
+    def heads(term: int) -> list[int]:
+        return [terms.terms[part][0] for part in (term, *terms.terms[term][1])]
+
+    if _head(terms, number).kind not in _OPERATION_KINDS:
+        return None
+    name, origins = _head(terms, number).name, terms.origins[side]
+    same_head = [term for term in origins if terms.terms[term][0] == terms.terms[number][0]]
+    candidates = [term for term in same_head if name_of(origins[term]) == name]
+    similar = [term for term in candidates if heads(term) == heads(number)] or candidates
+    return origins[similar[-side]] if similar else None
 
 
 def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
@@ -108,7 +147,9 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
     facts = [(head.kind, head.name, head.numbers, head.attributes, head.properties, head.types) for head in (a, b)]
-    if facts[0] == facts[1] and counts[0] == counts[1] and len(a.bodies) == len(b.bodies):
+    # A body may capture another number of values if an operation in it differs; the difference is then in the body.
+    is_same_size = counts[0] == counts[1] or bool(_open_bodies(terms, pair))
+    if facts[0] == facts[1] and is_same_size and len(a.bodies) == len(b.bodies):
         return None
     # A description may search the whole block for a position, so only terms that differ are described.
     before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
@@ -138,11 +179,8 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "endless":
             return describe(terms, side, operands[0])
         case "operation" | "effect" | "risk":
-            origin = terms.origins[side].get(number)
-            position = UNKNOWN if origin is None else position_of(origin)
-            name = "" if origin is None else name_without_position(origin)
-            place = f'{position} ("{name}")' if name else position
-            return head.name if position == UNKNOWN else f"{head.name} at {place}"
+            origin = _origin(terms, side, number)
+            return head.name if origin is None else with_position(origin, head.name)
         case "result":
             whole = describe(terms, side, operands[0])
             return whole if _head(terms, operands[0]).kind == "attributed" else f"result {head.numbers[0]} of {whole}"
@@ -155,26 +193,29 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "attributed":
             return f"attributes of a {head.name}"
         case "loop":
-            return "the result of a loop"
+            return f"the result of {_loop_name(terms, side, number)}"
         case "history":
-            return "a loop-carried value"
+            return f"a value that {_loop_name(terms, side, number)} carries"
         case "index":
             return "an index"
         case "pattern" | "until":
             origin = terms.origins[side].get(number)
             return (
-                "an operation in a loop"
-                if origin is None
-                else f"{name_of(origin)} at {position_of(origin)}, in a loop,"
+                "an operation in a loop" if origin is None else f"{with_position(origin, name_of(origin))}, in a loop,"
             )
         case "rows":
-            return "a stack that a loop writes"
+            return f"a stack that {_loop_name(terms, side, number)} writes"
         case "branch":
             return "the result of a conditional"
         case "devices":
             return "the devices"
         case "part" | "whole":
             return f"the {head.kind} laid out as <{head.name}>"
+
+
+def _loop_name(terms: Terms, side: Side, number: int) -> str:
+    origin = terms.origins[side].get(number)
+    return "a loop" if origin is None else f"the loop at {describe_position(origin) or UNKNOWN}"
 
 
 def _head(terms: Terms, number: int) -> Head:
@@ -193,7 +234,7 @@ def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
 def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
     before, after = _operands(terms, BEFORE, pair.before), _operands(terms, AFTER, pair.after)
     head = _head(terms, pair.before)
-    return [_Pair(a, b, _step(head, index), pair) for index, (a, b) in enumerate(zip(before, after, strict=True))]
+    return [_Pair(a, b, _step(head, index), pair) for index, (a, b) in enumerate(zip(before, after, strict=False))]
 
 
 def _step(head: Head, index: int) -> str:
@@ -215,6 +256,8 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []
     insides = terms.open_regions[BEFORE].get(pair.before, ()), terms.open_regions[AFTER].get(pair.after, ())
+    if bodies := _open_bodies(terms, pair):
+        insides = bodies
     for region, (before, after) in enumerate(zip(*insides, strict=False)):
         if (len(before.arguments), len(before.roots)) != (len(after.arguments), len(after.roots)):
             continue
@@ -222,8 +265,17 @@ def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> l
         last = len(before.roots) - 1
         for index, (a, b) in enumerate(zip(before.roots, after.roots, strict=True)):
             root = "the effects" if index == last else f"result {index}"
-            pairs.append(_Pair(a, b, f"{root} of region {region} of {name}", pair))
+            pairs.append(_Pair(a, b, f"{root} of region {region} of {name}" if name else "", pair))
     return pairs
+
+
+def _open_bodies(terms: Terms, pair: _Pair) -> tuple[tuple[OpenRegion, ...], tuple[OpenRegion, ...]] | tuple[()]:
+    """Return the regions of two terms of loops (tier 2) that have different bodies; empty for other terms."""
+    a, b = _head(terms, pair.before), _head(terms, pair.after)
+    if a.kind != b.kind or a.kind not in _LOOP_KINDS or a.bodies == b.bodies:
+        return ()
+    sides = [tuple(terms.open_bodies[body] for body in head.bodies if body in terms.open_bodies) for head in (a, b)]
+    return (sides[0], sides[1]) if all(sides) else ()
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:

@@ -14,13 +14,14 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..dialects.stablehlo.attributes import ComparisonDirection
 from ..support.counted import counted
-from ..support.diagnostics import UNKNOWN, position_of
 from ..support.operations import every_operation
 from .comparisons import direction_of
 from .conditions import integer_elements
 from .operation_parts import attributes_of, name_of
+from .operation_positions import describe_position, with_position
 
 WHILE = "stablehlo.while"
+COUNT_DIFFERENTLY = "count differently"
 _RELATIONS = {
     ComparisonDirection.LT: "<",
     ComparisonDirection.LE: "<=",
@@ -83,7 +84,7 @@ def loop_difference(before: Operation, after: Operation) -> str:
     for a, b in _pairs(before, after):
         counts = count_of(a), count_of(b)
         if None not in counts and counts[0] != counts[1]:
-            return f"the loops{_places(a, b)} count differently: before {counts[0]}, after {counts[1]}"
+            return f"the loops{_places(a, b)} {COUNT_DIFFERENTLY}: before {counts[0]}, after {counts[1]}"
     parts = list[str]()
     if len(before.operands) != len(after.operands):
         carries = f"before {counted(len(before.operands), 'carry', 'carries')}, after {len(after.operands)}"
@@ -112,8 +113,8 @@ def _top(op: Operation) -> Operation:
 
 
 def _places(before: Operation, after: Operation) -> str:
-    positions = position_of(before), position_of(after)
-    return "" if UNKNOWN in positions else f" at {positions[0]} and {positions[1]}"
+    positions = describe_position(before), describe_position(after)
+    return f" at {positions[0]} and {positions[1]}" if all(positions) else ""
 
 
 def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | None:
@@ -125,13 +126,8 @@ def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | 
     ]
     for a, b in zip(*bodies, strict=False):
         if name_of(a) != name_of(b):
-            return _with_position(a), _with_position(b)
+            return with_position(a, name_of(a)), with_position(b, name_of(b))
     return None
-
-
-def _with_position(op: Operation) -> str:
-    position = position_of(op)
-    return name_of(op) if position == UNKNOWN else f"{name_of(op)} at {position}"
 
 
 def count_of(loop: Operation) -> LoopCount | None:

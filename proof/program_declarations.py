@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.names import Names
 from ..support.diagnostics import place_of
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.operations import every_operation
 from .pure_operations import is_listed, target_of
 
@@ -47,7 +47,7 @@ def declarations_only_after(
         target = target_of(op)
         if Names.REPEATABLE in op.attributes and target is not None and not is_listed(op) and target not in reported:
             reported.add(target)
-            option = by_interface(
+            option = interface_wording(
                 f"--repeatable {target} or the pass option repeatable={target}", f"repeatable=({target!r},)"
             )
             yield (
@@ -58,7 +58,7 @@ def declarations_only_after(
         return
     if (constraint := next((op for op in every_operation(after) if Names.SHARDS_KEPT in op.attributes), None)) is None:
         return
-    option = by_interface(", or accept them with --added-constraints", "")
+    option = interface_wording(", or accept them with --added-constraints", "")
     yield (
         f"{place_of(constraint)}: {Names.SHARDS_KEPT} does not count, since only the program after has it: request "
         f"added constraints with {Names.SLICE_ACTIVATION} on the segment in the program before{option}"

@@ -135,6 +135,7 @@ from ..support.operations import every_operation
 from .declarations import registered_pure
 from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
 from .inner_modules import prove_with_inner_modules
+from .loop_difference import COUNT_DIFFERENTLY
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
@@ -253,8 +254,18 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
     numbering_before = LoopNumbering(before, BEFORE, rules, assumed)
     numbering_after = LoopNumbering(after, AFTER, rules, _for_after(assumed, numbering_before, options))
     second = _Comparison(rules.terms, numbering_before, numbering_after, options.flattened_results).prove()
-    # Prefer the first explanation: it names operations, the second one terms of tier 2.
-    return replace(_with_loops(second if second or second.difference is None else first), tier=2)
+    return replace(second if second or second.difference is None else _clearer(_with_loops(first), second), tier=2)
+
+
+def _clearer(first: Proof, second: Proof) -> Proof:
+    """Return the clearer explanation of the failures in tier 1 and tier 2.
+
+    The first one names operations, unless it ends at two loops: these may differ in stacks that recomputation removes.
+    The second one may name an operation inside of a loop. It is also preferred if tier 2 proves that the value of the
+    first explanation is equal."""
+    if first.difference is None or second.difference is None or COUNT_DIFFERENTLY in first.difference.loops:
+        return first
+    return second if second.where != first.where or (first.difference.loops and second.difference.is_named) else first
 
 
 def _for_after(assumed: NumberingOptions, before: Numbering, options: ProofOptions) -> NumberingOptions:

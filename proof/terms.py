@@ -181,8 +181,8 @@ class ClosedRegion(NamedTuple):
 class Terms:
     """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal values get equal numbers.
 
-    `origins` (first operation of each term) and `open_regions` (regions of each term), one for each program, only serve
-    to explain differences.
+    `origins` (first operation of each term) and `open_regions` (regions of each term), one for each program, and
+    `open_bodies` (the first region that was closed to each body) only serve to explain differences.
     """
 
     def __init__(self, functions: frozenset[str]):
@@ -191,6 +191,7 @@ class Terms:
         self.terms: list[tuple[int, tuple[int, ...]]] = []
         self.origins: tuple[dict[int, Operation], dict[int, Operation]] = ({}, {})
         self.open_regions: tuple[dict[int, tuple[OpenRegion, ...]], dict[int, tuple[OpenRegion, ...]]] = ({}, {})
+        self.open_bodies: dict[int, OpenRegion] = {}
         self._depths: list[int] = []
         self._head_numbers: dict[Head, int] = {}
         self._term_numbers: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -287,7 +288,9 @@ class Terms:
             entries.append(entry)
         roots = tuple(positions[root] for root in inside.roots)
         preserved = tuple(positions[number] for number in inside.preserved)
-        return self.body(RegionTerm(types, tuple(entries), roots, preserved, ending)), tuple(captures)
+        body = self.body(RegionTerm(types, tuple(entries), roots, preserved, ending))
+        self.open_bodies.setdefault(body, inside)
+        return body, tuple(captures)
 
 
 TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"

@@ -1,4 +1,5 @@
-"""Memory by module of the model: bytes saved for the backward pass before and after the rewrite, and recomputed bytes.
+"""A table of memory by module of the model: the bytes saved for the backward pass, before and after the rewrite, and
+the bytes recomputed.
 
     LM/Block_0    saves 3.7 MiB in the plain step, 128.0 KiB now, and recomputes 3.5 MiB
 
@@ -24,7 +25,7 @@ class ModuleRow:
     """Memory of one module, in bytes.
 
     Attributes:
-        module: The path of its scopes; `OUTSIDE` for operations without a scope.
+        module: The path of scopes that names the module; `OUTSIDE` for operations without a scope.
         plain_bytes: Size of the values that the plain step stores for the backward pass after fusion, as temporaries or
             in the memory of results.
         saved_bytes: Size of the values that the rewritten step stores for the backward pass.
@@ -40,7 +41,7 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """Names of the modules of a model, as paths that are cut at the outermost level at which they differ.
+    """The names of a model's modules, shortened to the components up to the outermost level at which they differ.
 
     Attributes:
         modules: The full paths, in program order, including "" for operations outside modules.
@@ -52,7 +53,7 @@ class ModuleNames:
 
     @classmethod
     def of(cls, timelines: Iterable[Timeline]) -> ModuleNames:
-        """Return the names of all modules that store values."""
+        """Return the names of all modules whose operations store a value."""
         modules = dict.fromkeys(buffer.module for timeline in timelines for buffer, _ in _stored(timeline))
         return cls(tuple(modules), dividing_level(modules))
 
@@ -60,13 +61,13 @@ class ModuleNames:
         return any(self.modules)
 
     def of_module(self, module: str) -> str:
-        """Return the short path of a module; `OUTSIDE` for ""."""
+        """Return the short path of a module, or `OUTSIDE` if its full path is empty."""
         return "/".join(module.split("/")[: self.level]) or OUTSIDE
 
     def relabel(self, timeline: Timeline) -> Timeline:
-        """Return the timeline with modules in place of segments, if the model has modules.
+        """Return the timeline with segments replaced by modules, if the model has modules.
 
-        Otherwise, source lines such as `train.py:41` replace the segments that no scope names.
+        Otherwise, a source line such as `train.py:41` replaces each segment that no scope names.
         """
         name_of = self._module_of_buffer if self else _segment_in_model
         buffers = tuple([replace(buffer, segment=name_of(buffer)) for buffer in timeline.buffers])
@@ -77,8 +78,8 @@ class ModuleNames:
 
 
 def _segment_in_model(buffer: Buffer) -> str:
-    """Return the segment of a buffer if a scope names it, or else the source line of the operation that defines the
-    buffer."""
+    """Return the segment of a buffer if a scope names that segment, otherwise the source line of the operation that
+    defines the buffer."""
     if not buffer.segment or is_scope(buffer.segment):
         return without_loop_scopes(buffer.segment)
     return base_name(buffer.source.rpartition(":")[0]) or buffer.segment
@@ -105,6 +106,6 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
 
 
 def _stored(timeline: Timeline) -> Iterator[tuple[Buffer, BandKind]]:
-    """Yield each value that the step stores, with its kind."""
+    """Yield each value that the step stores, as a pair of buffer and kind."""
     buffers = (*timeline.buffers, *timeline.in_results, *timeline.in_loops)
     return zip(buffers, kinds_of(timeline, buffers), strict=True)

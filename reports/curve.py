@@ -1,5 +1,4 @@
-"""The trade-off curve between memory and work: for each budget, the extra cost of the best plan, and a proven lower
-bound.
+"""The trade-off curve of memory and work: for each budget, the extra cost of the best plan and a proven lower bound.
 
 A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
 """
@@ -17,7 +16,7 @@ from ..planning.solvers.working_set import describe_working_set, largest_working
 
 @dataclass(frozen=True)
 class SegmentRecomputation:
-    """The recomputation in one segment under a plan.
+    """The operations of one segment that a plan recomputes.
 
     Attributes:
         segment: The name of the segment; empty for operations outside all segments.
@@ -34,7 +33,7 @@ class SegmentRecomputation:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A point of the curve for a budget with a plan.
+    """A point of the curve: a budget that a plan meets.
 
     Attributes:
         budget_bytes: The budget.
@@ -44,7 +43,7 @@ class Point:
         bound_by: The method that proves the bound, or the reason why there is no bound.
         found_by: The solver that found the plan.
         finished: Whether the search was completed.
-        recomputed_segments: The recomputation by segment.
+        recomputed_segments: The recomputed operations of each segment.
     """
 
     budget_bytes: int
@@ -59,9 +58,9 @@ class Point:
 
 @dataclass(frozen=True)
 class RefusedBudget:
-    """A point of the curve for a budget without a plan.
+    """A budget for which no plan was found.
 
-    `proved`: whether the budget is proved infeasible; otherwise, the search merely found no plan.
+    `proved`: whether it is proved that no plan exists.
     """
 
     budget_bytes: int
@@ -71,7 +70,7 @@ class RefusedBudget:
 
 @dataclass(frozen=True)
 class Marker:
-    """A plan of another planner, evaluated with the same memory model."""
+    """A plan of another planner, evaluated under the same memory model, to show beside the curve."""
 
     name: str
     peak_bytes: int
@@ -135,9 +134,9 @@ def curve_of(
         name: The name of the step.
         sweep: The outcomes for all budgets.
         markers: Plans of other planners to show along with the curve.
-        recomputation_of: Returns the recomputation by segment of a result.
-        holding: The names of the values that determine the lower bound on the peak, if the caller knows better names
-            than the problem.
+        recomputation_of: Returns the recomputed operations of each segment, given the plan of a solver.
+        holding: The names of the values that determine the lower bound on the peak; by default, the names in the
+            problem.
     """
     least = largest_working_set(sweep.problem)
     pairs = sorted(zip(sweep.budgets, sweep.outcomes, strict=True), key=lambda pair: pair[0])

@@ -34,7 +34,7 @@ def to_svg(curves: Sequence[Curve], title: str) -> str:
 
 
 def to_png(curves: Sequence[Curve], title: str) -> bytes:
-    """Draw the same chart as a PNG, 1350 pixels wide. Raises as `to_svg` does."""
+    """Draw the chart of `to_svg` as a PNG image, 1350 pixels wide. Raises the same errors."""
     return _draw(curves, title, "png")
 
 

@@ -1,7 +1,7 @@
-"""Interactive chart of trade-off curves as one HTML file.
+"""Interactive chart of trade-off curves as a single HTML file.
 
-The pointer shows the numbers of the nearest point, and its recomputation by segment. The file contains its data and its
-script, and loads nothing from the network.
+The page shows the numbers of the point nearest to the pointer, and the recomputed operations of each segment. The file
+contains its data and its script, and loads nothing from the network.
 """
 
 from __future__ import annotations

@@ -21,22 +21,23 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "each row is for one segment, recomputed by itself; bytes and FLOPs are those of the step as written, before "
+    "each row states the effect of recomputing only that segment; bytes and FLOPs are counted in the program, before "
     "fusion; the rewrite may divide the step differently, and a call runs the plain step if the compiler finds no "
-    "saving: reports show the plan that runs"
+    "saving: a report shows the plan that runs"
 )
 
 _RECOMPUTE = "recompute"
 """The decision that is shown for a recomputed loop or segment."""
 _LEAST_NAME = 16
-"""The minimum number of characters to which a table shortens the name of a loop or a segment."""
+"""The number of characters to which a table may shorten the name of a loop or a segment."""
 _POSITION = re.compile(r"[^\s:]+:\d+:\d+")
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
 _SUMMARY_LOOP_COLUMNS = tuple(column for column in _LOOP_COLUMNS if column != "repeated")
 
 
 def to_text(explanation: Explanation) -> str:
-    """Return the memory of the step and its saved values, followed by a line for each loop and each segment."""
+    """Return the memory of the step and the size of its saved values, followed by a row for each loop and each
+    segment."""
     timeline = explanation.timeline
     is_named = not explanation.place or explanation.function.endswith(explanation.place)
     place = "" if is_named else f", {explanation.place}"
@@ -65,7 +66,8 @@ def to_text(explanation: Explanation) -> str:
 
 
 def to_summary(explanation: Explanation) -> str:
-    """Return a summary in about 25 lines of 100 columns: a verdict, saved bytes, and the largest loops and segments."""
+    """Return a summary in about 25 lines of at most 100 columns: the verdict, the saved bytes, and the largest loops
+    and segments."""
     lines = [*wrap_line(_verdict(explanation)), ""]
     lines += wrap_line(
         f"  the plain step saves {format_bytes(explanation.saved_bytes)} for the backward pass, in "
@@ -91,7 +93,7 @@ def to_summary(explanation: Explanation) -> str:
 
 
 def _verdict(explanation: Explanation) -> str:
-    """Return the verdict as one line, such as:
+    """Return the verdict, as one line such as:
 
     train: 31.0 MiB of temporaries; 4 of 6 segments are worth recomputing: they free 22.1 MiB of the 23.1 MiB that are
     saved, at 18.2 % more FLOPs
@@ -100,7 +102,7 @@ def _verdict(explanation: Explanation) -> str:
     loops = [row for row in explanation.loops if row.reason is None]
     measured = explanation.measured_bytes
     size = format_bytes(explanation.xla_peak_bytes if measured is None else measured)
-    function = _POSITION.sub(lambda found: base_name(found[0]), explanation.function)
+    function = _POSITION.sub(lambda position: base_name(position[0]), explanation.function)
     plain = f"{function}: {size} of temporaries{' predicted' * (measured is None)}"
     if not recomputed and not loops:
         return f"{plain}; no segment is worth recomputing"
@@ -121,9 +123,9 @@ def _verdict(explanation: Explanation) -> str:
 
 
 def _peaks(explanation: Explanation) -> str:
-    """Describe the peak of the plain step: as measured and as predicted.
+    """Return a phrase with the measured and the predicted peak of the plain step.
 
-    Without a measurement, describe the prediction and the peak of an executor that fuses no operations.
+    Without a measurement, the phrase states the prediction and the peak of an executor that fuses no operations.
     """
     measured = explanation.measured_bytes
     predicted = format_bytes(explanation.xla_peak_bytes)
@@ -140,7 +142,7 @@ def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
 
 
 def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Sequence[object]) -> list[str]:
-    """Return a line with the number of omitted rows, which states whether they save nothing; empty if none is
+    """Return a line that states the number of omitted rows, and whether they save nothing; no line if no row is
     omitted."""
     if len(rows) == len(shown):
         return []
@@ -159,9 +161,10 @@ def _costs(explanation: Explanation) -> str:
 
 
 def _loop_cells(row: LoopRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
-    """Return the row of a loop, with its extra FLOPs over all iterations.
+    """Return the cells of a loop's row, with its extra FLOPs over all iterations.
 
-    In a summary, the row states only the share of the extra FLOPs, no number of operations, and base names of files.
+    In a summary, the row gives the extra FLOPs only as a share, names files without their directories, and omits the
+    number of repeated operations.
     """
     share = row.extra_flops / max(explanation.step_flops, 1)
     extra = f"{100 * share:.1f} %" if is_summary else f"{row.extra_flops:.3g} ({share:.1%})"
@@ -174,11 +177,11 @@ def _loop_cells(row: LoopRow, explanation: Explanation, is_summary: bool = False
 def _decision(row: LoopRow | SegmentRow, is_summary: bool) -> str:
     if row.reason is None:
         return _RECOMPUTE
-    return f"keep: {_POSITION.sub(lambda found: base_name(found[0]), row.reason) if is_summary else row.reason}"
+    return f"keep: {_POSITION.sub(lambda position: base_name(position[0]), row.reason) if is_summary else row.reason}"
 
 
 def _operation_counts(explanation: Explanation) -> str:
-    """Return the number of operations of each kind, such as:
+    """Return the number of operations of each kind, as one line such as:
 
     12 forward, 9 gradient, 3 copies, 1 tokens, 0 update; 2 saved values cross segments
     """
@@ -188,8 +191,8 @@ def _operation_counts(explanation: Explanation) -> str:
 
 
 def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
-    """Return the row of a segment. In a summary, the row states only the share of the extra cost, and base names of
-    files."""
+    """Return the cells of a segment's row. In a summary, the row gives the extra cost only as a share, and base names
+    of files."""
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
         row.name if is_summary or not is_numbered(row.segment) else row.segment,
@@ -216,7 +219,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align the cells of a table within `SUMMARY_COLUMNS` characters.
 
-    The beginning of a long name is left out, and the reason to keep a row is printed below the row.
+    A long name loses its beginning. The reason that a loop or segment is kept is printed below its row.
     """
     without_names = len(_table([("", *row[1:-1], _RECOMPUTE) for row in rows])[0]) if rows else 0
     most = max(_LEAST_NAME, SUMMARY_COLUMNS - without_names)
@@ -227,12 +230,12 @@ def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _end_of(name: str, most: int) -> str:
-    """Return the end of a name, with at most `most` characters."""
+    """Return the name, shortened at its beginning to at most `most` characters."""
     return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:
-    """Return all numbers of the explanations as JSON.
+    """Return the contents of the explanations as JSON.
 
     Timelines are reduced to their totals; `-t memory-timeline{format=json}` prints them in full.
     """

@@ -1,4 +1,5 @@
-"""The largest values that are live at the peak, by name and source line, with the number and size of all others.
+"""A table of the largest values that are live at the peak, by name and source line, and the number and size of the
+others.
 
 largest at the peak
   %h   stablehlo.dot_general  block3  train.py:41:9   64.0 MiB   7.5 %
@@ -38,7 +39,7 @@ class Holding:
 
     Attributes:
         largest: The largest buffers, in descending order of size.
-        more: The number of other buffers. The memory used inside the operation at the peak counts as one buffer.
+        more: The number of other buffers. Memory that the operation at the peak uses internally counts as one buffer.
         more_bytes: The total size of the other buffers.
     """
 
@@ -75,7 +76,7 @@ def as_dict(holding: Holding) -> dict[str, object]:
 
 
 def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
-    """Yield the lines of a table with one value per row; empty if nothing is live."""
+    """Yield the lines of a table with one value per row; no lines if nothing is live."""
     if not holding.largest:
         return
     yield "largest at the peak"

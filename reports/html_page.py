@@ -1,5 +1,5 @@
-"""Template of the HTML reports: a page that contains its data and its script, in the browser's preferred colour
-scheme."""
+"""The template of HTML reports: a page that contains its data and its script, and uses the browser's preferred
+colours."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 INK, FAINT = "#222222", "#777777"
 LABELS = {BandKind.RECOMPUTED: "recomputed copies", BandKind.GRADIENT: "gradients", BandKind.OTHER: "other temporaries"}
 COLUMNS = 450
-# Stages narrower than this share of the width have no label.
+# A stage gets a label only if it takes at least this share of the width.
 NARROW = 0.085
 STYLE = {
     "svg.hashsalt": "recompute",
@@ -82,7 +82,7 @@ def demand_matplotlib() -> None:
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale, units and colours that all panels share."""
+    """The vertical scale, its unit and the colours, which all panels share."""
 
     operations: int
     peak_bytes: int
@@ -164,7 +164,8 @@ def legend(drawing: Figure, scale: Scale, kinds: set[BandKind], height: float) -
 
 
 def names_of(segments: Sequence[str]) -> str:
-    """Return the first and the last segment name, and "the rest" if some values are outside all segments."""
+    """Return a phrase with the first and the last segment name, and with "the rest" if some values are outside all
+    segments."""
     named = [shorten(segment) for segment in segments if segment]
     ends = " … ".join(dict.fromkeys((*named[:1], *named[-1:])))
     return ", ".join(filter(None, (ends, "the rest" if "" in segments else "")))
@@ -200,7 +201,7 @@ def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: S
     total = [timeline.live_bytes[column] for column in columns]
     for layer in reversed(layers):
         own = [layer.live_bytes[column] for column in columns]
-        # Skip places where the layer is empty: its colour would be visible along the edge of the layer below.
+        # Skip operations at which the layer is empty: its colour would show along the edge of the layer below.
         heights = [size / scale.unit if part else math.nan for size, part in zip(total, own, strict=True)]
         axes.stairs(heights, bounds, fill=True, color=scale.colour(layer), linewidth=0, zorder=2)
         total = [size - part for size, part in zip(total, own, strict=True)]
@@ -217,8 +218,8 @@ def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
 
 
 def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
-    """Draw the peak as a dashed line with a label. If `compared`, the label states the ratio to the first program's
-    peak."""
+    """Draw the peak as a dashed line with a label. If `compared` is set, the label states the ratio to the first
+    program's peak."""
     text = f"peak {format_bytes(timeline.peak_bytes)}"
     if compared:
         ratio = timeline.peak_bytes / max(scale.first_peak_bytes, 1)

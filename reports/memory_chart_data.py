@@ -1,4 +1,4 @@
-"""Data of a memory chart as JSON: layers with their colours, and the largest values of each layer.
+"""The data of a memory chart for JSON: the layers with their colours, and the largest values of each layer.
 
 A large step has more operations than a screen has columns. Each column of the chart shows the operation that has the
 most live bytes among its operations.
@@ -17,7 +17,7 @@ from .memory_layers import Band, BandKind, bands, kinds_of, shorten_segments, st
 
 COLUMNS = 500
 VALUES = 3000
-"""The maximum number of values on a page, which lists the largest ones."""
+"""The maximum number of values that a page lists. The largest ones are listed."""
 
 
 def chart_data(timeline: Timeline) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
 
 
 def _highest(timeline: Timeline, operations: range) -> int:
-    """Return the operation with the most live bytes. Of several, prefer the peak of the timeline, then the first
-    one."""
+    """Return the operation with the most live bytes. If several have the most, prefer the peak of the timeline, then
+    the first one."""
     highest = max(operations, key=timeline.live_bytes.__getitem__)
     peak = timeline.peak_index
     return peak if peak in operations and timeline.live_bytes[highest] == timeline.peak_bytes else highest

@@ -1,8 +1,8 @@
-"""Memory over a step as one HTML page: a verdict, a chart of live bytes by layer, and a table of modules.
+"""The memory of a step as a single HTML page: a verdict, a chart of live bytes by layer, and a table of modules.
 
-The page contains its data (`memory_chart_data.py`) and its script, and loads nothing from the network. When the pointer
-is on a layer, the page lists the layer's largest values: bytes, name, type, module and source line. A click on a column
-heading sorts a table.
+The page contains its data (`memory_chart_data.py`) and its script, and loads nothing from the network. It lists the
+largest values of the layer under the pointer: bytes, name, type, module and source line. A click on a column heading
+sorts the table.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ class Band:
 
 @dataclass(frozen=True)
 class ProgramStage:
-    """The forward pass, the backward pass or the update: the operations from `start` up to, but not including,
-    `end`."""
+    """A stage of the program, such as the forward pass: the operations from `start` up to, but not including, `end`."""
 
     name: str
     start: int
@@ -51,7 +50,7 @@ def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> lis
     A forward value counts as saved if a gradient operation of the backward pass runs while the value is live. Gradient
     operations that the schedule runs early, during the forward pass, are ignored.
 
-    `buffers`: buffers of the timeline; the default is its temporaries.
+    `buffers`: the buffers to classify; by default, the temporaries of the timeline.
     """
     gradients_until = list(accumulate((phase == Phase.GRADIENT for phase in timeline.phases), initial=0))
     start = backward_start(timeline)
@@ -71,9 +70,8 @@ def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> lis
 def backward_start(timeline: Timeline) -> int:
     """Return the position at which the backward pass begins.
 
-    A schedule may run gradient operations early if they depend on no forward value, and forward operations late. So the
-    position is chosen where the fewest operations are on the wrong side: the first gradient operation from there on, or
-    the end of the last gradient operation if that is earlier.
+    A schedule may run some gradient operations early and some forward operations late. The position is therefore the
+    one with the fewest operations on the wrong side, moved to the next gradient operation, but not beyond the last one.
     """
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     end = gradients[-1] + 1 if gradients else len(timeline.phases)
@@ -106,7 +104,7 @@ def bands(timeline: Timeline) -> list[Band]:
 
 
 def shorten_segments(segments: Iterable[str]) -> dict[str, str]:
-    """Map each segment path to the path cut at the outermost level with different names.
+    """Map each segment path to its part up to the outermost level at which the names differ.
 
     For example, `model/block0/mlp` becomes `model/block0`.
     """

@@ -1,4 +1,4 @@
-"""Live memory over a step, as text and as JSON.
+"""The live memory at each operation of a step, as text and as JSON.
 
     peak of temporaries  849.3 MiB
       at stablehlo.dot_general, operation 2210 of 4705
@@ -31,7 +31,7 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def to_json(timeline: Timeline, name: str = "") -> str:
-    """Return the timeline, its totals and the values that are live at its peak as one line of JSON, with sizes in
+    """Return the timeline as one line of JSON, with its totals and the values that are live at its peak. Sizes are in
     bytes."""
     totals = {total: getattr(timeline, total) for total in ("peak_bytes", "peak_index", "device_bytes")}
     named: dict[str, object] = {"name": name, "at_peak": as_dict(holding_of(timeline))}
@@ -66,7 +66,7 @@ def totals(timeline: Timeline) -> Iterator[str]:
 
 
 def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
-    """Yield the lines of a table of live bytes by kind, and by segment or module. They add up to the peak."""
+    """Yield the lines of a table of live bytes by kind, and by segment or module. The rows add up to the peak."""
     groups: Counter[tuple[str, str]] = Counter()
     for buffer, kind in zip(timeline.buffers, kinds_of(timeline), strict=True):
         if buffer.first <= timeline.peak_index <= buffer.last:
@@ -86,7 +86,7 @@ def alive_at_the_peak(timeline: Timeline) -> Iterator[str]:
 
 
 def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Iterator[str]:
-    """Yield the lines of a bar chart of live bytes in program order, with the stages below.
+    """Yield the lines of a bar chart of live bytes in program order, with the names of the stages below.
 
     Each column shows the maximum of its operations.
     """
@@ -106,8 +106,8 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
 
 
 def ruler(stage: ProgramStage, count: int, columns: int) -> str:
-    """Return the part of the chart's lower edge for `stage`: a line up to a mark, with the name of the stage if it
-    fits."""
+    """Return the part of the chart's lower edge below `stage`: a line that ends in a mark, with the name of the stage
+    if there is room."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first
     name = f" {stage.name} " if room > len(stage.name) + 2 else ""

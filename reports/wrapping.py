@@ -1,19 +1,18 @@
-"""Wrap the lines of reports without cutting text off."""
+"""Wrap the lines of reports without truncating them."""
 
 from __future__ import annotations
 
 from textwrap import wrap
 
 SUMMARY_COLUMNS = 100
-"""The width of summaries."""
+"""The maximum number of characters in a line of a summary."""
 _MOST_INDENT = 48
 
 
 def wrap_line(line: str, indent: int = 2) -> list[str]:
     """Split the line into parts of at most `SUMMARY_COLUMNS` columns, unless a single word is longer.
 
-    `indent`: the number of columns before each part except for the first. At most half of the width is used, so that
-    the parts stay readable.
+    `indent`: the number of columns by which all parts but the first are indented, at most half of the width.
     """
     if len(line) <= SUMMARY_COLUMNS:
         return [line]

@@ -1,1 +1,1 @@
-"""The stages of a rewrite, and the passes `recompute` and `recompute-plan`, which run all of them."""
+"""Run the stages of a rewrite, with the passes `recompute` and `recompute-plan`."""

@@ -1,4 +1,4 @@
-"""Apply plans to the steps of a module: the plan of the best attempt at each step, or plans that the options give."""
+"""Apply a plan to each step of a module: the plan of its best attempt, or a plan that the options give."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from itertools import chain
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.copying import unrepeatable
+from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.memory.peaks import Forecast, Peaks
-from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
 from ..options.recompute_options import RecomputeOptions
@@ -24,7 +24,7 @@ from ..search.unchanged_steps import remark_on_unchanged_step, reword_beside_rew
 from ..search.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
-from ..transforms.clone import ClonedStep, clone_as_planned, clone_by, clone_marked
+from ..transforms.clone import ClonedStep, clone_marked, clone_with_planner, clone_with_plans
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.plans.misfits import Misfits
 
@@ -36,10 +36,10 @@ class CarriedOut:
     Attributes:
         steps: The applied plan of each step.
         remarks: Remarks on the choices, and on marks without effect.
-        before: The original peaks, by function name, of the steps that may still be left unchanged.
-        forecasts: The forecast peaks of the same steps, by function name.
-        saved_share: The share of the peak that is saved according to the model of XLA:CPU; None without a forecast for
-            the whole module.
+        before: The original peaks of the steps that may still be left unchanged, by function name.
+        forecasts: The forecast peaks of these steps, by function name.
+        saved_share: The share of the peak that is saved according to the model of XLA:CPU; None if there is no forecast
+            for the whole module.
     """
 
     steps: tuple[ClonedStep, ...]
@@ -65,8 +65,8 @@ class CarriedOut:
 def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
     """Return the peaks of an emitted step.
 
-    CSE may extend live ranges beyond the plan. If no peak is above the forecast, the peak under the model of XLA:CPU is
-    copied from the forecast.
+    CSE may extend live ranges beyond the plan. If neither peak exceeds the forecast, the peak under the model of
+    XLA:CPU is taken from the forecast.
     """
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
@@ -84,7 +84,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
         has_cut_loops: Whether loops of the module have been cut.
 
     Raises:
-        Refusal: For a selection that does not apply to the module.
+        Refusal: The selection does not apply to the module.
     """
     selection, keeps_barriers = options.selection, options.emission.keeps_barriers
     choices = _choices_for(steps, options)
@@ -101,9 +101,10 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     if keeps_barriers and not has_cut_loops and len(applied) == 1 and list(applied) == functions_of(module):
         saved_share = _predicted_share(*applied.values())
     optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
-    for choice in optional.values() if keeps_barriers else ():
-        # The original peak under XLA may be computed after the step has changed.
-        choice.forecast.detach()
+    if keeps_barriers:
+        # The original peaks under XLA are computed on first access, which may come after the step has changed.
+        for choice in optional.values():
+            choice.forecast.read_function()
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
     is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
     per_step = [
@@ -120,7 +121,11 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
 
 
 def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:
-    """Choose an attempt for each step to which the selection applies. Raises `Refusal` as `Misfits.refuse` does."""
+    """Choose an attempt for each step to which the selection applies.
+
+    Raises:
+        Refusal: As in `Misfits.refuse`.
+    """
     misfits = Misfits()
     choices = {
         function: misfits.try_on(function, partial(choose_for, function, step, options)) for function, step in steps
@@ -135,9 +140,9 @@ def _predicted_share(choice: ChosenAttempt) -> float:
 
 
 def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:
-    """Return the remarks on a step: on its segments, on the choice, and on collectives that prevent copies.
+    """Return the remarks on the segments of a step, on the choice, and on collectives that prevent copies.
 
-    They must be computed before marks are written.
+    Must be called before marks are written.
     """
     remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
     if choice.refused is None:
@@ -150,11 +155,11 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
 
 
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
-    """Yield a remark for each reason why operations with collectives are not recomputed."""
+    """Yield one remark for each reason why operations with collectives are not recomputed."""
     reported = set[str]()
-    for number in sorted(unrepeatable(step, permission)):
+    for number in sorted(unrepeatable_operations(step, permission)):
         op = step.operation(number)
-        reason = why_not_again(op, permission)
+        reason = why_not_repeatable(op, permission)
         if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
             reported.add(reason)
             topic = Topic.COLLECTIVES if reason == WITH_COLLECTIVES else Topic.COLLECTIVES_UNEQUAL
@@ -164,21 +169,22 @@ def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> CarriedOut:
     """Rewrite each step according to the plan or the planner of the options.
 
-    A remark is made on each step whose peak the plan does not lower.
+    The result has a remark on each step whose peak the plan does not lower.
 
     Raises:
-        Refusal: For a plan that does not match its step.
+        Refusal: A plan does not match its step.
     """
     planned, permission = options.planned, options.selection.permission
     assert planned is not None, "the options have a plan or a planner"
     forecasts = [Forecast.of(function, step, options.emission) for function, step in steps]
     if options.emission.keeps_barriers:
-        # The original peak under XLA is computed after the step has changed.
-        forecasts = [forecast.detach() for forecast in forecasts]
+        # The original peaks under XLA are computed after the steps have changed.
+        for forecast in forecasts:
+            forecast.read_function()
     if callable(planned):
-        cloned = clone_by(module, planned, permission, steps)
+        cloned = clone_with_planner(module, planned, permission, steps)
     else:
-        cloned = clone_as_planned(module, planned, permission, steps)
+        cloned = clone_with_plans(module, planned, permission, steps)
     remarks = list(cloned.remarks)
     for (function, _), forecast, clone_of_step in zip(steps, forecasts, cloned.steps, strict=True):
         segments = {note.operation: note.segment for note in clone_of_step.notes if note.segment}

@@ -1,4 +1,4 @@
-"""Emit a module that has copies: run CSE, lower, stagger and verify, as in the pass `recompute`."""
+"""Emit a module that contains copies: run CSE, lower tokens, stagger and verify, as in the pass `recompute`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..transforms.verify import verify, verify_input
 
 
 def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
-    """Clean up, verify and lower the module in place. Calls are restored afterwards.
+    """Clean up, verify and lower the module in place. The caller restores calls afterwards.
 
     Args:
         module: The module with copies and tokens.
         origins: The origin of each inlined operation.
         emission: The form of the result.
-        before: The steps of the module.
+        before: The steps of the module before copies were inserted.
 
     Returns:
         The steps of the result.
@@ -38,7 +38,7 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
         else:
             cse(module, phases_of)
     if not emission.keeps_barriers:
-        # Verify before lowering, which removes the tokens and leaves only program order.
+        # Verify before lowering, which removes the tokens, so that only program order remains.
         with part("verify"):
             verify(module)
     with part("lower"):
@@ -55,10 +55,10 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
     return steps
 
 
-def replace_content(module: ModuleOp, by: ModuleOp) -> None:
-    """Replace the operations of the module by the operations of the module `by`, which is empty afterwards."""
+def replace_content(module: ModuleOp, source: ModuleOp) -> None:
+    """Replace the operations of the module by the operations of `source`, which is empty afterwards."""
     for op in list(module.ops):
         module.body.block.erase_op(op)
-    for op in list(by.ops):
+    for op in list(source.ops):
         op.detach()
         module.body.block.add_op(op)

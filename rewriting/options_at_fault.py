@@ -1,4 +1,4 @@
-"""Find the option that prevents recomputation when no operation of a step is recomputed.
+"""Find the option that prevents recomputation, for a rewrite that recomputes nothing.
 
 recompute{primal-results=1}   result 1 is not the loss, so that nearly all of the step counts as forward pass
 recompute{policy=everything_saveable}   every value is saved
@@ -21,8 +21,8 @@ MARKS_ALONE = "none"
 
 
 def option_at_fault(steps: Steps, selection: Selection) -> str | None:
-    """Return a message that names the option that most likely prevents recomputation, and a remedy; None if none
-    does."""
+    """Return a message that names the option that most likely prevents recomputation, and a remedy; None if there is no
+    such option."""
     if selection.policy == EVERYTHING:
         return f"policy={EVERYTHING} saves every value: choose another policy"
     if selection.segments == MARKS_ALONE and selection.checkpoints is None:
@@ -31,12 +31,12 @@ def option_at_fault(steps: Steps, selection: Selection) -> str | None:
         count = option("segment-count")
         return f"{count}=1 makes a single segment, whose values the backward pass reads first: use {count}=2 or more"
     if selection.phase_hint:
-        return "; ".join([_phases_by_hint(steps, selection), *_a_scalar_instead(steps, selection)])
+        return "; ".join([_phases_by_hint(steps, selection), *_scalar_suggestion(steps, selection)])
     return None
 
 
 def _phases_by_hint(steps: Steps, selection: Selection) -> str:
-    """Describe how the hint at the phases divides the steps."""
+    """Return a message with the number of operations in each pass according to the phase hint."""
     forward = sum(sum(step.graph.forward) for _, step in steps)
     gradient = sum(sum(step.graph.gradient) for _, step in steps)
     return (
@@ -45,8 +45,8 @@ def _phases_by_hint(steps: Steps, selection: Selection) -> str:
     )
 
 
-def _a_scalar_instead(steps: Steps, selection: Selection) -> list[str]:
-    """Suggest the scalar results, if the hint names results of which none is a scalar, as a loss would be."""
+def _scalar_suggestion(steps: Steps, selection: Selection) -> list[str]:
+    """Return a suggestion to name scalar results, as losses usually are, if the hint names only other results."""
     named = selection.phase_hint.results
     for function, _ in steps if named else ():
         values = returned_values(function.body.block.last_op) if function.body.block.last_op is not None else ()

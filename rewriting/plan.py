@@ -6,7 +6,8 @@
     %1 = stablehlo.tanh %0        ->        %1 = stablehlo.tanh %0 {recompute.recompute = true}
 
 The resulting module is inlined and flattened, and its loops are cut as in the plan. The marks show which operations are
-recomputed; the plan file, which applies to the original module, also has positions, counts and gates.
+recomputed. The plan file applies to the original module, and also lists the positions, numbers and gates of the copies.
+Without a budget and without segment budgets, the budget is `min`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, tell
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
@@ -50,7 +51,8 @@ from .rewrite import rewrite_module
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
-    """Mark the recomputed operations in the prepared module; return remarks on the copies that free the most memory.
+    """Mark the recomputed operations in the prepared module, and return remarks on the copies that free the most
+    memory.
 
     `outcome`: the result of the search, whose plans apply to the prepared module.
     """
@@ -61,7 +63,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
         write_notes(step, plan.notes)
         for op in {op for group in plan.plan.groups for op in group.operations}:
             step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-        remarks += _reasons(function, step, plan.plan)
+        remarks += _copy_remarks(function, step, plan.plan)
     mark_host_moves(prepared.module)
     prepared.put_back()
     if prepared.is_structured:
@@ -69,15 +71,16 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
     return remarks
 
 
-def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield remarks on the copies that free the most memory: the operations, their place, and the number of bytes."""
+def _copy_remarks(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
+    """Yield a remark on each copy group that frees much memory, with its operations, position, bytes and FLOPs."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
     for group in largest[:LISTED_SEGMENTS]:
         names = ", ".join(dict.fromkeys(_noun_for(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
-            f"{names} again before {name_of(step.operation(group.before))}: {format_bytes(group.freed_bytes)} need "
-            f"not be saved, {format_bytes(group.pinned_bytes)} are kept for it, {group.extra_flops} FLOPs more",
+            f"recomputed before {name_of(step.operation(group.before))}: {names}; {format_bytes(group.freed_bytes)} "
+            f"need not be saved, {format_bytes(group.pinned_bytes)} are kept as inputs of the copies, "
+            f"{group.extra_flops} extra FLOPs",
             RemarkKind.PASSED,
             amounts=(
                 ("operations", len(group.operations)),
@@ -90,7 +93,7 @@ def _reasons(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
         yield Remark(
             function,
             f"operations run again in {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
-            f"{by_interface('--emit-plan lists', 'the plan has')} all of them",
+            f"{interface_wording('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )
 
@@ -100,9 +103,16 @@ def _noun_for(op: Operation) -> str:
 
 
 def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteResult) -> list[Remark]:
-    """Mark the operations that the search chose to recompute, given the loop schedule and the moves that it also chose.
+    """Mark the operations that the search chose to recompute, after the loop schedule and the moves that it chose were
+    applied.
 
-    `options`: the options of the user.
+    Args:
+        module: The module, which is changed in place.
+        options: The user's options.
+        result: The result of the search.
+
+    Returns:
+        Remarks on the copies, and on a loop schedule that the plan assumes.
     """
     chosen = replace(options, offload=result.outcome.offload, loops=result.loops)
     prepared = prepare(module, chosen)
@@ -125,16 +135,9 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
 @has_options(RecomputeOptions, EntryPoint.PLAN_PASS, first=("budget", "memory_model"))
 class PlanPass(ModulePass):
     """
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
-    The default is `min`, unless there are segment budgets.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
     copies: maximum number of copies of an operation in plans without a budget, as in recompute-clone.
-    target: the target of the plan, `stablehlo` or `none`, as in recompute-lower.
     stagger: whether recompute-stagger will run.
-    attempts: number of distinct plans for segments of a step that are tried in addition to the solvers' plans.
-    loops: recompute values that a loop stacks for a later one, as in recompute-loops.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, or a file of costs, as in recompute.
-    offload: values that may be offloaded to the host: `marked`, `auto` or `"25GB/s"`, as in recompute.
+    attempts: number of distinct segment plans for a step that are tried in addition to the plans of the solvers.
     """
 
     name = "recompute-plan"

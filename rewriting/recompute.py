@@ -1,14 +1,14 @@
 """recompute: the whole pipeline, which rewrites a training step from a framework so that it needs less memory.
 
-take-marks -> inline (functions, gradient regions, segments) -> phase -> loops -> mark -> clone -> shard-kept -> cse
--> lower -> stagger -> verify -> restore calls (`transforms/calls`)
+take-marks -> inline -> inline-gradient -> inline-segments -> phase -> loops -> mark -> clone -> shard-kept -> cse ->
+lower -> stagger -> verify; then calls are restored (`transforms/calls`)
 
     %1 = stablehlo.tanh %0                 %1 = stablehlo.tanh %0
     %9 = stablehlo.multiply %ct, %1   ->   %x, %ct1 = stablehlo.optimization_barrier %0, %ct
                                            %c = stablehlo.tanh %x {recompute.copy = 1, …}
                                            %9 = stablehlo.multiply %ct1, %c
 
-If the step has gradient regions, the result has them, too.
+If the original step has gradient regions, the rewritten step also has them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass, read_plan
-from ..search.unchanged_steps import refusal_of_unchanged_step
+from ..search.unchanged_steps import demand_effect_of_rewrite
 from ..support.diagnostics import tell
 from .rewrite import rewrite_in_place
 
@@ -37,19 +37,13 @@ from .rewrite import rewrite_in_place
 class RecomputePass(ModulePass):
     """
     copies: maximum number of copies of an operation, as in recompute-clone.
-    target: `stablehlo` or `none`, as in recompute-lower.
-    stagger: delay early operations of the forward pass too, as in recompute-stagger.
-    calls: outline unchanged functions and whole copies as calls again, with the target none only if that takes no more
-    memory; if false, all calls stay inlined.
-    plan: a file from an earlier run (`recompute-opt --emit-plan`) or another tool; it replaces the policy.
-    budget: `8GiB` of the device, `"50%"` of the step's temporaries, or `min`, with the least extra work; else an error.
-    time_limit: seconds after which the search for a budget ends with the best plan so far, as after Ctrl-C.
-    memory_model: the model of the budget, `order` (program order) or `xla`; the default depends on the target.
-    strict: report an unchanged step as an error.
-    attempts: number of distinct plans for segments that are simulated; the choice is by trust, then memory.
-    loops: recompute values that a loop stacks for a later one, as in recompute-loops; `"periodic(8)"` too.
-    cost: the cost to minimize: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file of costs; shown in remarks.
-    offload: `marked` offloads values marked `offload` to the host; with a budget, `auto` or `"25GB/s"` chooses more.
+    stagger: also delay early operations of the forward pass, as in recompute-stagger.
+    calls: restore the calls of unchanged functions, also in copies of whole calls; with `target=none`, only if this
+    does not raise the peak. If false, all calls stay inlined.
+    plan: a plan file, from an earlier run (`recompute-opt --emit-plan`) or another tool, to apply without a search.
+    time_limit: seconds after which the search under a budget ends with the best plan so far, as Ctrl-C does.
+    strict: report as errors an unchanged step, and a marked operation that must not run twice.
+    attempts: number of distinct segment plans to simulate; the best is chosen by trust in its segments, then by memory.
     """
 
     name = "recompute"
@@ -61,8 +55,8 @@ class RecomputePass(ModulePass):
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
         outcome = rewrite_in_place(op, options)
-        if options.strict and not outcome.copies:
-            raise refusal_of_unchanged_step(op, outcome.remarks)
+        if options.strict:
+            demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
         tell(ctx, (*outcome.remarks, *outcome.recomputed_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

@@ -6,8 +6,8 @@
     rewrite_unbudgeted    a new module, without a budget; a budget search measures its results
 
 `rewrite_unbudgeted` repeats a rewrite in three cases: without copies, if copies lower no peak but loops were cut; with
-    functions inlined, if their calls cost memory; and with calls left in place, if foreign attributes of the calls
-    would be lost. `search/vetoes.py` makes the first two decisions.
+functions inlined, if their calls cost memory; and with calls left in place, if foreign attributes of the calls would be
+lost. `search/vetoes.py` makes the first two decisions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..support.diagnostics import Refusal
-from ..support.interrupts import stopping
+from ..support.interrupts import stop_predicate
 from ..support.timing import part
 from ..transforms.calls.call_attributes import functions_with_attributes, keep_whole, remove_whole_marks
 from ..transforms.outline_gradient import outline_gradient
@@ -46,13 +46,13 @@ _LOG = logging.getLogger("recompute.rewriting")
 def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Recomputation:
     """Rewrite every step of the module in place, according to the options.
 
-    The module stays unchanged, with a remark that gives the reason, if it already has copies, if nothing can be
-    recomputed, or if the choice lowers no peak.
+    The module stays unchanged if it already has copies, if nothing can be recomputed, or if the choice lowers no peak;
+    a remark gives the reason.
 
     Raises:
-        Refusal: For marks without effect, for a step without a gradient or without the selected segments, for a plan
-            that does not apply, if no plan is within the budget, and if the result violates an invariant.
-        ValueError: For an invalid budget.
+        Refusal: There is no gradient, the marks, the selection or the plan do not apply to the module, no plan meets
+            the budget, or the result violates an invariant.
+        ValueError: The budget is invalid.
     """
     with part("verify"):
         verify_input(module)
@@ -65,8 +65,8 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
 
-    With a budget, Ctrl-C and the time limit of the options end the search with the best result so far. Without numba,
-    the default time limit is `SECONDS_AS_PYTHON`, and a warning is given.
+    With a budget, Ctrl-C or the time limit of the options ends the search with the best result so far. Without numba,
+    the default time limit is `SECONDS_AS_PYTHON`, and a warning is logged.
     """
     if options.budget is None:
         return rewrite_unbudgeted(module, options)
@@ -75,7 +75,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
     if seconds is None and not is_compiled():
         seconds = SECONDS_AS_PYTHON
         _LOG.warning("%s", SLOW.format(seconds=seconds))
-    with stopping(seconds) as stop:
+    with stop_predicate(seconds) as stop:
         return rewrite_within(module, budget, options, stop)
 
 
@@ -87,7 +87,7 @@ def rewrite_within(
     `stop`: a predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: If no plan meets the budget.
+        Refusal: No plan meets the budget.
     """
     require_order_model(module, options.moves, budget)
 
@@ -106,10 +106,10 @@ def rewrite_within(
 
 
 def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite as `rewrite_module` does, without the budget of the options. Marks written as calls become attributes.
+    """Rewrite as `rewrite_module` does, ignoring the budget of the options. Marks written as calls become attributes.
 
-    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again with these calls
-    left in place.
+    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again and leaves all
+    calls with foreign attributes in place.
     """
     result = _best_or_refusal(module, options)
     if isinstance(result, Refusal) or result.outcome.restored_calls.lost:
@@ -128,10 +128,8 @@ def _best_or_refusal(module: ModuleOp, options: RecomputeOptions) -> RewriteResu
 
 
 def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:
-    """Rewrite the module, leaving calls with foreign attributes in place.
-
-    Return None if there are no such calls, or if the rewrite is refused.
-    """
+    """Rewrite the module, leaving calls with foreign attributes in place; return None if there are no such calls, or if
+    the rewrite raises `Refusal`."""
     if all(Names.WHOLE in function.attributes for function in functions_with_attributes(module)):
         return None
     with keep_whole(module) as marked:
@@ -143,10 +141,10 @@ def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> RewriteR
 
 
 def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite the module; return an alternative if it is better.
+    """Rewrite the module, or return an alternative if it is better.
 
-    The alternatives are a rewrite of loops alone, if copies lower no peak, and a rewrite with functions inlined, if
-    their calls cost memory.
+    One alternative, if copies lower no peak, is to rewrite only the loops. The other, if calls cost memory, is to leave
+    functions inlined.
     """
     run = run_stages(module, options)
     if run.loops_alone_remarks is not None:

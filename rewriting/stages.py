@@ -48,8 +48,8 @@ class StagesResult:
     Attributes:
         module: The new module, in which gradient regions are not outlined yet; None if the step stays unchanged.
         outcome: The recomputation in the new module.
-        is_structured: Whether the module had gradient regions.
-        loops_alone_remarks: If the copies lower no peak, the remarks for another run that only cuts loops; None
+        is_structured: Whether the original module had gradient regions.
+        loops_alone_remarks: The remarks for another run that only cuts loops, if the copies lower no peak; None
             otherwise.
         peaks_without_calls: The peak of each function in bytes before calls were restored; empty if no call can raise
             a peak.
@@ -71,7 +71,7 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         reason = "the step already has copies from an earlier run"
-        return StagesResult(None, _leave_unchanged(module, mark_remarks, reason, (), {}))
+        return StagesResult(None, _unchanged_outcome(module, mark_remarks, reason, (), {}))
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
@@ -86,9 +86,10 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
-    """Copy operations in each step according to its best attempt or the plan of the options.
+    """Copy operations in each step according to its best attempt, or to the plan of the options.
 
-    Raises `Refusal` if a segment then exceeds its budget.
+    Raises:
+        Refusal: A segment exceeds its budget, or an error of `carry_out_best` or `carry_out_planned`.
     """
     options = replace(options, selection=prepared.selection)
     if options.planned is None:
@@ -101,15 +102,15 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 @dataclass(frozen=True, kw_only=True)
 class _ModuleToEmit:
-    """A prepared module with its copies, which is emitted if it lowers a peak.
+    """A prepared module with copies, which is emitted if that lowers a peak.
 
     Attributes:
-        original: The module, which stays unchanged.
+        original: The original module, which stays unchanged.
         options: The options of the rewrite.
         mark_remarks: Remarks on marks that are written as calls.
-        prepared: The prepared copy of the module.
-        steps: Its steps before operations were copied.
-        carried_out: The plans of the steps.
+        prepared: The prepared copy of the module, with copies.
+        steps: The steps of this copy before operations were copied.
+        carried_out: The applied plans.
     """
 
     original: ModuleOp
@@ -125,7 +126,7 @@ class _ModuleToEmit:
         if not self.carried_out.copies and not prepared.rolled.copies:
             return self._nothing_recomputed()
         remarks = [
-            *shard_kept(prepared.module, prepared.inside),
+            *shard_kept(prepared.module, prepared.outlined_functions),
             *cost_remarks(self.steps, self.carried_out.steps, cost),
         ]
         moves = remove_unused_moves(prepared.module)
@@ -143,17 +144,19 @@ class _ModuleToEmit:
         fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks)
-        topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing
+        topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing_functions
         return StagesResult(
             None,
-            _leave_unchanged(
+            _unchanged_outcome(
                 self.original, remarks, reason=reason, steps=self.steps, containing=containing, topic=topic
             ),
         )
 
     def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
         remarks = (*self.mark_remarks, *self.prepared.remarks, *vetoes)
-        outcome = _leave_unchanged(self.original, remarks, vetoes[0].reason, self.steps, self.prepared.containing)
+        outcome = _unchanged_outcome(
+            self.original, remarks, vetoes[0].reason, self.steps, self.prepared.containing_functions
+        )
         loops_alone_remarks = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
         return StagesResult(None, outcome, loops_alone_remarks=loops_alone_remarks)
 
@@ -161,7 +164,7 @@ class _ModuleToEmit:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are inlined again.
-        containing, runs = prepared.containing, prepared.runs
+        containing, run_counts = prepared.containing_functions, prepared.run_counts
         prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
         may_cost_memory = options.calls and not options.emission.keeps_barriers
         peaks_without_calls = peaks_in_order(module) if may_cost_memory else dict[str, int]()
@@ -181,14 +184,14 @@ class _ModuleToEmit:
             wait_cost=waits_for(moves, options.planned_moves, self.steps),
             containing_functions=containing,
             saved_share=self.carried_out.saved_share,
-            run_counts=runs,
+            run_counts=run_counts,
         )
         peaks = peaks_without_calls if restored.calls else dict[str, int]()
         return StagesResult(module, outcome, prepared.is_structured, peaks_without_calls=peaks)
 
     @property
     def _remarks_of_preparation(self) -> Sequence[Remark]:
-        """The remarks of the preparation, without those on the selection if the options give a plan."""
+        """The remarks of the preparation; if the options give a plan, without remarks on the selection."""
         if self.options.planned is None:
             return self.prepared.remarks
         return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
@@ -201,7 +204,7 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
             yield Remark(function, note, RemarkKind.ANALYSIS, Topic.EAGER)
 
 
-def _leave_unchanged(
+def _unchanged_outcome(
     module: ModuleOp,
     remarks: Sequence[Remark],
     reason: str,
@@ -209,12 +212,12 @@ def _leave_unchanged(
     containing: Mapping[str, str],
     topic: Topic = Topic.STEP_LEFT,
 ) -> Recomputation:
-    """Make the outcome of a module that is left unchanged, with an empty plan for each step.
+    """Return the outcome for a module that stays unchanged, with an empty plan for each step.
 
     Args:
         module: The module.
         remarks: The remarks so far.
-        reason: The reason why it is left unchanged, if the last remark does not state it.
+        reason: The reason why the module stays unchanged, which is reported unless the last remark states it.
         steps: The steps of the module.
         containing: The public function that contains each nested step, as in `Recomputation`.
         topic: The topic of the remark with the reason.

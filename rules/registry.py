@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.placements import is_placement
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.operations import check_operation_name, name_of
 from . import arith, aten, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
@@ -88,7 +88,7 @@ def remedy_for(name: str) -> str:
 
     The proof reads no facts of the passes, so one declaration is not enough.
     """
-    place = by_interface("in a file for --load-rules, ", "")
+    place = interface_wording("in a file for --load-rules, ", "")
     return (
         f"if it is pure, declare it {place}to the passes, "
         f'`from recompute.rules import pure, register; register("{name}", pure())`, and to the proof, '

@@ -12,14 +12,14 @@ from ..analysis.memory.timeline import Timeline
 from ..analysis.step.order import functions_of
 from ..options.memory_model import MODELS, ORDER, XLA
 from ..support.diagnostics import DynamicShape, Refusal
-from ..support.interface import by_interface
+from ..support.interface import interface_wording
 from ..support.suggestions import suggestion
 from ..support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ..transforms.preparation.timelines import timelines_of
 
 MODEL_ERROR = (
-    "which is 0.93 to 1.11 times what XLA:CPU allocates on the examples, compiled without its pass "
-    "cse_barrier_expander (docs/command_line.md)"
+    "0.93 to 1.11 times what XLA:CPU allocates on the examples, compiled without its pass cse_barrier_expander "
+    "(docs/command_line.md)"
 )
 """The error of the model `xla`, as measured by `benchmarks/calibrate_xla_model.py` on plain and rewritten steps."""
 LARGEST_SHAPES = "lower the step for the largest shapes that must fit"
@@ -146,7 +146,7 @@ def temporaries_limit(
     if limit is None or is_share(budget):
         return limit
     if limit < fixed_bytes:
-        minimum = by_interface("budget=min", 'budget="min"')
+        minimum = interface_wording("budget=min", 'budget="min"')
         raise Refusal(
             op,
             f"no plan is within the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no "

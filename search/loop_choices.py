@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.copies.loop_cut_curve import Corner, corners
-from ..analysis.request.in_loops import repeatable
+from ..analysis.request.in_loops import repetition_predicate
 from ..analysis.step.order import functions_of
 from ..dialects.stablehlo.control import WhileOp
 from ..options.loop_schedule import SMALLEST_STACKS, UNCUT, LoopSchedule
@@ -41,7 +41,7 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
         return (UNCUT, schedule)
     flat = flatten(module, options.selection)
     outline_device_steps(flat.module)
-    may_repeat = repeatable(flat.module, flat.selection)
+    may_repeat = repetition_predicate(flat.module, flat.selection)
     corners_of = [corners(function.body.block, may_repeat) for function in functions_of(flat.module)]
     several = [choices for choices in corners_of if len(choices) > 1]
     if not several:

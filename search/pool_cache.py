@@ -67,7 +67,7 @@ def _digest(module: ModuleOp) -> str:
     numbers = LocationNumbers()
     paths = dict[int, str]()
     for op in every_operation(module):
-        number = numbers.of(op.location)
+        number = numbers.number_of(op.location)
         if number not in paths:
             paths[number] = path_of(op.location)
         digest.update(f"{number} {paths[number]}\n".encode())

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from xdsl.ir import Operation
 
+from ..planning.by_segment.numbered_segments import is_numbered
 from ..support.diagnostics import Refusal, Remark, Topic, strict_refusal
 
 UNCHANGED = "the step is left as it is"
@@ -30,8 +31,33 @@ def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.ST
 
 
 def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
-    """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten."""
-    return [replace(remark, reason=f"{_IN_OTHERS}{remark.reason}") for remark in reword_for_cut_loops(remarks)]
+    """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten.
+
+    Remarks on segments without a name are omitted: the module is rewritten, and these segments mean nothing to the
+    user."""
+    return [
+        replace(remark, reason=f"{_IN_OTHERS}{remark.reason}")
+        for remark in reword_for_cut_loops(remarks)
+        if not remark.segments or not all(map(is_numbered, remark.segments))
+    ]
+
+
+def demand_effect_of_rewrite(op: Operation, copies: int, remarks: Sequence[Remark]) -> None:
+    """Raise the error that the option `strict` demands for an unchanged step, or for a mark that is refused.
+
+    Args:
+        op: The operation at which an unchanged step is reported.
+        copies: The number of recomputed operations.
+        remarks: The remarks of the rewrite.
+
+    Raises:
+        Refusal: Nothing is recomputed, or an operation that the user marks must not run twice.
+    """
+    for remark in remarks:
+        if remark.topic is Topic.MARK_REFUSED:
+            raise strict_refusal(remark.operation, remark.reason)
+    if not copies:
+        raise refusal_of_unchanged_step(op, remarks)
 
 
 def refusal_of_unchanged_step(op: Operation, remarks: Sequence[Remark]) -> Refusal:

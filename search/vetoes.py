@@ -25,7 +25,7 @@ from ..planning.objective import WORTH_IT, is_worth_it, raises_peak
 from ..support.diagnostics import Remark
 from ..support.units import readable_bytes
 from ..transforms.cse import cse
-from ..transforms.preparation.timelines import flat, peaks_in_order
+from ..transforms.preparation.timelines import flat_copy, peaks_in_order
 from .unchanged_steps import remark_on_unchanged_step
 
 
@@ -101,7 +101,7 @@ def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
         called: The module with restored calls.
         before: The peaks before calls were restored, in bytes by function.
     """
-    module = flat(called)
+    module = flat_copy(called)
     peaks = peaks_in_order(module)
     cse(module)
     merged = peaks_in_order(module)
@@ -111,8 +111,8 @@ def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
 def why_calls_stay_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
     """Return a remark on the first function with a lower peak if all calls are inlined; None if there is no such
     function, so that calls are restored."""
-    least = peaks_in_order(flat(inlined))
-    for function in functions_of(module := flat(called)):
+    least = peaks_in_order(flat_copy(inlined))
+    for function in functions_of(module := flat_copy(called)):
         name = function.sym_name.data
         if raises_peak(least[name], peak := peaks_in_order(module)[name]):
             return Remark(

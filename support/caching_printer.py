@@ -17,9 +17,10 @@ Key = tuple[object, ...]
 
 @dataclass(eq=False, repr=False)
 class CachingPrinter(Printer):
-    """A printer that caches texts.
+    """A printer that caches printed strings.
 
-    Keys contain ids of types and properties, which are valid because a module keeps them alive while it is printed.
+    Keys contain ids of types and properties, which are valid because the module keeps these objects alive while it is
+    printed.
     """
 
     _texts: dict[Key, str] = field(default_factory=dict[Key, str], init=False)
@@ -49,7 +50,7 @@ class CachingPrinter(Printer):
 def print_cached(
     printer: Printer, label: str, depends_on: tuple[Attribute, ...], write: Callable[[Printer], None]
 ) -> None:
-    """Print a text that depends only on `label` and on the given attributes; a `CachingPrinter` caches it."""
+    """Print a string that depends only on `label` and on the given attributes; a `CachingPrinter` caches it."""
     if isinstance(printer, CachingPrinter):
         printer.print_once((label, *map(id, depends_on)), write)
     else:

@@ -6,5 +6,6 @@ from __future__ import annotations
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return the count with its noun, such as `1 segment` or `2 segments`.
 
-    `plural`: the plural of the noun; by default the noun with an `s`."""
+    `plural`: the plural of the noun; by default, the noun with an `s`.
+    """
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"

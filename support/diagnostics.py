@@ -22,8 +22,8 @@ UNKNOWN = "<unknown>"
 def position_of(op: Operation) -> str:
     """Return `file:line:col` of the operation, or of the nearest operation with a position.
 
-    Enclosing operations are tried first, then the operations that follow in the same block, then nested ones. Returns
-    `<unknown>` if none has a position.
+    Enclosing operations are tried first, then the operations that follow in the same block, then nested operations.
+    Returns `<unknown>` if none has a position.
     """
     for candidate in _by_distance(op):
         if (position := position_of_operation(candidate)) is not None:
@@ -34,8 +34,8 @@ def position_of(op: Operation) -> str:
 def place_of(op: Operation) -> str:
     """Return the place of the operation for a message.
 
-    This is `file:line:col` if `position_of` returns a position. Otherwise it is the function and the operation, `@step
-    (stablehlo.tanh %y)`; for example, stock `xdsl-opt` parses text without positions.
+    This is `file:line:col` if `position_of` returns a position. Otherwise, as in stock `xdsl-opt`, which parses text
+    without positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
     """
     position = position_of(op)
     function = op
@@ -113,15 +113,16 @@ class Topic(StrEnum):
     Attributes:
         STEP_LEFT: A step is left unchanged, for the reason in the remark.
         NOTHING_RECOMPUTED: A step is left unchanged, for the reasons in earlier remarks.
-        LOOP_LEFT: A loop is left unchanged, for a reason other than those of the following topics.
-        LOOP_STACKS_SMALLEST: A loop is left unchanged: no smaller set of stacks determines the values that the later
-            loop reads.
-        LOOP_COLLECTIVES: A loop is left unchanged for the same reason, and its collectives prevent its recomputation.
-        LOOP_NOT_COUNTED: A loop is left unchanged: its iterations are not counted.
+        LOOP_LEFT: A loop is left unchanged, for a reason other than the reasons of the following topics.
+        LOOP_STACKS_SMALLEST: A loop is left unchanged, because no smaller set of stacks determines the values that the
+            later loop reads.
+        LOOP_COLLECTIVES: Like `LOOP_STACKS_SMALLEST`, for a loop whose collectives also prevent its recomputation.
+        LOOP_NOT_COUNTED: A loop is left unchanged, because it has no counter.
         CHOICE: The choice between candidates.
-        EAGER: The peak on an executor that starts operations early, which XLA is not.
+        EAGER: The peak on an executor that starts operations early, unlike XLA.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
+        MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
     """
 
@@ -136,6 +137,7 @@ class Topic(StrEnum):
     EAGER = "eager"
     COLLECTIVES = "collectives"
     COLLECTIVES_UNEQUAL = "collectives-unequal"
+    MARK_REFUSED = "mark-refused"
     RECOMPUTED = "recomputed"
 
 
@@ -148,8 +150,8 @@ class Remark:
             the operation is printed.
         function: The symbol of the function, for an operation that a later pass may erase; if "", the function around
             the operation.
-        amounts: The quantities in the reason by name, in bytes or FLOPs or as counts, for tools that read remarks.
-        segments: The segments that the reason names, in quotes, in their order there.
+        amounts: The quantities in the reason (bytes, FLOPs or counts) by name, for tools that read remarks.
+        segments: The segments that the reason names in quotes, in the order of the reason.
     """
 
     operation: Operation
@@ -166,16 +168,16 @@ class Remark:
 
 
 MOST_PLACES = 3
-"""The maximum number of places that a merged remark lists after the first one."""
+"""The maximum number of places that a merged remark lists after its first place."""
 
 
-def repetition(count: int, places: Iterable[str]) -> str:
+def repetition_suffix(count: int, places: Iterable[str]) -> str:
     """Return the suffix of a remark that represents several remarks with the same text: ` (3 times: also at 7:9 and
     8:9)`.
 
     Args:
-        count: The number of the remarks.
-        places: The places of all these remarks except the first one, without duplicates.
+        count: The number of remarks.
+        places: The places of all these remarks except the first, without duplicates.
     """
     if count == 1:
         return ""
@@ -186,9 +188,10 @@ def repetition(count: int, places: Iterable[str]) -> str:
 
 
 def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
-    """Return remarks as lines. Remarks with the same text become one line with their count and places.
+    """Return the lines to print for remarks. Remarks with the same text become one line with their count and places.
 
-    A remark may be a string, which has no place."""
+    A remark may be a string, which has no place.
+    """
     merged = dict[tuple[bool, str], list[str]]()
     for remark in remarks:
         if isinstance(remark, str):
@@ -197,7 +200,7 @@ def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
             merged.setdefault((True, remark.reason), []).append(remark.place or place_of(remark.operation))
     return [
         f"{f'{places[0]}: remark: ' if has_place else ''}{reason}"
-        f"{repetition(len(places), list(dict.fromkeys(places))[1:])}"
+        f"{repetition_suffix(len(places), list(dict.fromkeys(places))[1:])}"
         for (has_place, reason), places in merged.items()
     ]
 
@@ -226,12 +229,12 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:
-    """Return the error that the option `strict` demands for an option without effect on the operation."""
+    """Return the error that the option `strict` demands for an option that has no effect on the operation."""
     return Refusal(op, f"{reason} (strict)")
 
 
 def demand_effect(remarks: Sequence[Remark], strict: bool) -> Sequence[Remark]:
-    """Return the remarks on ineffective options. With `strict`, raise the first one as a `Refusal` instead."""
+    """Return the remarks on ineffective options, or raise the first remark as a `Refusal` if `strict` is true."""
     if strict and remarks:
         raise strict_refusal(remarks[0].operation, remarks[0].reason)
     return remarks

@@ -1,6 +1,6 @@
 """A persistent cache: one file per key in a directory that concurrent processes share.
 
-    file:   magic, SHA-256 of the rest, key, length of the record, record (JSON), attachment (bytes)
+    file:   magic, SHA-256 of the following bytes, key, length of the record, record (JSON), attachment (bytes)
 
 A file is renamed to its final name only when it is complete. A killed process therefore leaves at most a temporary
 file, which a later process deletes. A file that is damaged or belongs to another key counts as a miss and is
@@ -26,7 +26,7 @@ from .strict_json import BadJson, parse_strictly
 MAGIC = b"recompute cache 1\n"
 SUFFIX, TEMPORARY = ".entry", ".tmp"
 ABANDONED = 3600.0
-"""Age in seconds from which a temporary file is assumed to belong to a process that was killed."""
+"""The age, in seconds, above which a temporary file is assumed to belong to a process that was killed."""
 KEPT_SHARE = 0.9
 """The share of the maximum size that remains after an eviction."""
 _DIGEST = sha256().digest_size
@@ -47,14 +47,14 @@ class DiskCache:
 
     Attributes:
         folder: The directory, which is created when the first entry is stored.
-        maximum: The maximum total size of its files, in bytes.
+        maximum: The maximum total size of the files, in bytes.
     """
 
     folder: Path
     maximum: int
 
     def get(self, key: str) -> Entry | None:
-        """Return the entry for the key, a hexadecimal digest; None if there is none or its file is damaged."""
+        """Return the entry for the key, a hexadecimal digest, or None if there is no entry or its file is damaged."""
         path = self._path(key)
         try:
             entry = _unpack(path.read_bytes(), key)
@@ -86,9 +86,9 @@ class DiskCache:
         return self.folder / f"{key}{SUFFIX}"
 
     def _evict(self, newest: str) -> None:
-        """Delete abandoned temporary files, then the least recently used entries until the size is below the maximum.
+        """Delete abandoned temporary files and, if the cache is too large, the least recently used entries.
 
-        The entry with the key `newest` is never deleted, even if its timestamp ties with older ones.
+        The entry with the key `newest` is never deleted, even if older entries have the same timestamp.
         """
         entries = list[tuple[float, int, Path]]()
         for path, status in _files(self.folder):
@@ -127,7 +127,7 @@ def _pack(key: str, entry: Entry) -> bytes:
 
 
 def _unpack(data: bytes, key: str) -> Entry | None:
-    """Decode the content of a cache file; None if it is damaged, has another format, or belongs to another key."""
+    """Decode a cache file; return None if it is damaged, has another format, or belongs to another key."""
     start = len(MAGIC) + _DIGEST
     body = data[start:]
     if not data.startswith(MAGIC) or sha256(body).digest() != data[len(MAGIC) : start]:

@@ -4,7 +4,7 @@ Data is identified by its content; a function by its code, its defaults and the 
 or a module by its name and its source file. Functions and classes of the packages in `VERSIONED` are identified by name
 alone, so a cache key must also contain the versions of these packages.
 
-A value that cannot be identified this way raises `NoFingerprint`; results that depend on it cannot be cached.
+`NoFingerprint` is raised for a value that cannot be identified this way. Results that depend on it cannot be cached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERSIONED = (__name__.partition(".")[0], "xdsl", "builtins")
 
 
 class NoFingerprint(ValueError):
-    """Raised for a value without content that identifies it across processes."""
+    """Raised for a value that has no content by which every process can identify it."""
 
 
 def fingerprint(value: object) -> str:
@@ -33,7 +33,7 @@ def fingerprint(value: object) -> str:
     Raises:
         NoFingerprint: The value, or a value that it refers to, has no content to digest.
     """
-    return _Digest(()).of(value).hex()
+    return _Digest(()).digest(value).hex()
 
 
 class _Digest:
@@ -45,7 +45,7 @@ class _Digest:
     def __init__(self, around: tuple[int, ...]):
         self._around = around
 
-    def of(self, value: object) -> bytes:
+    def digest(self, value: object) -> bytes:
         if id(value) in self._around:
             return sha256(f"back {self._around.index(id(value))}".encode()).digest()
         inner = _Digest((*self._around, id(value)))
@@ -58,15 +58,15 @@ class _Digest:
             case None | bool() | int() | float() | str() | bytes() | complex():
                 yield repr(value).encode()
             case Enum():
-                yield from (self.of(type(value)), value.name.encode())
+                yield from (self.digest(type(value)), value.name.encode())
             case functools.partial():
-                yield from map(self.of, (value.func, value.args, value.keywords))
+                yield from map(self.digest, (value.func, value.args, value.keywords))
             case type() | ModuleType() | BuiltinFunctionType():
                 yield from _parts_of_named(value)
             case FunctionType():
                 yield from self._parts_of_function(value)
             case MethodType():
-                yield from (self.of(value.__func__), self.of(value.__self__))
+                yield from (self.digest(value.__func__), self.digest(value.__self__))
             case CodeType():
                 yield from self._parts_of_code(value)
             case _:
@@ -74,32 +74,32 @@ class _Digest:
 
     def _parts_of_container(self, value: object) -> Iterator[bytes]:
         if is_dataclass(value) and not isinstance(value, type):
-            yield self.of(type(value))
+            yield self.digest(type(value))
             for field in fields(value):
-                yield from (field.name.encode(), self.of(getattr(value, field.name)))
+                yield from (field.name.encode(), self.digest(getattr(value, field.name)))
         elif isinstance(value, Mapping):
             items = cast(Mapping[object, object], value).items()
-            yield from sorted(self.of(key) + self.of(content) for key, content in items)
+            yield from sorted(self.digest(key) + self.digest(content) for key, content in items)
         elif isinstance(value, Set):
-            yield from sorted(map(self.of, cast(Set[object], value)))
+            yield from sorted(map(self.digest, cast(Set[object], value)))
         elif isinstance(value, Sequence):
-            yield from map(self.of, cast(Sequence[object], value))
+            yield from map(self.digest, cast(Sequence[object], value))
         else:
             raise NoFingerprint(f"a {type(value).__name__} has no content that identifies it")
 
     def _parts_of_function(self, function: FunctionType) -> Iterator[bytes]:
         yield from (function.__module__.encode(), function.__qualname__.encode())
         if not _is_versioned(function.__module__):
-            yield self.of(function.__code__)
+            yield self.digest(function.__code__)
             for name in _names_in(function.__code__):
                 if name in function.__globals__:
-                    yield from (name.encode(), self.of(function.__globals__[name]))
-        yield from (self.of(function.__defaults__), self.of(function.__kwdefaults__))
-        yield from (self.of(_content(cell)) for cell in function.__closure__ or ())
+                    yield from (name.encode(), self.digest(function.__globals__[name]))
+        yield from (self.digest(function.__defaults__), self.digest(function.__kwdefaults__))
+        yield from (self.digest(_content(cell)) for cell in function.__closure__ or ())
 
     def _parts_of_code(self, code: CodeType) -> Iterator[bytes]:
         yield code.co_code
-        yield from map(self.of, (code.co_consts, code.co_names, code.co_varnames, code.co_freevars))
+        yield from map(self.digest, (code.co_consts, code.co_names, code.co_varnames, code.co_freevars))
 
 
 def _content(cell: Any) -> object:

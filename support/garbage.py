@@ -32,8 +32,8 @@ def rare_collections() -> Generator[None]:
     """Run the garbage collector rarely within the context, and restore its thresholds afterwards.
 
     A module consists of reference cycles, few of which become garbage before the tool ends. With Python's default
-    thresholds the collector traverses all of them repeatedly: a fifth of the run time for 30,000 operations, and more
-    for larger modules.
+    thresholds, the collector traverses all of them repeatedly, which takes a fifth of the run time for 30,000
+    operations, and more for larger modules.
     """
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)

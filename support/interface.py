@@ -1,5 +1,5 @@
-"""The interface that the user calls, Python or the command line, so that messages name its options: `proof=False` or
-`--no-proof`.
+"""The interface that the user calls, Python or the command line, so that messages can spell its options: `proof=False`
+or `--no-proof`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _is_command_line: ContextVar[bool] = ContextVar("whether a command-line tool run
 
 @contextmanager
 def command_line() -> Generator[None, None, None]:
-    """Within the context, messages name command-line flags and pipeline options."""
+    """Make messages within the context name command-line flags and pipeline options."""
     token = _is_command_line.set(True)
     try:
         yield
@@ -26,12 +26,12 @@ def is_command_line() -> bool:
     return _is_command_line.get()
 
 
-def by_interface(on_command_line: str, in_python: str) -> str:
+def interface_wording(on_command_line: str, in_python: str) -> str:
     """Return the wording for the interface that the user calls."""
     return on_command_line if is_command_line() else in_python
 
 
 def option(name: str) -> str:
-    """Return the name of an option as spelled in the interface: `primal-results` in a pipeline, `primal_results` in
-    Python."""
-    return by_interface(name, name.replace("-", "_"))
+    """Return the name of an option as the user's interface spells it: `primal-results` in a pipeline, `primal_results`
+    in Python."""
+    return interface_wording(name, name.replace("-", "_"))

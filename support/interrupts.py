@@ -1,4 +1,4 @@
-"""Ctrl-C and time limits as predicates that a long search polls, instead of exceptions in the middle of its work."""
+"""Ctrl-C and time limits as predicates that a long search polls, instead of exceptions that interrupt its work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 
 class Interrupt:
-    """A context in which the first Ctrl-C sets a flag and prints a line; the second one raises `KeyboardInterrupt`."""
+    """A context in which the first Ctrl-C sets a flag and prints a line; the second Ctrl-C raises
+    `KeyboardInterrupt`."""
 
     count: ClassVar[int] = 0
     """The number of interrupts in this process. If it increases during a search, the search may have stopped early."""
@@ -43,8 +44,8 @@ class Interrupt:
 
 
 @contextmanager
-def stopping(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
-    """Yield a predicate that becomes true after Ctrl-C, or, if `seconds` is given, after that time."""
+def stop_predicate(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
+    """Yield a predicate that becomes true after Ctrl-C, or after `seconds` have passed."""
     end = None if seconds is None else monotonic() + seconds
     with Interrupt() as interrupt:
         yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)

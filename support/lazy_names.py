@@ -26,12 +26,12 @@ def lazy_names(
     """Return the functions `__getattr__` and `__dir__` of a package.
 
     The first access to a name imports its module and stores the value in the package. Several threads may access names
-    at once: the import system executes each module once, and the other threads wait for it.
+    at the same time: the import system executes each module once, and other threads wait for it.
 
     Args:
-        package: The `__name__` of the package, which has an `__all__`.
-        names: Public names, separated by spaces, by the module in the package that defines them.
-        modules: Public modules of the package.
+        package: The `__name__` of the package, which must define `__all__`.
+        names: The public names that each module of the package defines, separated by spaces.
+        modules: The public modules of the package.
     """
     places = {name: module for module, listed in names.items() for name in listed.split()}
     public_modules = frozenset(modules)
@@ -40,7 +40,7 @@ def lazy_names(
         if name in public_modules:
             return import_module(f"{package}.{name}")
         if name not in places:
-            # Tests for names with underscores, such as `hasattr(module, "__path__")`, need no suggestion.
+            # A test for a name with an underscore, such as `hasattr(module, "__path__")`, needs no suggestion.
             hint = "" if name.startswith("_") else did_you_mean(name, [*sys.modules[package].__all__, *public_modules])
             raise AttributeError(f"module '{package}' has no attribute '{name}'{hint}", name=name)
         value = getattr(import_module(f"{package}.{places[name]}"), name)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Container, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -50,17 +50,19 @@ class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
 
 
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
-    """Create the location of a range in a file from (line, column) to (line, column); a plain position if both are
-    equal."""
+    """Create the location of a range in a file, or of a position if `start` and `end` are equal.
+
+    `start`, `end`: pairs of line and column.
+    """
     position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
     return position if start == end else FusedLoc((position,), RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
 
 
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
-    """Return file, line and column of the innermost user code in a location.
+    """Return the file, line and column of the innermost user code in a location.
 
-    Callees come before callers. This is the first position outside installed libraries; if all positions are in
-    libraries, the first position; None if the location contains no position.
+    Positions of callees precede those of their callers. The result is the first position outside installed libraries,
+    or else the first position, or None if the location contains no position.
     """
     innermost = None
     for part in each_part(location):
@@ -78,7 +80,7 @@ def base_name(position: str) -> str:
 
 
 def names_no_position(location: LocationAttr) -> bool:
-    """Return whether the location is unknown or only a name, so that it has no position."""
+    """Return whether the location has no position, because it is unknown or only a name."""
     return not isinstance(location, FileLineColLoc) and not parts_of(location)
 
 
@@ -92,14 +94,47 @@ def keep_text_position(op: Operation, position: tuple[str, int, int]) -> None:
     setattr(op, TEXT_POSITION, position)
 
 
+class TextLine(NamedTuple):
+    """The line of the text from which an operation was parsed.
+
+    Attributes:
+        file: The name of the text.
+        line: The number of the line, which counts from 1.
+        results: The results of the operation as the text names them, such as `%12` or `%a:2`; "" without results.
+    """
+
+    file: str
+    line: int
+    results: str
+
+
+_TEXT_LINE = "_text_line"
+"""The Python attribute, absent from the IR, that stores the `TextLine` of an operation."""
+
+
+def keep_text_line(op: Operation, line: TextLine) -> None:
+    """Record the line from which an operation was parsed. Clones do not keep the record."""
+    setattr(op, _TEXT_LINE, line)
+
+
+def text_line_of(op: Operation) -> TextLine | None:
+    """Return the line from which the operation was parsed; None if it is not known."""
+    return op.__dict__.get(_TEXT_LINE)
+
+
+def scope_of(op: Operation) -> str:
+    """Return the outermost name in the operation's location, such as `jit(f)/jvp(block0)/tanh`; "" if it has none."""
+    return next((part.desc.data for part in each_part(op.location) if isinstance(part, NameLoc)), "")
+
+
 def position_of_operation(op: Operation) -> tuple[str, int, int] | None:
-    """Return file, line and column of the operation's location or, if that has no position, of the operation's text;
-    None if neither is known."""
+    """Return the file, line and column of the operation's location or, if that has no position, of the text from which
+    the operation was parsed; None if neither is known."""
     return source_position(op.location) or op.__dict__.get(TEXT_POSITION)
 
 
 def name_without_position(op: Operation) -> str:
-    """Return the name if the operation's location is only a name, otherwise ""."""
+    """Return the name in the operation's location if the location is only a name, otherwise ""."""
     location = op.location
     return location.desc.data if isinstance(location, NameLoc) and names_no_position(location) else ""
 
@@ -115,7 +150,8 @@ _FRONTENDS = str(Path(__file__).resolve().parents[1] / "frontends")
 
 
 def parts_of(location: Attribute) -> tuple[Attribute, ...]:
-    """Return the locations directly inside this one: the child of a name, callee and caller, or the fused locations."""
+    """Return the locations directly inside a location: the child of a name, callee and caller, or the fused
+    locations."""
     if type(location) is NameLoc:
         # Nearly every location is a name, so names are tested first, and by class: patterns are slow for xDSL's
         # classes.
@@ -133,7 +169,7 @@ def parts_of(location: Attribute) -> tuple[Attribute, ...]:
 def each_part(location: Attribute) -> Iterator[Attribute]:
     """Yield the location and all locations nested in it, in the order of the text, each object once.
 
-    Iterative, because call stacks in locations are deeper than Python's recursion limit.
+    The traversal is iterative, because call stacks in locations are deeper than Python's recursion limit.
     """
     seen, ahead = set[int](), [location]
     while ahead:
@@ -147,7 +183,7 @@ def each_part(location: Attribute) -> Iterator[Attribute]:
 def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute]:
     """Yield the location and all locations nested in it in post-order, except locations with an id in `seen`.
 
-    The caller must add the id of each location to `seen` before it requests the next one.
+    The caller must add the id of each location to `seen` before it requests the next location.
     """
     ahead = [location]
     while ahead:
@@ -158,10 +194,10 @@ def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute
 
 
 def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]) -> tuple[object, ...]:
-    """Return a key that is equal for structurally equal locations.
+    """Return a key by which structurally equal locations compare equal.
 
-    `key_of_part` gives the keys of the nested locations, so that the key is computed without recursion, unlike xDSL's
-    hash.
+    `key_of_part`: returns a number for each nested location, so that the key is computed without recursion, unlike
+    xDSL's hash.
     """
     if type(location) is NameLoc:
         return NameLoc, location.desc.data, *map(key_of_part, parts_of(location))
@@ -179,9 +215,9 @@ def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]
 
 
 class LocationNumbers:
-    """Assigns a number to each location, equal for structurally equal ones.
+    """Assigns a number to each location; structurally equal locations get the same number.
 
-    Keeps the locations alive, so that their ids, by which numbers are cached, are not reused.
+    Numbers are cached by the ids of locations, so the locations are kept alive.
     """
 
     def __init__(self) -> None:
@@ -189,7 +225,7 @@ class LocationNumbers:
         self._numbers: dict[int, int] = {}
         self._held: list[Attribute] = []
 
-    def of(self, location: Attribute) -> int:
+    def number_of(self, location: Attribute) -> int:
         """Return the number of the location."""
         if (number := self._numbers.get(id(location))) is not None:
             return number
@@ -214,7 +250,7 @@ def location_text(location: Attribute) -> str:
 
 
 def location_pieces(location: Attribute) -> list[str | Attribute]:
-    """Return the text between `loc(` and `)` as pieces: strings, and nested locations instead of their texts."""
+    """Return the text between `loc(` and `)` as pieces: strings, and nested locations that are still to be printed."""
     match location:
         case FileLineColLoc():
             return [f"{_literal(location.filename)}:{location.line.data}:{location.column.data}"]
@@ -256,8 +292,9 @@ class KnowsPosition(Protocol):
 def trailing_location(parser: AttrParser) -> LocationAttr:
     """Parse the location at the end of an operation, for formats that need it before the operation is complete.
 
-    Without a written location, return the operation's position in the text if the parser knows it, else `loc(unknown)`.
+    If none is written, return the operation's position in the text if the parser knows it, or else `loc(unknown)`.
     """
+
     written = parser.parse_optional_location()
     if written is not None:
         return written

@@ -14,8 +14,9 @@ def inner_modules(module: ModuleOp) -> list[ModuleOp]:
 
 
 def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, ModuleOp]]:
-    """Yield the modules that contain functions, each with the prefix of its functions' names: `inner::`, or `0::` if
-    the module at index 0 has no name.
+    """Yield the modules that contain functions, each with a prefix for the names of its functions.
+
+    The prefix of an inner module is its name, as in `inner::`, or its index if it has no name, as in `0::`.
     """
     if any(isinstance(op, FuncOp) for op in module.ops):
         yield prefix, module
@@ -24,5 +25,5 @@ def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, Mod
 
 
 def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
-    """Return the module and its inner modules, at any depth, that contain functions; the module alone if none does."""
+    """Return the module and its inner modules, at any depth, that contain functions; only the module if none does."""
     return [named for _, named in named_modules(module)] or [module]

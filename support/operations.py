@@ -19,7 +19,7 @@ def name_of(op: Operation) -> str:
 
 
 def check_operation_name(name: object) -> None:
-    """Reject names of operations without a dialect.
+    """Check that the name of an operation contains a dialect.
 
     Raises:
         ValueError: `name` is not a string such as `acme.swish`.
@@ -34,20 +34,19 @@ def is_private(function: FuncOp) -> bool:
 
 
 def terminator_of(block: Block) -> Operation:
-    """Return the last operation of a block. The block must have one, as the verifier demands of blocks in regions."""
+    """Return the last operation of a block. The verifier ensures that blocks in regions have one."""
     assert block.last_op is not None, "verified: a block ends with a terminator"
     return block.last_op
 
 
 def block_of(op: Operation) -> Block:
-    """Return the block that contains the operation, which must not be detached or a module."""
+    """Return the block that contains the operation, which must be neither detached nor a top-level module."""
     assert op.parent is not None, "the operation stands in a block"
     return op.parent
 
 
 def operations_in(block: Block) -> list[Operation]:
-    """Return the operations of a block. This is faster than `list(block.ops)`, which traverses the block twice, once to
-    count."""
+    """Return the operations of a block. This is faster than `list(block.ops)`, which traverses the block twice."""
     operations, op = list[Operation](), block.first_op
     while op is not None:
         operations.append(op)
@@ -71,5 +70,5 @@ def _append_nested(op: Operation, operations: list[Operation]) -> None:
                 operations.append(inner)
                 if inner.regions:
                     _append_nested(inner, operations)
-                # The property `next_op` would be slower, and this loop runs dozens of times for every operation.
+                # The property `next_op` would be slower, and this line runs dozens of times for every operation.
                 inner = inner._next_op  # pyright: ignore[reportPrivateUsage]

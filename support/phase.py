@@ -10,9 +10,9 @@ class Phase(StrEnum):
 
     Attributes:
         PRIMAL: Forward pass, needed by a result that exists before the gradient.
-        RESIDUAL: Forward pass, needed by the backward pass alone.
+        RESIDUAL: Forward pass, needed only by the backward pass.
         GRADIENT: Backward pass.
-        UPDATE: After the gradient, which does not need it.
+        UPDATE: After the gradient, and not needed by it.
     """
 
     PRIMAL = "primal"
@@ -26,4 +26,4 @@ class Phase(StrEnum):
 
 
 FORWARD_PHASES = frozenset({Phase.PRIMAL, Phase.RESIDUAL})
-"""The phases of the forward pass, for tests of many operations: a lookup is faster than `Phase.is_forward`."""
+"""The phases of the forward pass. For many operations, a lookup in this set is faster than `Phase.is_forward`."""

@@ -2,7 +2,7 @@
 
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
-        line.at("compiled plan 2 of 4", 0.5)
+        line.set_phase("compiled plan 2 of 4", 0.5)
         line.result = "580 operations are computed again"
 
     recompute.jax: train_step: proving, about 90 % done, 1 s left
@@ -58,7 +58,7 @@ class ProgressLine:
         span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
             this part, so that a part that repeats them does not end at once.
         seconds_left: The last estimate of the time left.
-        start: The start time, by `time.monotonic`.
+        start: The start time, as `time.monotonic` gives it.
     """
 
     task: str
@@ -69,35 +69,39 @@ class ProgressLine:
     seconds_left: float = inf
     start: float = field(default_factory=monotonic)
 
-    def at(self, phase: str, share: float | None = None) -> None:
-        """Enter a phase. The displayed share never decreases, although several candidates may repeat a phase, and never
-        exceeds 1."""
+    def set_phase(self, phase: str, share: float | None = None) -> None:
+        """Enter a phase.
+
+        The displayed share never decreases, although a phase may be repeated for each candidate, and never exceeds 1.
+        """
         self.phase, self.share = phase, min(1.0, max(self.share, share or 0.0))
         _LOG.debug("%s: %s after %.1f s", self.task, phase, monotonic() - self.start)
 
     def enter(self, part: str) -> None:
-        """Enter the phase that belongs to a part of `timing.py`; parts without a phase are ignored."""
+        """Enter the phase that corresponds to a part of `timing.py`; parts without a phase are ignored."""
         if part in PHASES:
             phase, share = PHASES[part]
             first, end = self.span
-            self.at(phase, first + (end - first) * share)
+            self.set_phase(phase, first + (end - first) * share)
 
     def begin(self, phase: str, first: float, end: float) -> None:
         """Enter a phase that takes the work from the share `first` to the share `end`."""
         self.span = first, end
-        self.at(phase, first)
+        self.set_phase(phase, first)
 
     def update(self) -> str:
-        """Update the estimate of the time left, and return the line. Without an estimate, the line states the elapsed
-        seconds, so that no two lines are equal."""
+        """Update the estimate of the time left, and return the line.
+
+        Without an estimate, the line states the elapsed seconds, so that no two lines are equal.
+        """
         seconds = monotonic() - self.start
         time = self._time_left(seconds) or f", {seconds:.0f} s so far"
         share = f", about {100 * self.share:.0f} % done" if self.share else ""
         return f"{self.task}: {self.phase or 'working'}{share}{time}"
 
     def _time_left(self, seconds: float) -> str:
-        """Return the estimate of the time left. Return "" if there is no estimate, or if it would rise because the
-        share is stale."""
+        """Return the phrase for the time left, or "" if it cannot be estimated, or if the estimate would rise because
+        the share is out of date."""
         if self.share < LEAST_SHARE:
             return ""
         seconds_left = seconds * (1 / self.share - 1)
@@ -111,7 +115,7 @@ class ProgressLine:
 def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) -> Generator[ProgressLine, None, None]:
     """Show a progress line while the context is open, if it is open longer than `FIRST_SECONDS`.
 
-    A nested call yields the outer line instead of opening a second one.
+    A nested call yields the outer line instead of opening a second line.
 
     Args:
         task: The name of the work.

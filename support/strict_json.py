@@ -1,7 +1,9 @@
 """A JSON parser that rejects ambiguous and non-standard input.
 
-If a key occurs several times, Python's parser silently keeps the last value. It also accepts `NaN`, `Infinity` and
-`1e999`, which are not JSON. Here, all of these are errors, as are deep nesting and numbers with thousands of digits.
+If a key occurs several times, Python's parser silently keeps the last value. It also accepts `NaN` and `Infinity`,
+which are not JSON, and reads `1e999` as infinity. This parser rejects all of these, as well as deep nesting and numbers
+with thousands of digits.
+
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ class BadJson(ValueError):
 
 
 def parse_strictly(text: str) -> object:
-    """Parse the text.
+    """Parse JSON.
 
     Raises:
-        BadJson: The text is not JSON, or is ambiguous.
+        BadJson: `text` is not JSON, or is ambiguous.
     """
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
@@ -43,7 +45,7 @@ def parse_strictly(text: str) -> object:
 
 
 def why_no_amount(value: object) -> str | None:
-    """Return the reason that the value is not an integer from 0 to 2**53 - 1; None if it is one."""
+    """Return the reason that the value is not an integer from 0 to 2**53 - 1, or None if it is such an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
         return "is not a whole number"
     if value < 0:

@@ -12,8 +12,7 @@ SHORTEST_PREFIX = 3
 
 
 def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) -> list[str]:
-    """Return at most `most` names that are close to the word, the closest first. Equally close names keep their
-    order."""
+    """Return at most `most` names that resemble the word, the closest first. Equally close names keep their order."""
     names = list(names)
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
@@ -28,7 +27,7 @@ def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) ->
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:
-    """Return the name closest to the word, else the first name that begins with it, else None."""
+    """Return the name closest to the word, or else the first name that begins with the word, or else None."""
     names = list(names)
     if close := get_close_matches(word, names, n=1):
         return close[0]
@@ -36,12 +35,12 @@ def close_name(word: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
-    """Return `; did you mean 'name'?` for the closest name; "" if none is close."""
+    """Return `; did you mean 'name'?` for the closest name, or "" if no name is close."""
     close = close_name(word, names)
     return "" if close is None else f"; did you mean '{close}'?"
 
 
 def suggestion(word: str, names: Iterable[str]) -> str:
-    """Return `; did you mean 'name'?` for the closest name; if none is close, the list of all names."""
+    """Return `; did you mean 'name'?` for the closest name, or a list of all names if no name is close."""
     names = list(names)
     return did_you_mean(word, names) or f"; expected one of {', '.join(names)}"

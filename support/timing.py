@@ -3,8 +3,8 @@
     with time_parts() as times:              # the caller that wants the times
         with part("clone"): ...         # the code to time; also a decorator: @part("clone")
 
-The running stopwatch is a context variable rather than a parameter, because it changes no result. Without a stopwatch,
-`part` does nothing but notify the observer that `watch_parts` registered.
+The running stopwatch is a context variable rather than a parameter, because it never affects a result. Without a
+stopwatch, `part` only notifies the observer that `watch_parts` has registered.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from time import perf_counter
 class TimedPart:
     """A named part of a run and its duration.
 
-    `seconds` includes the inner `parts`. A part that runs several times within the same outer part has one entry, which
-    sums its durations.
+    `seconds` includes the inner `parts`. If a part runs several times within the same outer part, one entry holds the
+    sum of its durations.
     """
 
     name: str
@@ -49,18 +49,18 @@ def watch_parts(watcher: Callable[[str], None]) -> Generator[None, None, None]:
 
 
 def time_parts(name: str = "total") -> _Running:
-    """Return a context that times the code in it; the yielded `TimedPart` is complete when the context ends."""
+    """Return a context that times the code inside it. The yielded `TimedPart` is complete when the context ends."""
     return _Running(TimedPart(name))
 
 
 def part(name: str) -> _Section:
-    """Return a context or decorator that times the code in it as a part of the running stopwatch, if there is one."""
+    """Return a context, or decorator, that times the code inside it as a part of the running stopwatch, if any."""
     return _Section(name)
 
 
 class _Running:
-    # This is not a generator, because `contextlib` assigns to exceptions that pass through a generator, and this
-    # project's exceptions may be frozen.
+    # A class rather than a generator, because `contextlib` assigns to exceptions that pass through a generator, and
+    # this project's exceptions may be frozen.
     def __init__(self, timed_part: TimedPart):
         self._timed_part = timed_part
 

@@ -20,10 +20,10 @@ _NOT_POSITIVE = "a budget must be positive"
 def parse_bytes(text: str) -> int:
     """Parse a number of bytes: `1000000`; `8GiB` and `8Gi` (powers of 1024); `500MB` and `500M` (powers of 1000).
 
-    Case-insensitive, except that a `b` after a capital letter means bits: `8Gb` and `8Gib` are errors.
+    Case is ignored, except that a `b` after a capital letter means bits: `8Gb` and `8Gib` are errors.
 
     Raises:
-        ValueError: The text is not a number of bytes, is a share, is in bits, or is less than one byte.
+        ValueError: `text` is not a number of bytes, is a share, is in bits, or is less than one byte.
     """
     amount = _AMOUNT.fullmatch(text)
     if amount is None or amount["unit"] == "%" or (amount["binary"] and not amount["prefix"]):
@@ -46,20 +46,20 @@ def parse_budget(text: str, plain_peak: int) -> int | None:
 
     Args:
         text: `min`, a share such as `0.3` or `30%`, or bytes with a unit such as `8GiB`. A number without a unit is a
-            share up to 1, and an error above.
+            share if it is at most 1, and an error if it is larger.
         plain_peak: The peak of the unchanged step in bytes, to which a share refers.
 
     Returns:
         The budget in bytes; None for `min`.
 
     Raises:
-        ValueError: The text is not a budget.
+        ValueError: `text` is not a budget.
     """
     return None if text.strip().lower() == MINIMUM else amount_bytes(parse_amount(text), plain_peak)
 
 
 def amount_bytes(amount: int | float, whole: int) -> int:
-    """Return the bytes of an amount: an `int` is bytes, a `float` a share of `whole` (bytes)."""
+    """Return the bytes of an amount: an `int` is a number of bytes, and a `float` is a share of `whole` bytes."""
     return max(1, int(amount * whole)) if isinstance(amount, float) else amount
 
 
@@ -67,7 +67,7 @@ def parse_amount(text: str) -> int | float:
     """Parse a budget other than `min`. Returns bytes as an `int`, or a share above 0 and at most 1 as a `float`.
 
     Raises:
-        ValueError: The text is not such a budget.
+        ValueError: `text` is not such a budget.
     """
     amount = _AMOUNT.fullmatch(text)
     if amount is None:
@@ -88,8 +88,8 @@ def parse_amount(text: str) -> int | float:
 
 
 def _without_unit(text: str, number: float) -> str:
-    """Return the error for a number above 1 without a unit, which more often means a percentage or gigabytes than
-    bytes."""
+    """Return the error message for a number above 1 without a unit, which more often means a percentage or gigabytes
+    than bytes."""
     if number != int(number):
         return f"{_SHARE} must be at most 1, and bytes must be whole numbers"
     share = f"'{text}%', " if number <= 100 else ""
@@ -97,13 +97,14 @@ def _without_unit(text: str, number: float) -> str:
 
 
 def is_share(text: str) -> bool:
-    """Return whether the text is a budget relative to the peak of the unchanged step."""
+    """Return whether `text` is a budget relative to the peak of the unchanged step."""
     amount = _AMOUNT.fullmatch(text)
     return amount is not None and (amount["unit"] == "%" or (amount["unit"] == "" and float(amount["number"]) <= 1))
 
 
 def budget_text(budget: str | float) -> str:
-    """Return a budget of the Python API as text for `parse_budget`: whole numbers are bytes, other numbers are shares.
+    """Convert a budget of the Python API to a string for `parse_budget`: whole numbers are bytes, other numbers are
+    shares.
 
     Raises:
         ValueError: The number is not a budget.
@@ -130,8 +131,7 @@ def format_bytes(count: int) -> str:
 
 
 def readable_bytes(count: int) -> str:
-    """Format `count` bytes in binary units, followed by the exact number in the form of a budget: 2.0 MiB (2130792
-    bytes)."""
+    """Format `count` bytes in binary units, followed by the exact number: 2.0 MiB (2130792 bytes)."""
     exact = f"{count} bytes"
     return exact if abs(count) < 1024 else f"{format_bytes(count)} ({exact})"
 
@@ -143,7 +143,7 @@ def _tenths(size: int, power: int) -> int:
 
 
 def unit_for(count: int) -> tuple[int, str]:
-    """Return the size in bytes and the name of the largest binary unit that does not exceed `count` bytes, for the axis
-    of a chart."""
+    """Return the largest binary unit that does not exceed `count` bytes, for the axis of a chart: its size in bytes and
+    its name."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     return 1024**power, UNITS[power]

@@ -1,4 +1,4 @@
-"""Parse the command line of recompute-opt into data, with passes and target resolved."""
+"""Parse the command line of recompute-opt into data classes, in which passes and the target are resolved."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ChecksOptions(Protocol):
 
 @dataclass(frozen=True)
 class Instrumentation:
-    """Output on standard error while passes run.
+    """The output that is printed on standard error while passes run.
 
     Attributes:
         dumps: The IR before and after passes.
@@ -52,13 +52,13 @@ class Instrumentation:
 
 @dataclass(frozen=True)
 class RemarkOutput:
-    """The output of remarks.
+    """The form and the destination of remarks, and the kinds to report.
 
     Attributes:
         form: One of `FORMATS`.
-        categories: The kinds of remarks to report; None for all.
-        details: Whether to report remarks on recomputed operations, too, because remarks were requested explicitly.
-        file: The file for remarks; None for standard error.
+        categories: The kinds of remarks to report; None to report all kinds.
+        details: Whether to report also the remarks on recomputed operations, because an option requests remarks.
+        file: The file to which remarks are written; None for standard error.
     """
 
     form: str = "text"
@@ -72,8 +72,8 @@ class Reproducers:
     """The reproducers to write.
 
     Attributes:
-        on_failure: The file for a reproducer if a pass fails; None for none.
-        always: The file for a reproducer whether or not a pass fails; None for none.
+        on_failure: The file to which a reproducer is written if a pass fails; None to write none.
+        always: The file to which a reproducer is written in any case; None to write none.
         is_local: Whether a reproducer contains only the failing pass.
     """
 
@@ -88,7 +88,7 @@ class Reproducers:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The parsed command line.
+    """The parsed command line of recompute-opt.
 
     Attributes:
         input: The input file; None for standard input.
@@ -103,15 +103,15 @@ class CommandLine:
         verify: Whether to verify the module after each pass.
         verify_diagnostics: "all" or "only-expected"; None to report diagnostics.
         instrumentation: The output on standard error while passes run.
-        remarks: The output of remarks.
+        remarks: The form and the destination of remarks.
         reproducers: The reproducers to write.
         runs_reproducer: Whether to run the passes that the input names.
-        emit_plan: The file for the plan; None for none.
+        emit_plan: The file to which the plan is written; None to write no plan.
         bytecode: Whether to write MLIR bytecode.
         rules: The files that declare operations.
         cache: Whether to use the disk cache.
-        quiet: Show no progress.
-        answer: A text to print instead of running passes, such as a list of passes; None to run passes.
+        quiet: Whether to show no progress.
+        answer: The output of an option that replaces the run, such as a list of passes; None to run passes.
     """
 
     input: str | None
@@ -138,7 +138,7 @@ class CommandLine:
 
     @property
     def writes_data_to_stderr(self) -> bool:
-        """Whether standard error has output for programs, such as JSON or IR, which other lines would break."""
+        """Whether standard error carries data that other lines would corrupt, such as JSON or IR."""
         remarks, printed = self.remarks, self.instrumentation
         has_remarks = remarks.form != "text" and remarks.file is None
         has_ir = not printed.dumps.is_empty and printed.dumps.folder is None
@@ -273,7 +273,7 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
 
 
 def _target(text: str, targets: TargetClasses) -> Target:
-    """Construct the target with its options, which are validated before any work is done."""
+    """Construct the target, and validate its options before any work is done."""
     (spec, *_) = specs(text) or [ArgSpec(text, {})]
     target: Target = resolve(spec, targets, "target")
     if isinstance(target, ChecksOptions):

@@ -52,7 +52,7 @@ def _options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the values that may follow an option; empty if it takes no value or an arbitrary value."""
+    """Return the values that complete an option; empty if it takes no value, or if any value is valid."""
     choices: Iterable[str] = action.choices or ()
     return [*choices, *(word for name in action.option_strings for word in values.get(name, ()))]
 

@@ -1,4 +1,5 @@
-"""Files of `recompute-plan --sweep`: curves (`--curve F.json`), and plans of other planners (`--beside F`)."""
+"""The files that `recompute-plan --sweep` writes and reads: curves (`--curve F.json`), and plans of other planners
+(`--beside F`)."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ PICTURE_FORMATS = (".svg", ".png")
 
 
 def demand_format(path: str) -> None:
-    """Raise `ValueError` if the suffix of the path is not a known format, or if its format needs matplotlib, which is
+    """Raise `ValueError` if the suffix of the path selects no known format, or a format for which matplotlib is
     missing."""
     if Path(path).suffix not in _FORMATS:
         raise ValueError(f"--curve {path}: the suffix selects the format, one of {', '.join(_FORMATS)}")
@@ -63,12 +64,13 @@ def write_curves(path: str, curves: Sequence[Curve]) -> None:
 
 
 def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:
-    """Return the plans of other planners as markers of a curve.
+    """Read the plans of other planners, and return them as markers for a curve.
 
     Args:
-        problem: The problem, by whose model orders are evaluated.
-        paths: Files with an order of execution, as for `--evaluate`, or, with the suffix .json, with a list of
-            `{"tag": name, "peak_bytes": n, "rec_cost": n}`, with costs in the units of the graph.
+        problem: The problem with which orders of execution are evaluated.
+        paths: The files. A file with the suffix .json contains a list of `{"tag": name, "peak_bytes": n, "rec_cost":
+            n}`, with costs in the unit of the graph. Any other file contains an order of execution, as for
+            `--evaluate`.
 
     Raises:
         FileError: For a file that cannot be read, and for invalid JSON.
@@ -86,14 +88,14 @@ def _markers(problem: Problem, path: str) -> Iterable[Marker]:
 
 
 def evaluate_order(problem: Problem, text: str, name: str) -> tuple[int, int]:
-    """Return the peak in bytes and the extra cost of an order, which may name copies of views."""
+    """Return the peak in bytes and the extra cost of an order of execution, which may name copies of views."""
     widened = with_named_views(problem, text)
     evaluation = evaluate(widened, read_order(widened, text, name))
     return evaluation.peak_bytes, evaluation.cost - problem.total_cost
 
 
 def with_named_views(problem: Problem, text: str) -> Problem:
-    """Return the problem, extended by copies of the views that an order names."""
+    """Return the problem with copies added for the views that an order of execution names."""
     labels = {line.split("#")[0].strip() for line in text.splitlines()}
     return with_copies(problem, [view for view in problem.views if f"copy:{view.label}" in labels])
 

@@ -1,4 +1,4 @@
-"""Run programs on inputs from a file or from a seed, and compare their results, for the command-line tools."""
+"""Run programs on inputs that come from a file or a seed, and compare their results, for the command-line tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def add_input_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs_from(path: str, function: FuncOp) -> list[Array]:
-    """Read the inputs of a function from a file. Raises `FileError` if it cannot be read or has unsuitable arrays."""
+    """Read the inputs of a function from a file. Raises `FileError` if the file cannot be read, or if its arrays do not
+    match the arguments."""
     try:
         return check_inputs(function, load_inputs(path, function))
     except OSError as error:
@@ -38,7 +39,7 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The comparison of two programs for each kind of inputs, up to the first difference."""
+    """The comparisons of two programs, one for each kind of input, up to the first difference."""
 
     runs: tuple[tuple[str, Equality], ...]
 
@@ -59,12 +60,12 @@ def run_both(before: ModuleOp, after: ModuleOp, path: str | None, seed: int, nam
     Args:
         before: The first program.
         after: The second program.
-        path: The file with the inputs; None to draw inputs of each kind from the seed.
+        path: The file with the inputs; None to generate each kind of input from the seed.
         seed: The seed.
         name: The name of the function; None for `main` or the only public function.
 
     Raises:
-        FileError: For a file that cannot be read or has unsuitable arrays.
+        FileError: For a file that cannot be read, or whose arrays do not match the arguments.
         Refusal: For a program that cannot be executed.
     """
     runs = list[tuple[str, Equality]]()

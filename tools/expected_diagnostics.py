@@ -1,7 +1,7 @@
 """Check diagnostics against comments in the input: `// expected-error {{words}}`, `-warning`, `-remark`.
 
-A comment applies to its own line. With `@+1` or `@-2`, it applies to a line further down or up; with `@above` or
-`@below`, to an adjacent line; and with `@unknown`, to any line. The text in braces must occur in the message. In `//
+A comment applies to its own line. With `@+1` or `@-2`, it applies to the line at that offset; with `@above` or
+`@below`, to an adjacent line; and with `@unknown`, to any line. The message must contain the text in braces. In `//
 expected-error-re {{…}}`, the text between inner `{{` and `}}` is a regular expression. Every expected diagnostic must
 be reported, and every reported diagnostic must be expected, as with `mlir-opt --verify-diagnostics`.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .reporting import Diagnostic
 
-# The pattern matches any kind and any place, so that a misspelt comment is an error: it matches no diagnostic.
+# The pattern matches any kind and any position, so that a misspelt comment is an error: no diagnostic matches it.
 _COMMENT = re.compile(
     r"//.*?expected-(?P<kind>\w[\w-]*?)(?P<pattern>-re)?(?:@(?P<where>[^\s{]*))?\s*"
     r"\{\{(?P<words>(?:(?!\{\{|\}\}).|\{\{.*?\}\})*)\}\}"
@@ -33,7 +33,7 @@ class Expected:
         line: The line of the diagnostic; None for any line.
         words: The expected text, as in the comment.
         comment_line: The line of the comment.
-        pattern: The regular expression that must match in the message.
+        pattern: The regular expression that must match a part of the message.
     """
 
     kind: str
@@ -67,7 +67,7 @@ def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
 
 
 def _line(where: str, number: int) -> int | None:
-    """Return the line to which `@where` in line `number` refers; None for any line."""
+    """Return the line to which `@where` in a comment on line `number` refers; None for any line."""
     if where == "unknown":
         return None
     if where in _OFFSETS:

@@ -1,6 +1,5 @@
-"""File access of the command-line tools: one-line errors, atomic replacement, and files with several programs.
-
-`--split-input-file` selects the latter.
+"""File access of the command-line tools: errors in one line, atomic replacement, and input files with several programs
+(`--split-input-file`).
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ def add_split_option(parser: argparse.ArgumentParser) -> None:
 
 
 def chunks(text: str, marker: str | None) -> Iterator[str]:
-    """Yield the parts of a text. Blank lines replace the text before each part, so that line numbers stay the same.
+    """Yield the parts of an input file as strings. Blank lines replace the text before each part, so that line numbers
+    stay the same.
 
     Args:
         text: The text of the file.
@@ -58,13 +58,13 @@ TEMPORARY = ".recompute-tmp"
 
 
 class FileError(Exception):
-    """A file that cannot be read or written; `str()` returns the error message, in one line."""
+    """The error for a file that cannot be read or written; its string is the message, in one line."""
 
 
 def read_text(path: str | None) -> tuple[str, str]:
     """Return the text of a file and its name for diagnostics. MLIR bytecode is converted to text.
 
-    `path`: None or `-` for standard input. Raises `FileError`.
+    `path`: the name of the file; None and `-` mean standard input. Raises `FileError`.
     """
     name = "<stdin>" if path in (None, "-") else str(path)
     try:
@@ -89,12 +89,12 @@ def _text_of_bytecode(data: bytes, name: str) -> str:
 
 
 def write_text(path: str | None, text: str) -> None:
-    """Write a text to a file, or to standard output for None and `-`, as `write_outputs` does."""
+    """Write a string to a file, or to standard output if the path is None or `-`, as `write_outputs` does."""
     write_outputs([(path, text.encode())])
 
 
 def write_bytes(path: str, data: bytes) -> None:
-    """Write bytes to a file, as `write_outputs` does."""
+    """Write bytes to a file, or to standard output if the path is None or `-`, as `write_outputs` does."""
     write_outputs([(path, data)])
 
 
@@ -130,14 +130,14 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
 def demand_different_files(outputs: Mapping[str, str | None]) -> None:
     """Raise `ValueError` if two options name the same file, possibly through links.
 
-    `outputs`: the path for each option. Standard output may be named only once, but devices several times.
+    `outputs`: the path for each option. Two options may name the same device, but not both standard output.
     """
     earlier = list[tuple[str, str | None]]()
     for option, path in outputs.items():
         for other_option, other_path in earlier:
             if _is_same(other_path, path):
                 name = "standard output" if path in (None, "-") else f"'{path}'"
-                raise ValueError(f"{other_option} and {option} both name {name}: give each option a file of its own")
+                raise ValueError(f"{other_option} and {option} both name {name}: give each option its own file")
         earlier.append((option, path))
 
 

@@ -1,7 +1,7 @@
-"""The gain of the passes on a module as a whole: the remark at the end of a run, and the last line of a long run.
+"""The effect of the passes on a module as a whole: the remark at the end of a run, and the last line of a long run.
 
-step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations run
-again, 12.1 % of the FLOPs more; proved equal
+step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations
+of the result are copies, 12.1% more FLOPs; proved equal
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..proof.verdict import Proof
 from ..support.diagnostics import DynamicShape, Remark, RemarkKind, Topic
 from ..support.operations import every_operation, operations_in
 from ..support.units import format_bytes
-from ..transforms.preparation.timelines import flat
+from ..transforms.preparation.timelines import flat_copy
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class FunctionTotals:
 
     @classmethod
     def of(cls, function: FuncOp) -> FunctionTotals:
-        """Return the totals of a flat function."""
+        """Return the totals of a function whose calls and regions are inlined."""
         copies = [op for op in every_operation(function) if is_copy(op)]
         try:
             copied_flops = sum(executed_flops(op) * runs_of(op) for op in copies if not _is_inside_copy(op))
@@ -65,7 +65,7 @@ Totals = Mapping[str, FunctionTotals]
 
 def totals_of(module: ModuleOp) -> Totals:
     """Return the totals of each public function, by function name."""
-    return {function.sym_name.data: FunctionTotals.of(function) for function in functions_of(flat(module))}
+    return {function.sym_name.data: FunctionTotals.of(function) for function in functions_of(flat_copy(module))}
 
 
 def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof | None) -> list[Remark]:
@@ -86,16 +86,16 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 
 
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
-    """Return a phrase on the gain; "" without copies.
+    """Return a phrase that states the number of copies and the verdict of the proof; "" without copies.
 
-    It states no peaks, since their computation would take a tenth of the time of a run.
+    It states no peaks, because computing them would take a tenth of the time of a run.
     """
     copies = sum(map(is_copy, every_operation(module)))
-    return f"{_again(copies)}; {_verdict(proof)}" if copies else ""
+    return f"{_copies_text(copies)} (a call counts as one); {_verdict(proof)}" if copies else ""
 
 
-def _again(copies: int) -> str:
-    return f"{copies} operation{'s run' if copies != 1 else ' runs'} again"
+def _copies_text(copies: int) -> str:
+    return f"{copies} operation{'s of the result are copies' if copies != 1 else ' of the result is a copy'}"
 
 
 def _verdict(proof: Proof | None) -> str:
@@ -115,7 +115,7 @@ def _remark(function: FuncOp, before: FunctionTotals, after: FunctionTotals, pro
         extra = after.copied_flops - before.copied_flops
         amounts |= {"operations": copies, "flops": extra}
         share = f", {extra / before.flops:.1%} more FLOPs" if before.flops else ""
-        parts.append(f"{_again(copies)}{share}")
+        parts.append(f"{_copies_text(copies)}{share}")
     parts.append(_verdict(proof))
     reason = f"@{function.sym_name.data}: {'; '.join(parts)}"
     return Remark(function, reason, RemarkKind.PASSED, Topic.RECOMPUTED, amounts=tuple(amounts.items()))

@@ -12,25 +12,19 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..driver.scheduled_pass import ScheduledPass
 from ..mlir_io.printer import print_module
+from ..universe import RECOMPUTE_PASSES
 from .files import FileError
 
 HEADER = "// -----// IR Dump {moment} //----- //"
 WHOLE_PASS = "recompute"
 """The pass that combines several other passes."""
-SINGLE_PASSES = (
-    "recompute-take-marks,recompute-inline,recompute-inline-gradient,recompute-inline-segments,recompute-phase,"
-    "recompute-loops,recompute-mark,recompute-clone,recompute-shard-kept,recompute-cse,recompute-lower,"
-    "recompute-stagger,recompute-verify"
-)
-"""The passes whose work `recompute` does, in its order. `recompute` also chooses between several ways to mark, and
-restores calls; no pipeline does."""
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -40,12 +34,13 @@ class DumpRequest:
 
     Attributes:
         before: The names of passes before which the IR is dumped.
-        before_all: Dump before every pass.
+        before_all: Whether to dump the IR before every pass.
         after: The names of passes after which the IR is dumped.
-        after_all: Dump after every pass.
-        after_change: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that changes the
-            IR.
-        after_failure: Dump after each pass of `after`, or of the whole pipeline if `after` is empty, that fails.
+        after_all: Whether to dump the IR after every pass.
+        after_change: Whether to dump the IR only after passes of `after` that change it; if `after` is empty, after any
+            pass that changes it.
+        after_failure: Whether to dump the IR after a pass of `after` that fails; if `after` is empty, after any pass
+            that fails.
         folder: The directory for the dumps; None for standard error.
     """
 
@@ -63,18 +58,24 @@ class DumpRequest:
         return not any((*names_or_flags, self.after_failure, self.folder))
 
     def without_effect(self, passes: Iterable[str]) -> list[str]:
-        """Return a warning for each pass whose dump is requested although it is not in the pipeline."""
+        """Return a warning for each pass that the request names but the pipeline does not run."""
         running = frozenset(passes)
         inside = (
             f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
-            f"its choice between several ways to mark: -pass-pipeline='builtin.module({SINGLE_PASSES})'"
+            f"its choice between several ways to mark: -pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'"
         )
         inside = inside if WHOLE_PASS in running else ""
         return [
-            f"{option}={name} prints nothing: the pipeline does not run this pass{inside}"
+            f"{option}={name} {'prints' if self.folder is None else 'writes'} nothing: the pipeline does not run this "
+            f"pass{inside}"
             for option, names in (("--print-ir-before", self.before), ("--print-ir-after", self.after))
             for name in sorted(names - running)
         ]
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether dumps are written to files, and `--print-ir-*` selects the passes."""
+        return self.folder is not None and not replace(self, folder=None).is_empty
 
     def is_before(self, name: str) -> bool:
         return self.before_all or name in self.before
@@ -100,16 +101,18 @@ class Dumps:
         request: The requested dumps.
         prefix: The prefix of file names, such as the index of the module in the input.
         debuginfo: Whether to print locations.
+        files: The names of the files that have been written.
     """
 
     request: DumpRequest
     prefix: str = ""
     debuginfo: bool = False
+    files: list[str] = field(default_factory=list[str], init=False)
     _number: int = field(default=0, init=False)
     _text_before: str = field(default="", init=False)
 
     def before(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the dump before a pass, if it is requested; must be called before each pass."""
+        """Write the dump before a pass, if one is requested. The caller must call this before each pass."""
         self._number += 1
         if self.request.after_change:
             self._text_before = print_module(module, debuginfo=True)
@@ -117,13 +120,13 @@ class Dumps:
             self._write("before", f"Before {_title(scheduled)}", scheduled, module)
 
     def after(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the dump after a pass that has succeeded, if it is requested."""
+        """Write the dump after a pass that has succeeded, if one is requested."""
         changed = self.request.after_change and print_module(module, debuginfo=True) != self._text_before
         if self.request.is_after(scheduled.name, changed=changed):
             self._write("after", f"After {_title(scheduled)}", scheduled, module)
 
     def after_failure(self, scheduled: ScheduledPass, module: ModuleOp) -> None:
-        """Write the dump after a pass that has failed, if it is requested."""
+        """Write the dump after a pass that has failed, if one is requested."""
         if not self.request.is_empty and self.request.is_after_failure(scheduled.name):
             self._write("failed", f"After {_title(scheduled, ' Failed')}", scheduled, module, generic=True)
 
@@ -141,6 +144,7 @@ class Dumps:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+        self.files.append(name)
 
 
 def _title(scheduled: ScheduledPass, outcome: str = "") -> str:

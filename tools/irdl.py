@@ -69,7 +69,7 @@ def irdl_of(dialect: Dialect) -> str:
 
 
 def _word(name: str) -> str:
-    """Return the name without its dialect."""
+    """Return the name of an operation or type without its dialect."""
     return name.partition(".")[2]
 
 
@@ -97,7 +97,7 @@ def _operation(definition: OpDef, dialect: str, types: dict[type[Attribute], str
 def _value(
     value: OperandDef | ResultDef, dialect: str, types: dict[type[Attribute], str], constraints: list[str]
 ) -> str:
-    """Return a reference to the constraint of a value, which is appended to `constraints` if it is new."""
+    """Return a reference to the constraint of a value. A new constraint is appended to `constraints`."""
     text = _constraint(_of_one(value.constr), dialect, types)
     if text not in constraints:
         constraints.append(text)
@@ -106,7 +106,7 @@ def _value(
 
 
 def _of_one(constraint: Any) -> Any:
-    """Return the constraint on each single value, given the constraint on a range of values."""
+    """Return the constraint on each value, given the constraint on a range of values."""
     while type(constraint) in (RangeOf, RangeLengthConstraint):
         constraint = constraint.constr if type(constraint) is RangeOf else constraint.constraint
     return constraint
@@ -120,7 +120,7 @@ def _constraint(constraint: object, dialect: str, types: dict[type[Attribute], s
 
 
 def _classes(constraint: object) -> Iterable[type[Attribute]]:
-    """Return the attribute class that a constraint requires; empty if it requires none."""
+    """Return the classes of attributes that satisfy a constraint; empty if it names no class."""
     match constraint:
         case BaseAttr(attr=kind):
             return (kind,)

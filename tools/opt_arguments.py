@@ -1,5 +1,5 @@
-"""The options of recompute-opt, in its own spelling and in the spelling of `mlir-opt`, parts of which argparse
-rejects."""
+"""The options of recompute-opt, in its own spelling and in that of `mlir-opt`, which is converted to a form that
+argparse accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)
 
 
 def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> list[str]:
-    """Return the arguments with two dashes before long options, and with defaults written out for optional values.
+    """Return the arguments with two dashes before long options, and with explicit values for options whose value is
+    optional.
 
     `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`: the file is not the option's value.
 
@@ -59,7 +60,8 @@ DISPLAYS = ("tree", "list", "json")
 
 
 class _OptParser(ToolParser):
-    """The parser of recompute-opt. It suggests `-p NAME` for the flags that `mlir-opt` has for passes."""
+    """The parser of recompute-opt. For a flag with the name of a pass, as in `mlir-opt`, its error suggests `-p
+    NAME`."""
 
     @override
     def remedy_for(self, option: str) -> str:
@@ -70,7 +72,9 @@ class _OptParser(ToolParser):
 def argument_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line of recompute-opt."""
     parser = _OptParser(
-        prog="recompute-opt", description="Run passes on MLIR and write only what is proved equal.", epilog=EPILOG
+        prog="recompute-opt",
+        description="Run passes on MLIR, and write only results that are proved equal.",
+        epilog=EPILOG,
     )
     _add_input_and_output(parser)
     _add_passes(parser)
@@ -87,7 +91,12 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add("-t", "--target", default=MLIR, help=f"{MLIR}, {', '.join(UNIVERSE.all_targets)}; --help-pass explains them")
     add("-o", "--output-file", help="the file to write; standard output by default")
     add_split_options(parser)
-    add("--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form")
+    add(
+        "--print-op-generic",
+        "--mlir-print-op-generic",
+        action="store_true",
+        help="print all operations in their generic form",
+    )
     add(
         "--print-debuginfo",
         "--mlir-print-debuginfo",
@@ -139,7 +148,8 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         "--dump-dir",
         tree,
         metavar="DIR",
-        help="write the printed IR to files in this directory; by itself, after each pass",
+        help="write the IR that --print-ir-* selects to files in this directory, not to standard error; by itself, "
+        "the IR after each pass",
     )
     add(
         "--timing",
@@ -179,7 +189,7 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
         help="match `// expected-error {{...}}` comments with errors and remarks; "
         "'only-expected' ignores diagnostics without a comment",
     )
-    add("-q", "--quiet", action="store_true", help="no progress on standard error")
+    add("-q", "--quiet", action="store_true", help="do not print progress on standard error")
     stacktrace = "--print-stacktrace-on-diagnostic"
     add(stacktrace, f"--mlir{stacktrace[1:]}", action="store_true", help="print Python's traceback before an error")
 
@@ -190,7 +200,7 @@ def _add_reproducers(parser: argparse.ArgumentParser) -> None:
         "--crash-reproducer",
         "--mlir-pass-pipeline-crash-reproducer",
         metavar="FILE",
-        help="if a pass fails, write a reproducer, the original IR and the names of the passes, for --run-reproducer",
+        help="if a pass fails, write a reproducer for --run-reproducer: the original IR with the names of the passes",
     )
     local = "--local-reproducer"
     add(

@@ -1,10 +1,11 @@
-"""Read the options of passes and targets, with descriptions from the docstrings of their classes.
+"""Read the options of passes and targets, and their descriptions from the docstrings of the classes.
 
     segments: `auto`, or a shell-style pattern for scopes (`block*`).
     outputs: recompute the outputs of segments too.
 
 A description starts on the line that begins with the name of the option, and ends before the next option or an empty
 line. A class inherits the descriptions of its bases, and of the classes whose options it declares (`has_options`).
+Options that two passes share are described once, in `options/option_facts.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..driver.pipeline import spelling, type_of
-from ..options.pass_options import option_sources
+from ..options.pass_options import option_sources, shared_help
 
 _ENTRY = re.compile(r"([a-z]\w*): (.+)")
 
@@ -45,7 +46,7 @@ class Option:
 
 def options_of(kind: type[Any]) -> list[Option]:
     """Return the options of a pass or a target, in the order of its fields."""
-    meanings = dict[str, str]()
+    meanings = dict(shared_help(kind))
     for source in option_sources(kind):
         meanings |= _meanings(source)
     return [

@@ -28,7 +28,8 @@ def one_line(pass_class: type[ModulePass]) -> str:
 
 
 def _documentation(pass_class: type[ModulePass]) -> str:
-    """Return the docstring of the module of a pass of this project, and of the class of another; "" without one."""
+    """Return the documentation of a pass: the docstring of its module if the pass belongs to this project, otherwise
+    the docstring of its class; "" if there is none."""
     module = inspect.getmodule(pass_class)
     if module is not None and module.__doc__ and pass_class.name in UNIVERSE.all_passes:
         return module.__doc__
@@ -36,7 +37,7 @@ def _documentation(pass_class: type[ModulePass]) -> str:
 
 
 def _own_summary(kind: type[ModulePass] | type[Target]) -> str:
-    """Return the docstring of a class without its options; "" without one."""
+    """Return the docstring of a class without the descriptions of its options; "" if it has no docstring."""
     # For a class without a docstring, `dataclass` writes its signature as the docstring.
     own = summary(kind)
     return "" if own.startswith(f"{kind.__name__}(") else own

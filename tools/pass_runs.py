@@ -1,4 +1,5 @@
-"""Run passes on one module, with verification, instrumentation and remarks after each pass, and a proof at the end."""
+"""Run passes on one module. Each pass is followed by verification, instrumentation and its remarks, the last one by the
+proof."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _LOCATION = re.compile(r"\bloc\s*\(")
 
 
 class PassCrash(DiagnosticException):
-    """A pass that has raised an exception other than a diagnostic."""
+    """The error for a pass that has raised an exception other than a diagnostic."""
 
     def __init__(self, name: str, error: Exception):
         words = " ".join(str(error).split())
@@ -53,7 +54,7 @@ class PassCrash(DiagnosticException):
 
 @dataclass
 class ModuleRun:
-    """The run of the passes on one module.
+    """A run of the requested passes on one module.
 
     Attributes:
         request: The command line.
@@ -61,8 +62,8 @@ class ModuleRun:
         prefix: The prefix of the names of dump files.
         context: The context of the passes.
         remarks: The remarks of the passes, even if one of them fails.
-        result: The gain of the passes, for the last line of a long run; "" if there is none.
-        notes: The notes of the tool itself.
+        result: The effect of the passes, for the last line of a long run; "" if there is none.
+        notes: The notes of the tool itself, such as the position of a reproducer.
     """
 
     request: CommandLine
@@ -77,7 +78,7 @@ class ModuleRun:
     _text: str = field(default="", init=False)
     """The text of the module."""
     _input: str = field(default="", init=False)
-    """The module for a reproducer: its text before all passes, or before the current pass."""
+    """The text of the module for a reproducer: before all passes, or before the current pass."""
 
     @property
     def pass_name(self) -> str:
@@ -106,7 +107,7 @@ class ModuleRun:
         with part("parse"):
             module = parse_module(text, self.file, self.context)
         dumps = Dumps(request.instrumentation.dumps, self.prefix, debuginfo)
-        # If only the passes have added locations, these repeat the attributes of the copies.
+        # Locations that only the passes have added repeat the attributes of the copies, and need not be printed.
         loses_paths = not debuginfo and any(path_of(op.location) for op in every_operation(module))
         self._keep_input(module)
         if request.reproducers.always is not None:
@@ -117,6 +118,9 @@ class ModuleRun:
             assumptions = Assumptions.of_passes(scheduled.module_pass for scheduled in request.passes)
             is_proved = request.proof and not request.target
             proof = change_in_place(module, changes, request.verify, is_proved, assumptions=assumptions)
+        if request.instrumentation.dumps.is_selective and dumps.files:
+            written = f"the IR that --print-ir-* selects is in '{dumps.request.folder}': {', '.join(dumps.files)}"
+            self.notes.append(Diagnostic("note", self.file, 1, 1, written))
         self._report_result(module, before, proof)
         if request.target is not None:
             first = len(self.context.remarks)
@@ -130,7 +134,7 @@ class ModuleRun:
             return print_module(module, generic=request.generic or request.bytecode, debuginfo=debuginfo)
 
     def _report_result(self, module: ModuleOp, before: Totals | None, proof: Proof | None) -> None:
-        """Report the assumptions of the proof and the gain of the passes. `before`: the totals before the passes."""
+        """Report the assumptions of the proof and the effect of the passes. `before`: the totals before the passes."""
         first = len(self.context.remarks)
         if proof is not None:
             self.context.remarks.extend(assumption_remarks(proof, module))
@@ -144,7 +148,7 @@ class ModuleRun:
         self._report(first, "")
 
     def _totals(self, module: ModuleOp) -> Totals | None:
-        """Return the totals of the module before the passes; None if the gain will not be reported."""
+        """Return the totals of the module before the passes; None if no remark will state their effect."""
         request = self.request
         return totals_of(module) if request.remarks.details and request.passes and request.target is None else None
 

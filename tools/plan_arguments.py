@@ -1,4 +1,4 @@
-"""The command line of recompute-plan, and the exit codes and output that its modes share."""
+"""The command line of recompute-plan, and the exit codes and the output functions that its modes share."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .start import version_of
 from .tool_parser import ToolParser
 
 PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes. `REFUSED`: it is proved that no plan exists. `UNPROVED`: no plan was found, which proves nothing."""
-WORSE = (PLANNED, REFUSED, UNPROVED, BAD_INPUT, INTERRUPTED)
-"""The exit codes in order of precedence, for a file with several steps."""
+"""Exit codes. `REFUSED` means that no plan exists, which is proved; `UNPROVED` means that no plan was found."""
+BY_PRECEDENCE = (PLANNED, REFUSED, UNPROVED, BAD_INPUT, INTERRUPTED)
+"""The exit codes in ascending precedence. A run on several steps returns the highest code of any step."""
 FIT_SECONDS = 300.0
 """The default time limit of `--fit` for a step, in seconds.
 
-The search for a tight budget of a large step would take much longer, and its later candidates rarely fit.
+For a large step and a small budget, the search could take much longer, but its later candidates rarely meet the budget.
 """
 
 
@@ -51,19 +51,20 @@ def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[st
 
 
 def sweep_count(options: argparse.Namespace) -> int:
-    """Return the number of budgets of a sweep. Raises `ValueError` for a number less than 1."""
+    """Return the number of budgets of a sweep. Raises `ValueError` if it is less than 1."""
     if options.sweep < 1:
         raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
     return options.sweep
 
 
 def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
-    """Return the effort of the search. `default`: the name of the effort if the option is absent."""
+    """Return the effort of the search that the options select. `default`: the name of the effort if `--effort` is
+    absent."""
     return EFFORTS[options.effort or default]()
 
 
 def exit_code_of(outcomes: Sequence[Outcome]) -> int:
-    """Return the exit code for the outcomes of one or several budgets: `PLANNED` if one of them has a plan."""
+    """Return the exit code for the outcomes of one or more budgets: `PLANNED` if any of them has a plan."""
     refusals = [outcome for outcome in outcomes if isinstance(outcome, Infeasible)]
     if len(refusals) < len(outcomes):
         return PLANNED
@@ -71,8 +72,8 @@ def exit_code_of(outcomes: Sequence[Outcome]) -> int:
 
 
 @contextmanager
-def shown_progress(options: argparse.Namespace, task: str) -> Generator[ProgressLine, None, None]:
-    """Show a progress line for the task on standard error, as `support/progress.py` does, unless `--quiet` is given."""
+def progress_line(options: argparse.Namespace, task: str) -> Generator[ProgressLine, None, None]:
+    """Show the progress of the task in a line on standard error within the context, unless `--quiet` is given."""
     if options.quiet:
         yield ProgressLine(task)
         return
@@ -80,18 +81,17 @@ def shown_progress(options: argparse.Namespace, task: str) -> Generator[Progress
         yield line
 
 
-def print_lines(lines: Iterable[str], aside: bool = False) -> None:
-    """Print lines on standard output, or with `aside` on standard error, because a file is written to standard
-    output."""
+def print_lines(lines: Iterable[str], to_stderr: bool = False) -> None:
+    """Print lines on standard output, or on standard error if a file is written to standard output."""
     text = "".join([f"{line}\n" for line in lines])
-    if aside:
+    if to_stderr:
         print(text, end="", file=sys.stderr, flush=True)
     else:
         write_text(None, text)
 
 
-def parser_with(description: str | None) -> argparse.ArgumentParser:
-    """Return the parser of the command line of recompute-plan."""
+def plan_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the parser for the command line of recompute-plan."""
     parser = ToolParser(
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -115,9 +115,14 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         "--memory-model",
         choices=MODELS,
         default=ORDER,
-        help="the memory model by which a step is planned (default: order)",
+        help="the memory model for planning a step (default: order)",
     )
-    parser.add_argument("--solver", choices=SOLVER_NAMES, default="auto", help="the solver; auto: a portfolio by size")
+    parser.add_argument(
+        "--solver",
+        choices=SOLVER_NAMES,
+        default="auto",
+        help="the solver; auto selects a portfolio by the size of the graph",
+    )
     effort = (
         "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, the effort for the "
         "lower bound, brief by default"
@@ -127,12 +132,17 @@ def parser_with(description: str | None) -> argparse.ArgumentParser:
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help="seconds after which the search stops with its best plan; for --fit of a step 300 by default",
+        help="seconds after which the search stops with its best plan; without it, the search has no limit, but --fit "
+        "of a step stops after 300 seconds",
     )
     parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="also allow copies of views")
-    parser.add_argument("-o", "--output", metavar="PLAN.json", help="write the copies as JSON; '-' is standard output")
+    parser.add_argument(
+        "-o", "--output", metavar="PLAN.json", help="write the copies to this file as JSON; '-' is standard output"
+    )
     parser.add_argument("--sequence", metavar="ORDER.txt", help="write the order of execution, one node id per line")
-    parser.add_argument("--evaluate", metavar="ORDER.txt", help="evaluate peak and cost of this order, and exit")
+    parser.add_argument(
+        "--evaluate", metavar="ORDER.txt", help="print the peak and the cost of this order of execution, and exit"
+    )
     add_split_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))

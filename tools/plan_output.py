@@ -14,13 +14,15 @@ from ..support.units import readable_bytes
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
-    """Return the first line of the output. `plain_peak`: in bytes."""
+    """Return the first line of the output: the size of the graph and its plain peak. `plain_peak`: the peak in
+    bytes."""
     counts = f"{counted(len(problem), 'operation')}, {counted(len(problem.storage_bytes), 'storage')}"
     return f"{name}: {counts}, plain peak {readable_bytes(plain_peak)}"
 
 
 def result_lines(result: Result, plain_peak: int) -> list[str]:
-    """Return the lines on a plan. `plain_peak`: in bytes."""
+    """Return lines that describe a plan: its budget, peak, cost and lower bound. `plain_peak`: the plain peak in
+    bytes."""
     copies = f"{len(result.pairs)} cop{'y' if len(result.pairs) == 1 else 'ies'}"
     ended = "" if result.finished else "; stopped: the best plan so far"
     if result.budget >= plain_peak:
@@ -35,7 +37,7 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
 
 
 def peak_line(peak_bytes: int, plain_peak: int) -> str:
-    """Return the line on the peak of a plan, which is `peak_bytes`."""
+    """Return a line that states the peak of a plan, in bytes and relative to the plain peak."""
     return f"peak: {readable_bytes(peak_bytes)}, {peak_bytes / plain_peak:.6f} of the plain peak"
 
 
@@ -44,7 +46,7 @@ def _solver_of(result: Result) -> str:
 
 
 def fit_line(outcome: Outcome, budget: str) -> str:
-    """Return one line on whether a graph fits the budget."""
+    """Return a line that states whether a graph fits the budget."""
     if isinstance(outcome, Infeasible):
         if outcome.proved:
             return f"no: the graph does not fit {budget}"
@@ -58,7 +60,7 @@ def fit_line(outcome: Outcome, budget: str) -> str:
 
 
 def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
-    """Return rows for the plans of other planners, in the columns of `sweep_lines`."""
+    """Return table rows for the plans of other planners, with the columns of `sweep_lines`."""
     rows = [
         f"{'':<13} {marker.peak_bytes / plain_peak:<13.4f} {marker.percent:<30.4f} {marker.name}" for marker in markers
     ]
@@ -66,7 +68,8 @@ def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
 
 
 def refusal_lines(refusal: Infeasible) -> list[str]:
-    """Return the lines on a budget without a plan, with the proven minimum and the values that determine it."""
+    """Return lines that explain why a budget has no plan: the reason, the proven minimum and the values that determine
+    it."""
     lines = [f"refused: {refusal.reason}"]
     if refusal.minimum_bytes:
         lines.append(f"proven minimum: {readable_bytes(refusal.minimum_bytes)}, determined by")
@@ -75,7 +78,7 @@ def refusal_lines(refusal: Infeasible) -> list[str]:
 
 
 def unproved_lines(curve: Curve) -> list[str]:
-    """Return the table of a curve without lower bounds."""
+    """Return the lines of a table with a row for each budget of a curve without lower bounds."""
     peak = curve.plain_peak_bytes
     rows = list[tuple[int, str]]()
     for point in curve.points:
@@ -94,7 +97,7 @@ def _solver_of_point(point: Point) -> str:
 
 
 def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
-    """Return a table with a row for each budget."""
+    """Return the lines of a table with a row for each budget."""
     lines = ["budget        peak          extra %    bound %    gap      found by"]
     for budget, outcome in zip(budgets, outcomes, strict=True):
         share = f"{budget / plain_peak:<13.4f}"

@@ -1,4 +1,4 @@
-"""`recompute-plan step.mlir`: the curve of a training step over budgets, and whether the step fits a budget."""
+"""`recompute-plan step.mlir`: print the trade-off curve of a training step, or whether the step fits a budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..mlir_io.parser import parse_module
 from ..options.memory_model import ORDER
 from ..reports.curve import Point, SegmentRecomputation
 from ..support.counted import counted
-from ..support.interrupts import Interrupt, stopping
+from ..support.interrupts import Interrupt, stop_predicate
 from ..support.units import readable_bytes
 from ..transforms.take_marks import take_marks
 from .curve_files import write_curves
@@ -32,7 +32,7 @@ from .plan_arguments import (
     effort_of,
     exit_code_of,
     print_lines,
-    shown_progress,
+    progress_line,
     sweep_count,
 )
 from .plan_output import sweep_lines, unproved_lines
@@ -42,11 +42,11 @@ FOR_GRAPHS = "budget evaluate output sequence beside".split()
 """The options that apply only to graphs."""
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
 SEGMENTS = 6
-"""The maximum number of segments listed for a point, the most expensive ones."""
+"""The maximum number of segments that are listed for a point of a curve. The most expensive ones are listed."""
 
 
 def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
-    """Plan a step, print the result, and return the exit code.
+    """Answer `--fit` or `--sweep` for a step: print the result, and return the exit code.
 
     Args:
         options: The command line.
@@ -60,7 +60,7 @@ def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
     graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
     graph_options += ["--view-copies"] if options.view_copies == "on" else []
     if graph_options:
-        raise ValueError(f"{graph_options[0]} applies only to graphs; steps have --sweep, --fit and {INSTEAD}")
+        raise ValueError(f"{graph_options[0]} applies only to graphs; for a step, use --sweep, --fit or {INSTEAD}")
     if options.fit is not None and options.solver != "auto":
         search = "the search of recompute{budget=…}"
         raise ValueError(f"--solver applies only to graphs and to --sweep; --fit always uses {search}")
@@ -76,8 +76,8 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     effort = effort_of(options, default="brief")
     seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
     interrupts = Interrupt.count
-    with shown_progress(options, name) as line, stopping(seconds) as stop:
-        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.at)
+    with progress_line(options, name) as line, stop_predicate(seconds) as stop:
+        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.set_phase)
     print_lines(_lines_of(answer, options.memory_model, name))
     if answer.verdict is Verdict.NOT_FOUND:
         return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
@@ -85,7 +85,7 @@ def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
 
 
 def _lines_of(answer: Fit, model: str, name: str) -> list[str]:
-    """Return the output of `--fit`: the answer, and the command that writes the plan.
+    """Return the output of `--fit`: the answer, and the command that rewrites the step accordingly.
 
     Args:
         answer: The answer.
@@ -103,13 +103,13 @@ def _lines_of(answer: Fit, model: str, name: str) -> list[str]:
 def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     if options.memory_model != ORDER:
         return _sweep_by_model(options, module, name)
-    with shown_progress(options, name) as line, Interrupt() as interrupt:
+    with progress_line(options, name) as line, Interrupt() as interrupt:
         sweep = SweepOptions(
             count=sweep_count(options),
             solver=options.solver,
             effort=effort_of(options),
             seconds=options.time_limit,
-            progress=line.at,
+            progress=line.set_phase,
             stop=interrupt.is_set,
         )
         steps = swept_steps(module, sweep)
@@ -121,9 +121,11 @@ def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
 
 def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     if options.solver != "auto" or options.time_limit is not None:
-        raise ValueError("--solver and --time-limit are for program order; the model xla has a search of its own")
-    with shown_progress(options, name) as line, Interrupt() as interrupt:
-        curve = swept_by_model(module, sweep_count(options), line.at, interrupt.is_set)
+        raise ValueError(
+            "--solver and --time-limit apply only to --memory-model order: the model xla uses its own search"
+        )
+    with progress_line(options, name) as line, Interrupt() as interrupt:
+        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
     lines += [*unproved_lines(curve), "what runs again"]

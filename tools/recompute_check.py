@@ -3,9 +3,9 @@
     recompute-check step.mlir less_memory.mlir
     recompute-check step.mlir less_memory.mlir --execute
 
-Prints one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that there is
-no proof, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or read
-from a file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
+The output is one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that no
+proof was found, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or
+read from a file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
 
 Exit codes:
 
@@ -13,7 +13,8 @@ Exit codes:
     1   not proved, or different
     2   wrong usage or invalid input, with one line on standard error, `file:line:col: error: ...`
 
-`proof/prove.py` defines the proof, and `interpreters/execute_check.py` the execution and the comparison of results.
+`proof/prove.py` states the rules of the proof; `interpreters/execute_check.py` runs the programs and compares their
+results.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ _ACCEPTED: dict[str, Callable[[Proof], bool]] = {
     "not-proved": lambda proof: not proof.proved,
     "equal": lambda proof: True,
 }
-"""The predicate on the proof for each value of `--expect`. If the programs are executed, their results must also
-agree."""
+"""For each value of `--expect`, a predicate that the proof must satisfy. If the programs are executed, their results
+must also be equal."""
 
 
 @rare_collections()
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print the verdict on each pair of programs and return the exit code, the highest of all pairs."""
+    """Print the verdict on each pair of programs, and return the highest exit code of all pairs."""
     (before, before_name), (after, after_name) = (read_text(path) for path in (options.before, options.after))
     parts = [list(chunks(text, options.split_input_file)) for text in (before, after)]
     if len(parts[0]) != len(parts[1]):
@@ -85,7 +86,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tuple[str, str]) -> int:
-    """Print the verdict on two programs, and return the exit code."""
+    """Print the verdict on a pair of programs, and return the exit code."""
     sources = [InputText(name, text) for text, name in zip(texts, names, strict=True)]
     modules = list[ModuleOp]()
     try:
@@ -145,7 +146,7 @@ def load_module(text: str, name: str) -> ModuleOp:
 
 
 def verdict(proof: Proof) -> str:
-    """Return the verdict as one line."""
+    """Return the verdict of a proof as one line."""
     if not proof.proved:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
@@ -157,14 +158,15 @@ def verdict(proof: Proof) -> str:
 
 
 def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
-    """Return a hint to declare the unregistered operations that the reason of a failed proof names, or ""."""
+    """Return a hint to declare the unregistered operations that the reason for a failed proof names; "" if it names
+    none."""
     if proof.proved:
         return ""
     words = set(_OPERATION.findall(proof.reason))
     unregistered = {name_of(op) for module in (before, after) for op in module.walk() if isinstance(op, UnregisteredOp)}
     names = ", ".join(sorted((unregistered & words) - registered_pure()))
     remedy = "declare it with recompute.proof.register_pure in a file for --load-rules"
-    return f" (the proof assumes effects of {names}: where it is pure, {remedy})" if names else ""
+    return f" (the proof assumes that {names} may have effects; if it is pure, {remedy})" if names else ""
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -188,8 +190,9 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="PATTERN",
         action="append",
         default=[],
-        help="assume that custom calls of these targets (my_kernel, other_*) are functions of their operands, as the "
-        "option repeatable of recompute-opt does; recompute.repeatable is read only in A; the verdict lists them",
+        help="assume that custom calls of these targets (my_kernel, other_*) are functions of their operands, like "
+        "the option repeatable of recompute-opt; the attribute recompute.repeatable counts only in A; the verdict "
+        "lists the targets",
     )
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser)

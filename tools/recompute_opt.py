@@ -5,7 +5,7 @@
     recompute-opt step.mlir -p 'recompute{plan=plan.json}'
     recompute-opt step.mlir -t explain
 
-Exit codes: 0 done; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are printed to standard
+Exit codes: 0 success; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are printed to standard
     error as `file:line:col: error: ...`, followed by the line of the input and a caret. The output file is replaced
     atomically or stays unchanged.
 """
@@ -29,7 +29,7 @@ from .command_line import CommandLine, parse_arguments, passes_to_run
 from .expected_diagnostics import mismatches
 from .files import FileError, chunks, read_text, write_outputs, write_text
 from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, format_diagnostic, of_exception, remarks_of_categories
+from .reporting import Diagnostic, InputText, format_diagnostic, merge_remarks, of_exception, remarks_of_categories
 from .reproducer import pipeline_in
 from .rule_files import load_rules
 from .run_cache import Answer, RunCache
@@ -37,7 +37,7 @@ from .usage_error import UsageError
 
 
 class Failed(Exception):
-    """Raised with the diagnostics that end the run; `main` prints them."""
+    """The error that ends a run, with its diagnostics, which `main` prints."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], form: str = "text"):
         self.diagnostics = list(diagnostics)
@@ -110,7 +110,8 @@ class Processed:
 
 
 def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
-    """Process one module of the input. With `--verify-diagnostics`, the errors are the mismatches with the comments.
+    """Process one module of the input. With `--verify-diagnostics`, the errors are the diagnostics that differ from
+    the expectations in comments.
 
     Args:
         request: The command line.
@@ -118,7 +119,7 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
         name: The name of the file.
         number: The index of the module in the file.
     """
-    cache = RunCache.of(request, text, name)
+    cache = RunCache.for_module(request, text, name)
     if (answer := cache.get()) is not None:
         return Processed(answer.text, _plan_of(request, answer.plan), answer.diagnostics)
     module_run = ModuleRun(request, name, prefix=f"{number:02}_" if request.split else "")
@@ -146,7 +147,8 @@ def process(request: CommandLine, text: str, name: str, number: int) -> Processe
 
 def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
     """Write the remarks of all modules to standard error, or to the file of `--remarks-file`."""
-    lines = [format_diagnostic(remark, request.remarks.form) for module in modules for remark in module.remarks]
+    remarks = merge_remarks(remark for module in modules for remark in module.remarks)
+    lines = [format_diagnostic(remark, request.remarks.form) for remark in remarks]
     if request.remarks.file is not None:
         write_text(request.remarks.file, "".join(f"{line}\n" for line in lines))
         return
@@ -155,7 +157,7 @@ def _write_remarks(request: CommandLine, modules: Sequence[Processed]) -> None:
 
 
 def _plan_of(request: CommandLine, plan: str | None) -> str | None:
-    """Return the plan of the last pass that made one, if `--emit-plan` is given; otherwise None."""
+    """Return the plan if `--emit-plan` is given, otherwise None. Raises `UsageError` if no pass has made a plan."""
     if request.emit_plan is not None and plan is None:
         raise UsageError("--emit-plan: none of the passes makes a plan; use the pass 'recompute'")
     return None if request.emit_plan is None else plan

@@ -1,4 +1,4 @@
-"""recompute-plan: plan recomputation within a memory budget, with a proven bound on the distance from the optimum.
+"""recompute-plan: plan recomputation within a memory budget, with a proven lower bound on the cost.
 
     recompute-plan step.json --budget 0.5
     recompute-plan step.json --budget 8GiB --view-copies on -o plan.json --sequence order.txt
@@ -14,7 +14,8 @@ step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
 
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output states the peak,
 the extra cost in percent of the step, a proven lower bound on this cost, and the difference of the two. ORDER.txt is
-the order of execution, one node id per line, copies repeated; `--evaluate` prints peak and cost of such an order.
+the order of execution, one node id per line; a copy repeats the id. `--evaluate` prints the peak and the cost of such
+an order.
 
 `--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
 
@@ -52,16 +53,16 @@ from .curve_files import demand_format, markers_of, with_named_views, write_curv
 from .files import FileError, chunks, read_text, write_outputs
 from .plan_arguments import (
     BAD_INPUT,
+    BY_PRECEDENCE,
     INTERRUPTED,
     PLANNED,
     REFUSED,
-    WORSE,
     effort_of,
     exit_code_of,
     parse_plan_arguments,
-    parser_with,
+    plan_parser,
     print_lines,
-    shown_progress,
+    progress_line,
     sweep_count,
 )
 from .plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, sweep_lines, title
@@ -69,7 +70,7 @@ from .plan_output import fit_line, marker_lines, peak_line, refusal_lines, resul
 
 @dataclass(frozen=True, kw_only=True)
 class _GraphTask:
-    """A graph for which to make a plan, with the command line."""
+    """The task to plan a graph: the graph, its plain peak in bytes, the command line, and the progress line."""
 
     options: argparse.Namespace
     name: str
@@ -79,13 +80,17 @@ class _GraphTask:
     line: ProgressLine
 
     def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = (), prefix: str = "") -> Outcome:
-        """Solve for a budget in bytes. `prefix`: the prefix of each progress message."""
+        """Return the best plan within a budget in bytes. `prefix`: the beginning of each progress message."""
         options, views = self.options, self.options.view_copies == "on"
         best = Incumbent(
-            self.problem, budget, options.time_limit, lambda text: self.line.at(prefix + text), self.interrupt.is_set
+            self.problem,
+            budget,
+            options.time_limit,
+            lambda text: self.line.set_phase(prefix + text),
+            self.interrupt.is_set,
         )
         solver = WITH_VIEWS if views else options.solver
-        # With copies of views, operation indices differ between plans, so plans cannot serve as starts for each other.
+        # With copies of views, operation indices differ between plans, so a plan cannot be the start of another search.
         return solve(
             self.problem, budget, solver=solver, best=best, starts=() if views else starts, effort=effort_of(options)
         )
@@ -102,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLANNED
     except KeyboardInterrupt:
-        # This is the second Ctrl-C, or the first one in a mode without intermediate results.
+        # The user has pressed Ctrl-C twice, or once in a mode without intermediate results.
         print("recompute-plan: interrupted: nothing is written", file=sys.stderr)
         return INTERRUPTED
     except (BadGraph, FileError, ValueError) as error:
@@ -123,18 +128,20 @@ def _plan(options: argparse.Namespace) -> int:
         from .planned_step import plan_step
 
         codes = [plan_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
-        return max(codes, key=WORSE.index)
+        return max(codes, key=BY_PRECEDENCE.index)
     if options.split_input_file:
-        raise ValueError("--split-input-file is for steps: a graph is one JSON object")
+        raise ValueError("--split-input-file applies only to steps in MLIR: a graph is a single JSON object")
     if options.memory_model != ORDER:
-        raise ValueError("a graph has one memory model, program order: --memory-model is for --fit of a step")
+        raise ValueError(
+            "--memory-model applies only to steps in MLIR: the memory of a graph is always counted in program order"
+        )
     if options.view_copies == "on" and options.solver != "auto" and options.evaluate is None:
         raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     if plain_peak == 0:
         raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
-    with shown_progress(options, name) as line, Interrupt() as interrupt:
+    with progress_line(options, name) as line, Interrupt() as interrupt:
         task = _GraphTask(
             options=options, name=name, problem=problem, plain_peak=plain_peak, interrupt=interrupt, line=line
         )
@@ -148,12 +155,12 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _is_graph(text: str, name: str) -> bool:
-    """Return whether the input is a graph, which is a JSON object, according to its suffix or first character."""
+    """Return whether the input is a graph (a JSON object), according to its suffix or its first character."""
     return name.endswith(".json") or text.lstrip().startswith("{")
 
 
 def _write(task: _GraphTask, outcome: Outcome) -> int:
-    """Write the files, print the outcome, and return the exit code."""
+    """Write the files that the options request, print the outcome, and return the exit code."""
     options = task.options
     aside = "-" in (options.output, options.sequence)
     lines = [title(task.name, task.problem, task.plain_peak)]
@@ -181,7 +188,7 @@ def _sweep(task: _GraphTask) -> int:
     def solve_budget(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
         place = budgets.index(budget)
         words = f"budget {place + 1} of {count}, {format_bytes(budget)}"
-        task.line.at(words, place / count)
+        task.line.set_phase(words, place / count)
         return task.solve(budget, starts, f"{words}: ")
 
     outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)
@@ -212,7 +219,7 @@ def _evaluate(task: _GraphTask) -> int:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    return parser_with(__doc__)
+    return plan_parser(__doc__)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
 
-Prints the type and checksum of each result, the peak of temporaries as measured in allocated buffers, and the peak of
-the static timeline. Exit codes: 0 done; 1 bad input or a program that cannot be executed; 2 wrong usage. An error is a
-single line on standard error, `file:line:col: error: ...`. Files are replaced atomically or stay unchanged.
+The output states the type and the checksum of each result, the peak of temporaries as measured in allocated buffers,
+and the peak that the static timeline predicts. Exit codes: 0 success; 1 bad input or a program that cannot be executed;
+2 wrong usage. An error is a single line on standard error, `file:line:col: error: ...`. Files are replaced atomically
+or stay unchanged.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Failed(Exception):
-    """Raised with the diagnostic that ends the run."""
+    """The error that ends a run, with its diagnostic."""
 
     def __init__(self, diagnostic: Diagnostic):
         self.diagnostic = diagnostic
@@ -126,7 +127,7 @@ def load_function(text: str, file_name: str, name: str | None) -> FuncOp:
 
 
 def summary(function: FuncOp, results: Sequence[Array], metered: Metering, modelled: Timeline) -> str:
-    """Return the output: the type and checksum of each result, and the measured and modelled peaks."""
+    """Return the output of a run: the type and the checksum of each result, and the measured and modelled peaks."""
     types = [str(type_) for type_ in function.function_type.outputs]
     width = max(map(len, types), default=0)
     counts = f"{counted(len(metered.operations), 'operation')}, {counted(len(results), 'result')}"
@@ -137,7 +138,7 @@ def summary(function: FuncOp, results: Sequence[Array], metered: Metering, model
     peak, forecast = readable_bytes(metered.peak_bytes), readable_bytes(modelled.peak_bytes)
     constants = readable_bytes(metered.constant_peak_bytes)
     lines.append(f"peak of temporaries: {peak} metered, {forecast} modelled, {place}")
-    lines.append(f"constants and values computed only from them, not counted: {constants} at most")
+    lines.append(f"not counted: at most {constants} of constants and of values computed only from them")
     return "\n".join(lines) + "\n"
 
 
@@ -147,7 +148,7 @@ def checksum(array: Array) -> str:
 
 
 def archive(results: Sequence[Array]) -> bytes:
-    """Return the contents of an `.npz` file with the results, `result_0` first."""
+    """Return the contents of an `.npz` file that stores the results as `result_0`, `result_1`, and so on."""
     stream = BytesIO()
     named: dict[str, Any] = {f"result_{number}": result for number, result in enumerate(results)}
     np.savez(stream, **named)
@@ -171,7 +172,7 @@ def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
 
 def argument_parser() -> argparse.ArgumentParser:
     parser = ToolParser(prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", metavar="A.mlir", help="the program; '-' is standard input")
+    parser.add_argument("module", metavar="A.mlir", help="the program to run; '-' is standard input")
     add_input_options(parser)
     add_split_option(parser)
     add_rules_option(parser)
@@ -181,8 +182,10 @@ def argument_parser() -> argparse.ArgumentParser:
         default="random",
         help="the kind of inputs to generate from the seed (random)",
     )
-    parser.add_argument("--results", metavar="OUT.npz", help="write the results, result_0 first")
-    parser.add_argument("--trace", metavar="TRACE.json", help="write the live bytes after each operation")
+    parser.add_argument("--results", metavar="OUT.npz", help="write the results to this file, as result_0, result_1, …")
+    parser.add_argument(
+        "--trace", metavar="TRACE.json", help="write the live bytes after each operation to this file, as JSON"
+    )
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-run"))
     return parser
 

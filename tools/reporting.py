@@ -32,7 +32,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import ON_REQUEST, BadRequest, Refusal, Remark, RemarkKind, position_of, repetition
+from ..support.diagnostics import ON_REQUEST, BadRequest, Refusal, Remark, RemarkKind, position_of, repetition_suffix
 from ..support.locations import name_without_position, source_position
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
@@ -51,7 +51,7 @@ class Diagnostic:
         category: The `RemarkKind` of a remark; "failure" for errors.
         pass_name: The pass that reports the diagnostic; "" outside passes.
         function: The symbol of the function that contains the operation; "" if there is none.
-        source_line: The line of the input to which the diagnostic points; "" for none.
+        source_line: The line of the input to which the diagnostic refers; "" for none.
         is_detail: Whether the diagnostic is printed only on request.
         amounts: The quantities in the message, by name: bytes, FLOPs or counts.
         count: The number of diagnostics with this message that are merged into this one.
@@ -73,7 +73,7 @@ class Diagnostic:
     others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.position}: {self.kind}: {self.message}{repetition(self.count, self.others)}"
+        return f"{self.position}: {self.kind}: {self.message}{repetition_suffix(self.count, self.others)}"
 
     @property
     def position(self) -> str:
@@ -125,7 +125,7 @@ def _shorten(line: str, column: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class InputText:
-    """The input to which diagnostics point. Without its text, functions are located at 1:1."""
+    """The input to which diagnostics refer. Without its text, functions are reported at 1:1."""
 
     file: str
     text: str = ""
@@ -148,7 +148,7 @@ class InputText:
         return position_of(op)
 
     def line_at(self, diagnostic: Diagnostic) -> str:
-        """Return the line of the input to which a diagnostic points; "" if it points to another file."""
+        """Return the line of the input to which a diagnostic refers; "" if it refers to another file."""
         lines = self.text.split("\n") if diagnostic.file == self.file else []
         return lines[diagnostic.line - 1].rstrip("\r") if diagnostic.line <= len(lines) else ""
 
@@ -164,7 +164,7 @@ class InputText:
 
 
 def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnostic:
-    """Return a remark as a diagnostic.
+    """Convert a remark to a diagnostic.
 
     Args:
         remark: The remark.
@@ -183,7 +183,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Merge the remarks that differ only in their position, and return all remarks."""
+    """Return the remarks, with those that differ only in their position merged."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
@@ -192,15 +192,15 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Merge remarks that differ only in their position: return the first one, with their number and positions."""
-    places = list(dict.fromkeys(remark.position for remark in group))
-    return replace(group[0], count=len(group), others=tuple(places[1:]))
+    """Return the first of some remarks that differ only in their position, with their number and all positions."""
+    positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
+    return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
 
 
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
-    """Return an error as a diagnostic. An error without a position is reported at 1:1.
+    """Convert an error to a diagnostic. An error without a position is reported at 1:1.
 
-    Errors in the text have its line; errors about the request, a whole function or the module have none.
+    An error in the text has the line of the source; an error about the request, a function or the module has none.
     """
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""
@@ -251,7 +251,7 @@ CATEGORIES = tuple(kind.value for kind in RemarkKind)
 def remarks_of_categories(
     remarks: Iterable[Diagnostic], categories: Sequence[str] | None, *, details: bool = True
 ) -> list[Diagnostic]:
-    """Return the remarks of these categories, merged; None selects all categories.
+    """Return the remarks of these categories, with repetitions merged; None selects all categories.
 
     `details`: whether to include remarks that are printed only on request.
     """
@@ -277,7 +277,7 @@ def to_yaml(diagnostic: Diagnostic) -> str:
         "Function": _quote(diagnostic.function or "<module>"),
     }
     lines = [f"{f'{key}:':<16} {value}" for key, value in entries.items()]
-    message = f"{diagnostic.message}{repetition(diagnostic.count, diagnostic.others)}"
+    message = f"{diagnostic.message}{repetition_suffix(diagnostic.count, diagnostic.others)}"
     amounts = {_key(name): str(amount) for name, amount in diagnostic.amounts}
     arguments = [f"  - {f'{key}:':<16} {_quote(text)}" for key, text in {"String": message, **amounts}.items()]
     return "\n".join([f"--- !{category.title()}", *lines, "Args:", *arguments, "..."])

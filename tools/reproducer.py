@@ -1,6 +1,6 @@
-"""Reproducers in the form of `mlir-opt`: a module and the pipeline to run on it, in one file.
+"""Reproducers in the format of `mlir-opt`: one file that contains a module and the pipeline to run on it.
 
-The section at the end of the file:
+The pipeline is in a section at the end of the file:
 
     {-#
       external_resources: {

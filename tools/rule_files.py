@@ -1,7 +1,7 @@
-"""`--load-rules FILE.py`: a Python file of the user that declares operations of other dialects.
+"""`--load-rules FILE.py`: a user-given Python file that declares operations of other dialects.
 
-The file is executed with the rights of the user. Only files that the command line names are executed. The declarations
-are removed when the tool ends. Errors are reported with file name and line.
+The file is executed with the permissions of the user, and only if the command line names it. The declarations are
+removed when the tool ends. Errors are reported with file name and line.
 """
 
 from __future__ import annotations

@@ -26,11 +26,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunCache:
-    """The cache entry for one module and one request.
+    """The cache entry for one module and one command line.
 
     Attributes:
-        key: The key of the entry; None if the output must not be stored.
-        disk: The disk cache; None if it is off.
+        key: The key of the entry; None if the output is not stored.
+        disk: The disk cache; None if it is disabled.
         interrupts: The number of interrupts (Ctrl-C) before the run.
     """
 
@@ -39,11 +39,11 @@ class RunCache:
     interrupts: int = field(default_factory=lambda: Interrupt.count)
 
     @classmethod
-    def of(cls, request: CommandLine, text: str, name: str) -> RunCache:
-        """Return the cache entry for a module.
+    def for_module(cls, request: CommandLine, text: str, name: str) -> RunCache:
+        """Return the cache entry for the run of a command line on one module.
 
-        Nothing is stored without `--cache`, for passes of other packages, and for runs that write other outputs than
-        the module, its plan and remarks.
+        The entry stores nothing if `--cache` is not given, if a pass belongs to another package, or if the run writes
+        more than the module, its plan and its remarks.
 
         Args:
             request: The command line.
@@ -67,7 +67,7 @@ class RunCache:
         return Answer(entry.attachment.decode(), entry.record["plan"], diagnostics)
 
     def put(self, answer: Answer) -> None:
-        """Store the output, unless an interrupt ended its search early."""
+        """Store the output, unless an interrupt has ended its search early."""
         if self.key is not None and self.disk is not None and Interrupt.count == self.interrupts:
             diagnostics = [asdict(diagnostic) for diagnostic in answer.diagnostics]
             self.disk.put(self.key, Entry({"plan": answer.plan, "diagnostics": diagnostics}, answer.text.encode()))
@@ -79,9 +79,8 @@ def _writes_more(request: CommandLine) -> bool:
 
 
 def _is_repeatable(module_pass: ModulePass) -> bool:
-    """Return whether a pass is deterministic: it has no time limit, and belongs to this project or xDSL.
-
-    Each key contains the versions of these two packages.
+    """Return whether the output of a pass can be reused: the pass has no time limit, and belongs to this project or to
+    xDSL, whose versions each key contains.
     """
     if getattr(module_pass, "time_limit", None) is not None:
         return False
@@ -89,7 +88,7 @@ def _is_repeatable(module_pass: ModulePass) -> bool:
 
 
 def _texts(module_pass: ModulePass) -> Iterator[str]:
-    """Yield the string options of a pass, which may name files, such as a plan or costs."""
+    """Yield the values of the string options of a pass, which may be names of files, such as a plan or costs."""
     if is_dataclass(module_pass):
         values = (getattr(module_pass, field.name) for field in fields(module_pass))
         yield from (value for value in values if isinstance(value, str))

@@ -1,4 +1,5 @@
-"""The output of `--pass-statistics` after each pass: the number of operations before and after, and of copies."""
+"""The output of `--pass-statistics` after each pass: the number of operations before and after it, and the number of
+copies."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of one run of a pass."""
+    """The statistics of one run of a pass: its name, the number of operations before and after it, and of copies."""
 
     name: str
     operations_before: int

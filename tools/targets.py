@@ -1,6 +1,6 @@
 """Reports as targets of recompute-opt: `-t memory-timeline{format=…, model=…}` and `-t explain{format=…}`.
 
-`driver/queries.py` and `transforms/preparation/timelines.py` compute their content.
+`driver/queries.py` and `transforms/preparation/timelines.py` compute the content of the reports.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Timelines = list[tuple[str, Timeline]]
 
 
 class UnknownChoice(ValueError):
-    """An invalid value of an option of a target."""
+    """The error for an invalid value of a target's option."""
 
     def __init__(self, target: str, option: str, value: str, choices: Iterable[str]):
         super().__init__(f"unknown {option} '{value}' for {target}{suggestion(value, choices)}")
@@ -56,11 +56,11 @@ _TIMELINE_FORMATS: dict[str, Callable[[Timelines], str]] = {
 
 @dataclass(frozen=True)
 class MemoryTimelineTarget(Target):
-    """The live bytes over a step.
+    """The live bytes at each operation of a step.
 
     format: `text`, `json`, `html` or `svg` (which needs the `plot` extra).
     model: `order` (program order, with every result stored) or `xla` (the fusion and the schedule of XLA:CPU).
-    before: a file with the original step, which is shown first, on the same scale.
+    before: the file of the original step, whose timeline is shown first, on the same scale.
     """
 
     name = "memory-timeline"
@@ -70,7 +70,7 @@ class MemoryTimelineTarget(Target):
     before: str = ""
 
     def check_options(self) -> None:
-        """Raise `UnknownChoice` for an invalid option, and `ImportError` for a format that needs matplotlib if it is
+        """Raise `UnknownChoice` for an invalid option, and `ImportError` if the format needs matplotlib and it is
         missing."""
         if self.format not in _TIMELINE_FORMATS:
             raise UnknownChoice(self.name, "format", self.format, _TIMELINE_FORMATS)
@@ -96,15 +96,15 @@ class MemoryTimelineTarget(Target):
 
 
 def _parse_file(path: str, ctx: Context) -> ModuleOp:
-    """Parse a file. Raises `FileError` and `ParseError`."""
+    """Parse the module in a file. Raises `FileError` and `ParseError`."""
     text, name = read_text(path)
     return parse_module(text, name, ctx)
 
 
 def _pairs(before: Timelines, after: Timelines) -> Timelines:
-    """Return the timelines of each function before and after the rewrite.
+    """Return, for each function, the timelines of the original and of the rewritten step.
 
-    Raises `ValueError` for a function without a timeline in `before`.
+    Raises `ValueError` for a function that the original step does not define.
     """
     plain = dict(before)
     if missing := [name for name, _ in after if name not in plain]:
@@ -122,8 +122,8 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """The values that a step saves, and for each segment, the bytes and the cost of recomputation or the reason to save
-    it.
+    """The values that a step saves, and for each segment the effect and the cost of recomputing it, or the reason that
+    it is saved.
 
     format: `text`, or `json`, which gives the reason for each saved value.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.

@@ -1,4 +1,4 @@
-"""Print the time of each part of a run, for `--timing` (in the form of MLIR's `--mlir-timing`) and
+"""Tables of the time that each part of a run takes, for `--timing` (in the format of MLIR's `--mlir-timing`) and
 `--pass-statistics`."""
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from ..support.timing import TimedPart
 _RULE = f"==={'-' * 73}==="
 _TITLE = "... Execution time report ..."
 _REST_OF_WHOLE = 0.001
-"""The minimum share of the whole run at which the timing report shows the remainder of a part as a row."""
+"""The minimum share of the whole run that the remainder of a part must take for a row of its own in the timing
+report."""
 
 
 def timing_report(whole: TimedPart, display: str) -> str:
@@ -60,12 +61,12 @@ def _list(whole: TimedPart) -> list[tuple[float, str]]:
 
 
 _REST_OF_PART = 0.01
-"""The minimum share of a part at which the statistics show its remainder as a row."""
+"""The minimum share of a part that its remainder must take for a row of its own in the statistics."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A part, with its path from the whole run. `percent`: its time in percent of the whole run."""
+    """A row of the statistics: a part of the run. `percent`: the time of the part in percent of the whole run."""
 
     path: tuple[str, ...]
     seconds: float

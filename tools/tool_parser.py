@@ -1,4 +1,5 @@
-"""The argument parser of the tools: errors are one line and name the closest option, and no option may be repeated."""
+"""The argument parser of the tools. Its errors are one line and suggest the closest option; no option may be
+repeated."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ _UNRECOGNIZED = "unrecognized arguments: "
 class ToolParser(argparse.ArgumentParser):
     """An argparse parser that prints errors in one line instead of listing all options.
 
-    It rejects an option that is given twice, unless the option collects its values.
+    It rejects an option that is given twice, unless the values of the option accumulate.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.given = dict[str, str]()
-        """The spelling of each option that was given so far, by destination."""
+        """The spelling of each option that has been given so far, by destination."""
         self.register("action", None, _Store)
         self.register("action", "store", _Store)
 
@@ -38,7 +39,8 @@ class ToolParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (--help lists the options)\n")
 
     def remedy_for(self, option: str) -> str:
-        """Return the remedy for an unknown option, after a semicolon; "" if no option has a similar name.
+        """Return a suffix of the error for an unknown option: a semicolon and a remedy, or "" if no option has a
+        similar name.
 
         `option`: the option with its dashes.
         """
@@ -52,7 +54,7 @@ class ToolParser(argparse.ArgumentParser):
 
 
 class _Value(argparse.Action):
-    """An action that stores one value."""
+    """A parser action that stores one value."""
 
     @override
     def __call__(
@@ -82,7 +84,7 @@ class _Once(argparse.Action):
 
 
 class _Store(_Once, _Value):
-    """An action that stores the value of an option that may be given only once."""
+    """A parser action for an option with one value that may be given only once."""
 
 
 class Flag(_Once, argparse.BooleanOptionalAction):

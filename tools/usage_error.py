@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """An invalid command line, for which the exit code is 2."""
+    """The error for an invalid command line, for which the exit code is 2."""

@@ -13,7 +13,7 @@ becomes
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.segment = "block0"}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` instead of `%0` too: otherwise both the value and its delayed twin would be live.
+Later gradient operations also read `%x` instead of `%0`; otherwise both the value and its delayed twin would be live.
 `recompute-cse` removes dead originals.
 """
 
@@ -31,10 +31,10 @@ from ..analysis.copies.copying import (
     DEFAULT_COPYING,
     CloneOptions,
     ineffective_marks,
-    kept_results,
+    marked_results_kept,
     plan_of_marks,
     refused_marks,
-    unrepeatable,
+    unrepeatable_operations,
 )
 from ..analysis.step.marks import with_kept
 from ..analysis.step.step import Step, Steps
@@ -50,7 +50,7 @@ from ..planning.plan_file import Note, StepPlan
 from ..planning.solvers.result import NoPlan
 from ..rules.effects import NO_PERMISSION, Permission
 from ..support.counted import counted
-from ..support.diagnostics import Refusal, Remark, demand_effect, tell
+from ..support.diagnostics import Refusal, Remark, Topic, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .outlining.nested_steps import outline_temporarily
@@ -66,7 +66,7 @@ class ClonedStep:
 
     Attributes:
         function: The symbol of the function.
-        graph: The graph of the function before.
+        graph: The graph of the function before copies were inserted.
         plan: The plan.
         notes: The marks and segments of its operations, for a plan file.
         recomputed: A remark for each segment that is recomputed.
@@ -131,7 +131,7 @@ def clone(module: ModuleOp, copying: CloneOptions = DEFAULT_COPYING, steps: Step
 def clone_marked(
     module: ModuleOp, steps: Steps, plan_of: Callable[[FuncOp, Step], Plan], permission: Permission
 ) -> Cloned:
-    """Copy the marked values of each step with the plan that `plan_of` derives from the marks.
+    """Copy the marked values of each step according to the plan that `plan_of` derives from the marks.
 
     Marks on operations that must not run twice are removed, with a remark.
     """
@@ -140,18 +140,18 @@ def clone_marked(
     for function, step in steps:
         remarks.extend(_remove_refused_marks(step, permission))
         plan = plan_of(function, step)
-        remarks.extend(_remarks_on_kept(step, plan))
+        remarks.extend(_remarks_on_kept_values(step, plan))
         applied.append(_apply(function, step, plan, numbers))
     return Cloned(tuple(applied), tuple(remarks))
 
 
-def clone_as_planned(
+def clone_with_plans(
     module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NO_PERMISSION, steps: Steps | None = None
 ) -> Cloned:
-    """Apply plans that were made for exactly this module.
+    """Apply existing plans, which must have been made for exactly this module.
 
     Raises:
-        Refusal: A plan does not match its step, or a step or a plan has no counterpart.
+        Refusal: A plan does not match its step, a step has no plan, or a plan has no step.
     """
     plans = {step_plan.function: step_plan for step_plan in planned}
     numbers = FreeNumbers.free_in(module)
@@ -159,10 +159,10 @@ def clone_as_planned(
     for function, step in steps or numbered_steps(module):
         name = function.sym_name.data
         if (step_plan := plans.pop(name, None)) is None:
-            raise Refusal(function, _for_another_program(_missing_entry(name, planned)))
+            raise Refusal(function, _wrong_program_message(_missing_entry_message(name, planned)))
         if step_plan.graph != step.graph.fingerprint:
-            raise Refusal(function, _for_another_program(_different_step(name, step, step_plan.plan)))
-        _demand_fit(function, step, step_plan.plan, permission)
+            raise Refusal(function, _wrong_program_message(_different_step_message(name, step, step_plan.plan)))
+        _require_fit(function, step, step_plan.plan, permission)
         for violation in unknown_operations(step.graph, step_plan.notes):
             raise Refusal(function, f"the plan cannot be carried out: {violation}")
         write_notes(step, step_plan.notes)
@@ -171,39 +171,39 @@ def clone_as_planned(
     if plans:
         raise Refusal(
             module,
-            _for_another_program(f"the module has no step @{next(iter(plans))}, for which the plan has an entry"),
+            _wrong_program_message(f"the module has no step @{next(iter(plans))}, for which the plan has an entry"),
         )
     return Cloned(tuple(applied), ())
 
 
-def _for_another_program(difference: str) -> str:
-    """Return the message that a plan was made for another program."""
+def _wrong_program_message(difference: str) -> str:
+    """Return the error message for a plan that was made for another program; `difference` states how they differ."""
     return (
-        f"the plan is for another program: {difference}; make a plan for this program, with the options with which "
-        "it will be applied"
+        f"the plan is for another program: {difference}; make a plan for this program, with the options of the rewrite "
+        "that will apply it"
     )
 
 
-def _missing_entry(name: str, planned: Sequence[StepPlan]) -> str:
-    """Describe a step without an entry in the plan."""
+def _missing_entry_message(name: str, planned: Sequence[StepPlan]) -> str:
+    """Return a message for a step without an entry in the plan, which lists the entries."""
     steps = ", ".join(sorted(f"@{step_plan.function}" for step_plan in planned))
     return f"the plan has no entry for @{name}; it has entries for {steps or 'none'}"
 
 
-def _different_step(name: str, step: Step, plan: Plan) -> str:
-    """Describe a step that has the name of an entry of the plan, but another graph."""
+def _different_step_message(name: str, step: Step, plan: Plan) -> str:
+    """Return a message for a step whose graph differs from the graph of the plan's entry with the same name."""
     operations = len(step.numbered.operations)
     named = [op for group in plan.groups for op in group.operations]
     difference = f"@{name} is not the step for which it was made"
     if named and max(named) >= operations:
-        return f"{difference}: it has {counted(operations, 'operation')}, and the plan names operation {max(named)}"
+        return f"{difference}: it has {counted(operations, 'operation')}, but the plan names operation {max(named)}"
     return f"{difference}: its {operations} operations differ in kind, size or order"
 
 
-def clone_by(
+def clone_with_planner(
     module: ModuleOp, planner: Planner, permission: Permission = NO_PERMISSION, steps: Steps | None = None
 ) -> Cloned:
-    """Apply the plans that a user's planner returns for each step.
+    """Apply to each step the plan that a user's planner returns for it.
 
     Raises:
         Refusal: The planner returns no plan, or one that does not match the step.
@@ -219,7 +219,7 @@ def clone_by(
                 raise Refusal(function, str(error)) from error
         if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Refusal(function, f"the planner must return a Plan for each step, not {type(plan).__name__}")
-        _demand_fit(function, step, plan, permission)
+        _require_fit(function, step, plan, permission)
         remarks.extend(ineffective_marks(step, plan))
         applied.append(_apply(function, step, plan, numbers))
     return Cloned(tuple(applied), tuple(remarks))
@@ -237,8 +237,8 @@ def _apply(function: FuncOp, step: Step, plan: Plan, numbers: FreeNumbers) -> Cl
     return record
 
 
-def _demand_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
-    for violation in violations(step.graph, plan, unrepeatable(step, permission)):
+def _require_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
+    for violation in violations(step.graph, plan, unrepeatable_operations(step, permission)):
         raise Refusal(function, f"the plan cannot be carried out: {violation}")
 
 
@@ -246,14 +246,14 @@ def _remove_refused_marks(step: Step, permission: Permission) -> Iterator[Remark
     """Remove the marks on operations that must not run twice, and yield a remark for each."""
     for op, reason in list(refused_marks(step, permission)):
         del op.attributes[Names.RECOMPUTE]
-        yield Remark(op, reason)
+        yield Remark(op, reason, topic=Topic.MARK_REFUSED)
 
 
-def _remarks_on_kept(step: Step, plan: Plan) -> Iterator[Remark]:
+def _remarks_on_kept_values(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each marked value that is kept, and correct the mark if other results of its operation are
     copied."""
     yield from ineffective_marks(step, plan)
-    for op, index, reason in list(kept_results(step, plan)):
+    for op, index, reason in list(marked_results_kept(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
         yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")
 
@@ -263,10 +263,10 @@ class ClonePass(ModulePass):
     """
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
     chain: each copy group also waits for the gradient operation before it.
-    collectives: allow copies of collectives, equally often on all devices, on new channels.
-    preserve_rng_state: never copy unseeded random operations; if false, copies may draw other numbers, a result that
-    the proof refuses: it is written only with `--no-proof`.
-    strict: report a mark without effect as an error.
+    collectives: allow copies of collectives, which run equally often on all devices and on new channels.
+    preserve_rng_state: never copy unseeded random operations; if false, copies may draw different numbers. The proof
+    refuses such a result, so it is written only with `--no-proof`.
+    strict: report a mark or a segment without effect as an error.
     """
 
     name = "recompute-clone"

@@ -1,11 +1,11 @@
-"""recompute-cse: merge equal operations and drop dead ones. Copies are not merged with originals.
+"""recompute-cse: merge equal operations and erase dead ones, but never merge copies with originals.
 
     %1 = stablehlo.sine %x        // forward
     %2 = stablehlo.sine %x        // forward: merged with %1
     %3 = stablehlo.sine %x        // gradient: kept, or %1 would be live until here; both get `recompute.phase`
 
-A general CSE compares attributes, so the remaining attributes (`recompute.copy`, `recompute.id` on copies,
-`recompute.phase` on twins of different phases) keep every later CSE from undoing the recomputation.
+A general CSE compares attributes. The attributes that remain (`recompute.copy`, `recompute.id` on copies, and
+`recompute.phase` on twins of different phases) therefore prevent later CSE passes from undoing the recomputation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from xdsl.traits import IsTerminator
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import scope_of
 from ..analysis.step.order import functions_of, single_block
-from ..analysis.step.phases import Phases, phases, phases_now
+from ..analysis.step.phases import Phases, phases, updated_phases
 from ..dialects.dead_code import drop_dead_code, erase_unread
 from ..dialects.names import Names
 from ..rules.effects import is_constant, why_impure
@@ -45,23 +45,23 @@ class ValueNumbers:
     An operation is numbered after its operands have been merged, so its operands are final.
 
     Attributes:
-        by_key: The first operation with each number, by a key that equal operations share.
-        attribute_numbers: The number of each attribute, by id.
-        values: The number of each attribute, by the attribute itself.
-        same: For each result of an unmerged twin, the corresponding result of the first operation.
-        count: The largest number so far.
+        by_key: The first operation with each value number, and the number, by a key that equal operations share.
+        attributes_by_id: Each attribute and its number, by the id of the attribute object.
+        attribute_numbers: The number of each attribute; equal attributes share a number.
+        first_results: For each result of an unmerged twin, the corresponding result of the first operation.
+        count: The largest value number so far.
     """
 
     by_key: dict[tuple[object, ...], list[tuple[Operation, int]]] = field(
         default_factory=dict[tuple[object, ...], list[tuple[Operation, int]]]
     )
-    attribute_numbers: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
-    values: dict[Attribute, int] = field(default_factory=dict[Attribute, int])
-    same: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    attributes_by_id: dict[int, tuple[Attribute, int]] = field(default_factory=dict[int, tuple[Attribute, int]])
+    attribute_numbers: dict[Attribute, int] = field(default_factory=dict[Attribute, int])
+    first_results: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     count: int = 0
 
     def of(self, op: Operation) -> int:
-        """Return the number of the operation; a new one if no equal operation was numbered before."""
+        """Return the value number of the operation, which is new unless an equal operation has been numbered."""
         listed = self.by_key.setdefault(self._key(op), [])
         for other, number in listed:
             if _same_regions(op, other):
@@ -76,20 +76,26 @@ class ValueNumbers:
         named = [(name, number(value)) for name, value in properties.items()]
         types = tuple([number(result.type) for result in op.results])
         read = op._operands  # pyright: ignore[reportPrivateUsage]
-        if self.same:
-            read = map(self.same.get, read, read)
-        return name_of(op), _in_order(attributes), _in_order(named), tuple(map(id, read)), types, len(op.regions)
+        if self.first_results:
+            read = map(self.first_results.get, read, read)
+        return (
+            name_of(op),
+            _sorted_by_name(attributes),
+            _sorted_by_name(named),
+            tuple(map(id, read)),
+            types,
+            len(op.regions),
+        )
 
     def _number(self, attribute: Attribute) -> int:
-        """Return a number that is equal for equal attributes. It is looked up by id first, since comparing attributes
-        is slow."""
-        if (entry := self.attribute_numbers.get(id(attribute))) is None:
-            entry = attribute, self.values.setdefault(attribute, len(self.values))
-            self.attribute_numbers[id(attribute)] = entry
+        """Return the number of the attribute. It is looked up by id first, since comparing attributes is slow."""
+        if (entry := self.attributes_by_id.get(id(attribute))) is None:
+            entry = attribute, self.attribute_numbers.setdefault(attribute, len(self.attribute_numbers))
+            self.attributes_by_id[id(attribute)] = entry
         return entry[1]
 
 
-def _in_order(named: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+def _sorted_by_name(named: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
     return tuple(named) if len(named) < 2 else tuple(sorted(named))
 
 
@@ -107,10 +113,10 @@ def cse(
 
     Args:
         module: The module, which is changed in place.
-        phases_of: The phases of functions before operations that wait for the gradient were inserted.
-        call_of: Maps an operation to the inlined call that it comes from. Twins from different calls are not merged
-            unless they are constants, and operations in the loops of a call are not merged; otherwise the call could
-            not be outlined again.
+        phases_of: The phases of functions before copies and tokens were inserted.
+        call_of: Maps an operation to the inlined call that it comes from. Twins from different calls are merged only if
+            they are constants, and operations in the loops of a call are not merged; otherwise the call could not be
+            outlined again.
 
     Returns:
         The number of removed operations.
@@ -119,33 +125,34 @@ def cse(
     for function in functions_of(module):
         block = single_block(function)
         drop_dead_code(function.body)
-        classified = phases_now(phases_of[function]) if function in phases_of else phases(function)
-        # Merged twins have the same operands, so no further operation becomes dead, and no phase changes.
-        kinds = _merge_twins(block, _place(classified), call_of)
+        classified = updated_phases(phases_of[function]) if function in phases_of else phases(function)
+        # Merged twins have the same operands, so merging them makes no operation dead and changes no phase.
+        kinds = _merge_twins(block, _merge_phase_of(classified), call_of)
         if classified is not None:
-            _state_phases_of_twins(kinds, classified)
+            _write_phases_of_twins(kinds, classified)
     return before - len(every_operation(module))
 
 
-def merge_into_first(module: ModuleOp, may_go: Callable[[Operation], bool]) -> int:
+def merge_into_first(module: ModuleOp, may_replace: Callable[[Operation], bool]) -> int:
     """Merge equal operations regardless of phases, which may be unknown, and erase dead ones.
 
     Args:
         module: The module, which is changed in place.
-        may_go: Returns whether an operation may be replaced by an earlier twin, which extends the twin's live range.
+        may_replace: Returns whether an operation may be replaced by an earlier twin, which extends the live range of
+            the twin.
 
     Returns:
         The number of removed operations.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
-        _merge_twins(single_block(function), lambda _: "", lambda _: None, may_go)
+        _merge_twins(single_block(function), lambda _: "", lambda _: None, may_replace)
         drop_dead_code(function.body)
     return before - len(every_operation(module))
 
 
-def _place(classified: Phases | None) -> Callable[[Operation], str]:
-    """Return a function that maps an operation to the phase within which it may be merged.
+def _merge_phase_of(classified: Phases | None) -> Callable[[Operation], str]:
+    """Return a function that maps an operation to its phase; only operations of the same phase may be merged.
 
     Merging across phases would extend live ranges from the forward pass to the gradient.
     """
@@ -167,7 +174,7 @@ def _merge_twins(
     block: Block,
     place: Callable[[Operation], str],
     call_of: Callable[[Operation], object],
-    may_go: Callable[[Operation], bool] = lambda _: True,
+    may_replace: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
     """Merge equal operations of a block; return the value numbers of the remaining operations that could be merged."""
     kinds, kind_of = ValueNumbers(), dict[Operation, int]()
@@ -178,26 +185,26 @@ def _merge_twins(
     for op in operations_in(block):
         for region in op.regions if op.regions and call_of(op) is None else ():
             for inner in region.blocks:
-                _merge_twins(inner, lambda _: "", call_of, may_go)
+                _merge_twins(inner, lambda _: "", call_of, may_replace)
         if not _may_merge(op):
             continue
         kind = kinds.of(op)
         kept = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
-        if kept is not op and not may_go(op):
-            kinds.same.update(zip(op.results, kept.results, strict=True))
+        if kept is not op and not may_replace(op):
+            kinds.first_results.update(zip(op.results, kept.results, strict=True))
             continue
         if kept is op or _would_save_recomputed(kept, op, place):
             kind_of[op] = kind
             continue
         for old, new in zip(op.results, kept.results, strict=True):
             old.replace_all_uses_with(new)
-        _keep_marks(kept, op)
+        _transfer_attributes(kept, op)
         erase_unread(op)
     return kind_of
 
 
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Return whether only one of two twins is recomputed, and the backward pass reads the other one.
+    """Return whether exactly one of two twins is recomputed, and the backward pass reads the other twin.
 
     In that case the merged value would be saved, and the copy would free no memory.
     """
@@ -209,15 +216,15 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
     return any(reader is not None and place(reader) == Phase.GRADIENT for reader in readers)
 
 
-def _keep_marks(kept: Operation, merged: Operation) -> None:
+def _transfer_attributes(kept: Operation, merged: Operation) -> None:
     """Transfer the attributes about readers and copies from the merged operation to the operation that remains."""
     for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - kept.attributes.keys())):
         if name in merged.attributes:
             kept.attributes[name] = merged.attributes[name]
 
 
-def _state_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
-    """Write the phase on operations that equal an operation of another phase, so that no later CSE merges them.
+def _write_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
+    """Write the phase on each operation that has a twin in another phase, so that no later CSE merges the two.
 
     A forward operation between two gradients of one forward pass is skipped, since its location would contradict the
     attribute; the phase of its twin suffices.

@@ -8,8 +8,8 @@
       return %u
     }
 
-Older exporters, such as PyTorch/XLA, return a single tuple. The pass changes the results of functions, except for
-functions that are called. The proof treats the elements as equal to the tuple, and reports this.
+Older exporters, such as PyTorch/XLA, return a single tuple. The pass changes the results of all functions that are not
+called. The proof treats a tuple as equal to its elements, and reports this.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..support.operations import block_of, every_operation, terminator_of
 
 
 def flatten_tuples(module: ModuleOp) -> int:
-    """Flatten the tuples that functions without calls return, and return the number of functions that were changed.
+    """Flatten the tuples that uncalled functions return, and return the number of changed functions.
 
     Raises:
         Refusal: Attributes of a tuple would be lost.
@@ -49,7 +49,7 @@ def flatten_tuples(module: ModuleOp) -> int:
 
 
 def read_elements(module: ModuleOp) -> None:
-    """Replace elements of tuples by the values from which the tuples were created, and erase tuples without uses."""
+    """Replace each extracted tuple element by the value that the tuple was created from, and erase unused tuples."""
     operations = every_operation(module)
     for op in operations:
         if type(op) is GetTupleElementOp and (value := _element(op)) is not None:
@@ -83,8 +83,10 @@ def _element(op: GetTupleElementOp) -> SSAValue | None:
 
 
 def _flatten_results(function: FuncOp) -> None:
-    if any(_attributes_of_result(function)):
-        raise Refusal(function, "a result that is a tuple has attributes, which would be lost; remove them first")
+    if any(_result_attributes(function)):
+        raise Refusal(
+            function, "the function returns a tuple, and its results have attributes that would be lost: remove them"
+        )
     return_op = terminator_of(single_block(function))
     returned = [leaf for value in return_op.operands for leaf in _leaves(value, return_op)]
     return_op.operands = returned
@@ -93,8 +95,8 @@ def _flatten_results(function: FuncOp) -> None:
     function.properties.pop("res_attrs", None)
 
 
-def _attributes_of_result(function: FuncOp) -> Iterator[DictionaryAttr]:
-    """Yield the attributes of the function's results."""
+def _result_attributes(function: FuncOp) -> Iterator[DictionaryAttr]:
+    """Yield the attributes of each result that has attributes."""
     attributes = function.res_attrs
     yield from (entry for entry in attributes or ArrayAttr[DictionaryAttr]([]) if entry.data)
 
@@ -102,7 +104,7 @@ def _attributes_of_result(function: FuncOp) -> Iterator[DictionaryAttr]:
 def _leaves(value: SSAValue, return_op: Operation) -> Sequence[SSAValue]:
     """Return the elements of a returned value in order, flattening nested tuples.
 
-    Elements of a tuple that another operation creates are extracted before the return, `return_op`.
+    If the tuple is not created by `stablehlo.tuple`, its elements are extracted before `return_op`.
     """
     if not isinstance(value.type, TupleType):
         return [value]
@@ -110,15 +112,15 @@ def _leaves(value: SSAValue, return_op: Operation) -> Sequence[SSAValue]:
         if _has_attributes(value.op):
             raise Refusal(
                 value.op,
-                "the operation that creates a returned tuple has attributes, which would be lost; remove them first",
+                "the operation that creates a returned tuple has attributes that would be lost: remove them",
             )
         elements: Sequence[SSAValue] = value.op.operands
     else:
-        elements = [_read(value, index, return_op) for index in range(len(value.type.types))]
+        elements = [_extract(value, index, return_op) for index in range(len(value.type.types))]
     return [leaf for element in elements for leaf in _leaves(element, return_op)]
 
 
-def _read(value: SSAValue[Attribute], index: int, return_op: Operation) -> SSAValue:
+def _extract(value: SSAValue[Attribute], index: int, return_op: Operation) -> SSAValue:
     element = GetTupleElementOp(value, index)
     element.location = return_op.location
     block = block_of(return_op)

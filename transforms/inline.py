@@ -1,13 +1,14 @@
-"""recompute-inline: replace calls of private functions by their bodies, inside loops too.
+"""recompute-inline: replace calls of private functions by the bodies of these functions, also inside loops.
 
     %1 = call @_where(%m, %x) loc("jit(f)/jvp(block0)/jit(_where)")
 
-becomes the body of `@_where`, each operation with the call's path before its own:
+becomes the body of `@_where`. The path of each inlined operation begins with the path of the call, as in
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
-residuals between the two become visible only after inlining. Private functions without calls are dropped. Functions
-whose names have a meaning for a consumer (`dialects/reserved_names.py`) and their calls stay unchanged. Calls with
-attributes that inlining would lose, such as the attributes of JAX's `compute_on`, stay too; only the pipeline
-`recompute` inlines them for planning, since it outlines them again.
+residuals between the two become visible only after inlining. Private functions that are never called are erased.
+
+Two kinds of calls stay unchanged: calls of functions whose names have a meaning for a consumer
+(`dialects/reserved_names.py`), and calls with attributes that inlining would lose, such as those of JAX's `compute_on`.
+The pipeline `recompute` inlines the latter for planning, because it outlines them again.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from ..dialects.reserved_names import is_reserved, reserved_name
 from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import block_of, every_operation, is_private
 from .attributes.write_attributes import mark_result, propagate_names
-from .calls.call_attributes import Inherited, functions_with_attributes, keep_whole, location_in_call
+from .calls.call_attributes import AttributePropagator, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins
 
 MAX_OPERATIONS = 1_000_000
-"""Maximum number of operations of a function after inlining: if each function calls the next one twice, the size
+"""Maximum number of operations in a function after inlining. If each function calls the next one twice, the size
 doubles at each level."""
 
 
@@ -54,24 +55,26 @@ def inline(module: ModuleOp, origins: Origins | None = None) -> int:
         Refusal: A function is recursive, or would have more than `MAX_OPERATIONS` operations.
     """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    inliner = _Inliner(functions, _staying(functions.values()), Inherited(module), origins)
+    inliner = _Inliner(functions, _names_of_staying_functions(functions.values()), AttributePropagator(module), origins)
     order = inliner.callees_first()
-    inliner.demand_bounded_size(order)
+    inliner.require_bounded_size(order)
     if origins is not None:
-        origins.number(functions.values())
-    count = sum(inliner.in_place(function) for function in order if function.sym_name.data not in inliner.staying)
-    _drop_uncalled(module, inliner.staying)
+        origins.record_functions(functions.values())
+    count = sum(
+        inliner.inline_calls_in(function) for function in order if function.sym_name.data not in inliner.staying
+    )
+    _erase_unreferenced(module, inliner.staying)
     return count
 
 
-def _staying(functions: Iterable[FuncOp]) -> set[str]:
+def _names_of_staying_functions(functions: Iterable[FuncOp]) -> set[str]:
     return {op.sym_name.data for op in functions if Names.WHOLE in op.attributes or is_reserved(op.sym_name.data)}
 
 
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
-    """Return a remark at the first call of each function whose calls are not inlined, with the reason."""
+    """Return a remark for each function whose calls are not inlined, at its first call and with the reason."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    staying = _staying(functions.values())
+    staying = _names_of_staying_functions(functions.values())
     others_on = functions_with_attributes(module)
     first = dict[str, Remark]()
     for call in every_operation(module):
@@ -87,15 +90,15 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
 
 @dataclass
 class _Inliner:
-    """Inlines the functions of a module, except the functions in `staying`."""
+    """Inlines the calls of a module, except calls of the functions in `staying`."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]
-    inherited: Inherited
+    propagator: AttributePropagator
     origins: Origins | None
 
     def callees_first(self) -> list[FuncOp]:
-        """Return all functions, callees before callers.
+        """Return all functions in an order in which callees precede their callers.
 
         Raises:
             Refusal: A function is recursive.
@@ -124,10 +127,10 @@ class _Inliner:
             order.append(pending.pop())
         return order
 
-    def demand_bounded_size(self, order: Sequence[FuncOp]) -> None:
-        """Raise `Refusal` for a function that would have too many operations after inlining.
+    def require_bounded_size(self, order: Sequence[FuncOp]) -> None:
+        """Raise `Refusal` if a function would have more than `MAX_OPERATIONS` operations after inlining.
 
-        `order`: the functions, callees first.
+        `order`: the functions, where callees precede their callers.
         """
         sizes = dict[str, int]()
         for function in order:
@@ -138,16 +141,19 @@ class _Inliner:
                     total += sizes[callee.sym_name.data]
                 if total > MAX_OPERATIONS:
                     raise Refusal(
-                        op, f"function '{name}' has more than {MAX_OPERATIONS} operations once calls are inlined"
+                        op, f"function '{name}' would have more than {MAX_OPERATIONS} operations after inlining"
                     )
             sizes[name] = total
 
-    def in_place(self, function: FuncOp) -> int:
-        """Inline the calls in a function and return their number; calls in the callees must be inlined already."""
+    def inline_calls_in(self, function: FuncOp) -> int:
+        """Inline the calls in a function, and return the number of calls.
+
+        The calls in its callees must already be inlined.
+        """
         inlined = 0
         for call in [op for op in every_operation(function) if type(op) is CallOp]:
             if (callee := self._callee(call)) is not None:
-                _inline_call(call, callee, self.inherited, self.origins)
+                _inline_call(call, callee, self.propagator, self.origins)
                 inlined += 1
         return inlined
 
@@ -160,7 +166,7 @@ class _Inliner:
         return callee
 
 
-def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Origins | None) -> None:
+def _inline_call(call: CallOp, callee: FuncOp, propagator: AttributePropagator, origins: Origins | None) -> None:
     block = block_of(call)
     cloner = Cloner(dict(zip(map(id, single_block(callee).args), call.operands, strict=True)))
     returned = list[SSAValue]()
@@ -170,13 +176,13 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
             returned = [cloner.values[id(value)] for value in op.operands]
             break
         copies.append(copy := cloner.clone(op))
-        inherited.propagate(call, copy, len(copies))
+        propagator.propagate(call, copy, len(copies))
         for inner in every_operation(copy):
             inner.location = location_in_call(call.location, inner.location)
     if origins is not None:
         origins.record_inlining(call, zip(single_block(callee).ops, copies, strict=False), cloner.values)
     inlined = set(copies)
-    _inherit_by_result(call, returned, inlined)
+    _propagate_result_marks(call, returned, inlined)
     propagate_names(call, returned, inlined)
     for result, value in zip(call.results, returned, strict=True):
         result.replace_all_uses_with(value)
@@ -184,8 +190,8 @@ def _inline_call(call: CallOp, callee: FuncOp, inherited: Inherited, origins: Or
     Rewriter.erase_op(call)
 
 
-def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
-    """Transfer the marks of the call's results, given as a list, to the operations that define these results."""
+def _propagate_result_marks(call: CallOp, returned: Iterable[SSAValue], inlined: Container[Operation]) -> None:
+    """Transfer a call's list of marks, one for each result, to the operations that define these results."""
     marks = call.attributes.get(Names.RECOMPUTE)
     if not isinstance(marks, ArrayAttr):
         return
@@ -195,9 +201,9 @@ def _inherit_by_result(call: CallOp, returned: Iterable[SSAValue], inlined: Cont
             mark_result(value, mark)
 
 
-def _drop_uncalled(module: ModuleOp, staying: Container[str]) -> None:
+def _erase_unreferenced(module: ModuleOp, staying: Container[str]) -> None:
     """Erase private functions that no call, decomposition or comparator refers to."""
-    # Keyed by id: operations share attributes, and they keep them alive.
+    # Keyed by id, since operations share attribute objects and keep them alive.
     attributes = {
         id(attribute): attribute
         for op in every_operation(module)

@@ -2,8 +2,8 @@
 
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
-A composite is an operation of another library. It is never copied, because a consumer that replaces it by its own
-kernel could compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
+A composite represents an operation of another library. It is never copied, because a consumer that replaces it by its
+own kernel could compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .inline import inline, why_calls_stay
 
 
 def call_decompositions(module: ModuleOp) -> int:
-    """Replace each composite by a call of its decomposition; return the number of composites.
+    """Replace each composite by a call of its decomposition, and return the number of composites.
 
     Raises:
         Refusal: A composite has regions, or its decomposition is not in the module.
@@ -34,7 +34,8 @@ def call_decompositions(module: ModuleOp) -> int:
         name = op.composite_name.data
         if op.regions:
             raise Refusal(
-                op, f"composite '{name}' cannot be inlined: it has regions, which its decomposition cannot take"
+                op,
+                f"composite '{name}' cannot be inlined: it has regions, which a call would lose",
             )
         if op.callee is None:
             raise Refusal(op, f"composite '{name}' cannot be inlined: its decomposition is not in the module")

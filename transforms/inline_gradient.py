@@ -1,12 +1,12 @@
-"""recompute-inline-gradient: replace each `recompute.gradient` by its operations, with their phase as an attribute.
+"""recompute-inline-gradient: replace each `recompute.gradient` by its operations, and write their phase as attributes.
 
     %g = recompute.gradient {
       %h = stablehlo.multiply %ct, %a : tensor<8xf32>          %h = stablehlo.multiply %ct, %a
       recompute.yield %h : tensor<8xf32>                 ->        {recompute.phase = "gradient"}
     } : tensor<8xf32>
 
-Forward operations before the first gradient stay unchanged. If a later gradient depends on operations between the two,
-as in f1 b1 f2 b2, the phases of the whole function are written, since they do not follow from positions.
+Forward operations before the first gradient stay unchanged. If a later gradient depends on operations after the first
+gradient, as in f1 b1 f2 b2, the phases of all operations are written, since positions no longer determine them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..support.phase import Phase
 
 
 def inline_gradient(module: ModuleOp) -> int:
-    """Flatten every gradient region and return their number.
+    """Flatten every gradient region, and return the number of regions.
 
     Raises:
         Refusal: A region is at an invalid place.
@@ -46,11 +46,7 @@ def inline_gradient(module: ModuleOp) -> int:
 
 
 def _check_place(gradient: GradientOp) -> None:
-    """Verify the place of the region again, because inlining may have moved it to an invalid place.
-
-    Raises:
-        Refusal: The place is invalid.
-    """
+    """Raise `Refusal` if the region is at an invalid place. Inlining may have moved it there."""
     try:
         gradient.verify_place(gradient.parent_op())
     except VerifyException as error:
@@ -60,7 +56,7 @@ def _check_place(gradient: GradientOp) -> None:
 def _write_phases_between(block: Block) -> None:
     """Write the phase of every operation if a gradient depends on operations after the first gradient.
 
-    Those operations are the forward pass of the later gradient; positions alone would make them part of the update.
+    Those operations are the forward pass of the later gradient; by their positions they would belong to the update.
     """
     order = Order.of(block)
     needed = _needed_by_gradients(order)

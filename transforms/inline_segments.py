@@ -6,10 +6,11 @@
       recompute.yield %b : tensor<8xf32>                    {recompute.segment = "block0", recompute.checkpoint}
     } : tensor<8xf32>
 
-Outputs of the segment, which later forward operations read, are kept, and so are values that are live after the
-backward pass, unless the segment has `recompute.output_recompute`. A segment with `recompute.recompute = false` is kept
-as a whole, and the operations of a segment with a policy get this policy. Operations of nested segments get the path of
-names, `outer/inner`; if a name is taken, a number is added, `block0#1`. Attributes of operations take precedence.
+Two kinds of values are kept, unless the segment has `recompute.output_recompute`: outputs of the segment, which later
+forward operations read, and values that are live after the backward pass. A segment with `recompute.recompute = false`
+is kept as a whole; any other mark of a segment becomes the mark of its operations. The operations of a nested segment
+get the path of its name, such as `outer/inner`. If a name is taken, a number is appended, as in `block0#1`. Attributes
+that an operation already has take precedence.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class FlattenedSegment:
 
     @property
     def mark(self) -> Attribute:
-        """The mark that its operations get."""
+        """The mark of the segment, which its operations get."""
         return self.attributes.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
     @property
@@ -62,7 +63,8 @@ class FlattenedSegment:
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten and mark every segment, including segments that scopes mark, and return the number of flattened segments.
+    """Flatten every segment, mark its operations, and return the number of segments. Scopes that mark segments are
+    turned into attributes.
 
     Raises:
         Refusal: A scope is malformed, or the phases of a function contradict each other.
@@ -89,13 +91,13 @@ def _outermost(function: FuncOp) -> list[SegmentOp]:
 
 
 def _segment_names_of(function: FuncOp) -> set[str]:
-    """Return the segments that operations name by attributes."""
+    """Return the segment names in the attributes of the function's operations."""
     stated = (op.attributes.get(Names.SEGMENT) for op in every_operation(function) if not isinstance(op, SegmentOp))
     return {segment_name.data for segment_name in stated if isinstance(segment_name, StringAttr)}
 
 
 def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedSegment]:
-    """Flatten a segment and its nested segments; return them, the outermost first."""
+    """Flatten a segment and its nested segments, and return the flattened segments, the outermost first."""
     attributes = dict(segment.attributes)
     segment_name = _unique_name(segment, outer, taken)
     propagate_names(segment, segment.terminator.operands, set(segment.body.block.ops))
@@ -115,7 +117,7 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedS
 
 
 def _unique_name(segment: SegmentOp, outer: str, taken: set[str]) -> str:
-    """Return a unique name for the segment, prefixed by the path of the enclosing segments."""
+    """Return a unique name for the segment, and add it to `taken`. `outer`: the path of the enclosing segments."""
     name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
     number, segment_name = 0, path
@@ -142,7 +144,7 @@ def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
 
 
 def _all_forward(function: FuncOp) -> Phases:
-    """Return the phases of a function without a gradient: all of its operations are forward operations."""
+    """Return phases for a function without a gradient, in which all operations but the terminator are forward."""
     order = Order.of(function.body.block)
     *operations, terminator = order.operations
     return Phases(order, dict.fromkeys(operations, Phase.PRIMAL) | {terminator: Phase.UPDATE})

@@ -3,10 +3,10 @@
     %r:3 = stablehlo.while … do { …; %s1 = dynamic_update_slice %s, sin(tanh(%h)), %i }     forward pass of a scan
     …    = stablehlo.while … do { %x = dynamic_slice %r#2, 7 - %i; … }                      backward pass
 
-becomes two loops: the first one stacks only `%h`, for example, and the second one recomputes `sin(tanh(%h))`. The
-stacks are the smallest set from which the other values can be recomputed. `lax.scan` over layers has this form. Loops
-inside loops, branches and per-device bodies are included. Sharding constraints on stacks are dropped if the slices have
-them (`rolled/stack_constraints.py`).
+becomes, for example, a first loop that stacks only `%h` and a second loop that recomputes `sin(tanh(%h))`. The stored
+stacks are the smallest set from which the other values can be recomputed. `lax.scan` over layers has this form. The
+pass also cuts loops inside loops, branches and per-device bodies. Sharding constraints on stacks are dropped if the
+slices have them (`rolled/stack_constraints.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..analysis.copies.loop_cuts import (
     loops_recomputed_whole,
 )
 from ..analysis.explain.executed_flops import runs_of
-from ..analysis.request.in_loops import repeatable
+from ..analysis.request.in_loops import repetition_predicate
 from ..analysis.step.crossings import Crossings
 from ..analysis.step.order import functions_of, single_block
 from ..analysis.step.stacks import LoopPair
@@ -65,7 +65,7 @@ class LoopRecomputation:
     """The result of the pass.
 
     Attributes:
-        copies: The number of copied operations.
+        copies: The number of copies that were inserted.
         extra_flops: The FLOPs of the copies over all iterations, including the iterations of enclosing loops.
         remarks: Remarks on loops that were cut, and on loops that were left unchanged.
         replaced: The replacement of each result of an erased loop.
@@ -87,9 +87,9 @@ def recompute_loops(
 
     Args:
         module: The module, which is changed in place.
-        selection: The operations that may be recomputed.
-        loops: The schedule; `False` for none. With "periodic(8)" or "periodic(auto)", pairs that were not cut save
-            their carries at intervals of iterations.
+        selection: The selection of operations that may be recomputed.
+        loops: The loop schedule, or `False` to leave loops unchanged. With "periodic(8)" or "periodic(auto)", pairs
+            that were not cut save their carries at intervals of iterations.
 
     Raises:
         UnknownPolicy: The selection names a policy that does not exist.
@@ -99,7 +99,7 @@ def recompute_loops(
     if (schedule := schedule_of(loops)).kind == "none":
         return NO_LOOP_RECOMPUTATION
     drop_stack_constraints(module)
-    cutter = _Cutter(selection, schedule, repeatable(module, selection), FreeNumbers.free_in(module))
+    cutter = _Cutter(selection, schedule, repetition_predicate(module, selection), FreeNumbers.free_in(module))
     for function in functions_of(module):
         cutter.cut_function(function)
     return LoopRecomputation(cutter.copies, cutter.extra_flops, tuple(cutter.remarks), cutter.replaced)
@@ -132,8 +132,8 @@ class _Cutter:
             drop_dead_carries(block, self.replaced)
 
     def _cut_block(self, block: Block, crossings: Crossings, cut_of: CutOf) -> None:
-        """Cut the loops of the block, then the loops of nested blocks. Meanwhile, forward branches are joined with
-        gradients."""
+        """Cut the loops of the block, then the loops of nested blocks. While nested blocks are cut, each forward branch
+        is joined with its gradient branch."""
         self.remarks.extend(remark_on_uncut(op, reason) for op, reason in loops_left_uncut(block, crossings))
         pairs = partial(crossings.loop_pairs, block)
         whole = loops_recomputed_whole(pairs(), cut_of, self.selection)
@@ -144,25 +144,25 @@ class _Cutter:
             self.copies += apply_cut(cut, self.numbers, self.replaced)
         joined_branches = list(join_branches(block, crossings))
         copies_before = self.copies
-        for inner in reversed(_inner_blocks(operations_in(block))):
+        for inner in reversed(_nested_blocks(operations_in(block))):
             self._cut_block(inner, crossings, cut_of)
         for joined in reversed(joined_branches):
             split_branches(joined, self.copies > copies_before, self.replaced)
 
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
-        """Replace the stacks of the remaining pairs of loops by saved carries where those need fewer bytes."""
+        """Replace the stacks of each remaining pair of loops by saved carries if the carries need fewer bytes."""
         for saved in self._pairs_with_saved_carries(block, crossings):
             self.extra_flops += saved.extra_flops * runs_of(saved.pair.writer.op)
             if isinstance(saved, Chunks):
                 self.copies += save_in_chunks(saved, self.numbers, self.replaced)
             else:
-                assert isinstance(saved, Slots), "chunks or slots"
+                assert isinstance(saved, Slots), "saved carries are chunks or slots"
                 self.copies += save_in_slots(saved, self.numbers, self.replaced)
             erase_loop(saved.pair.reader)  # The reader comes first, since it reads results of the writer.
             erase_loop(saved.pair.writer)
 
     def _pairs_with_saved_carries(self, block: Block, crossings: Crossings) -> Iterator[SavedCarries]:
-        """Yield the schedule of each pair of loops that needs fewer bytes with saved carries, outer loops first.
+        """Yield, outer loops first, the saved carries of each pair of loops that needs fewer bytes with them.
 
         The caller must replace each pair before it requests the next one. Loops that the replacement creates are
         skipped.
@@ -181,7 +181,7 @@ class _Cutter:
                     self.remarks.append(remark_on_saved_carries(saved))
                     unpaired.discard(pair.reader.op)
                     yield saved
-            pending.extend(_inner_blocks(unpaired))
+            pending.extend(_nested_blocks(unpaired))
 
     def _next_pair_with_saved_carries(
         self, block: Block, crossings: Crossings, unpaired: Collection[Operation]
@@ -191,14 +191,14 @@ class _Cutter:
         return next((saved for saved in candidates if saved is not None), None)
 
 
-def _inner_blocks(operations: Iterable[Operation]) -> list[Block]:
+def _nested_blocks(operations: Iterable[Operation]) -> list[Block]:
     return [block for op in operations for region in op.regions for block in region.blocks]
 
 
 def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
-    """Return the next worthwhile cut of the block; None if there is none.
+    """Return the first worthwhile cut among the pairs of loops; None if there is none.
 
-    The cuts are computed anew each time, since each cut replaces its loops.
+    The caller lists the pairs anew after each cut, which replaces its loops.
     """
     cuts = (cut_of(pair) for pair in pairs if pair.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)
@@ -208,10 +208,11 @@ def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operat
 @has_options(Selection)
 class LoopsPass(ModulePass):
     """
-    loops: `"keep(50%)"`, `"keep(2GiB)"`: keep at most this much of the stacks, with the least work. `"periodic(8)"`:
-    keep the carries every 8 iterations too, and rerun one chunk at a time from there. `"periodic(auto)"`: the interval
-    that holds the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: keep carries in 4 slots, or in the number of slots
-    that fits, refilled while the later loop runs; no rule of the proof covers it.
+    loops: `"keep(50%)"`, `"keep(2GiB)"`: store at most this share or size of the stacks, with the least work.
+    `"periodic(8)"`: also save the carries every 8 iterations, and rerun one chunk of iterations at a time from there.
+    `"periodic(auto)"`: choose the interval that stores the fewest bytes. `"binomial(4)"`, `"binomial(1GiB)"`: save
+    carries in 4 slots, or in as many slots as fit, and refill the slots while the later loop runs; no rule of the proof
+    covers this schedule.
     """
 
     name = "recompute-loops"
@@ -221,7 +222,7 @@ class LoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         selection = Selection.of(self)
         if selection.segment_budgets:
-            raise Refusal(op, 'segment-budgets does not apply to loops; limit what loops keep by loops="keep(30%)"')
+            raise Refusal(op, 'segment-budgets does not apply to loops: limit their stacks with loops="keep(30%)"')
         try:
             with device_steps_outlined(op):
                 rolled = recompute_loops(op, selection, self.loops)

@@ -4,9 +4,9 @@
     %x1 = recompute.depend %x after %t        ->
     ... %ct ...                                       ... %ct1 ...
 
-`target=stablehlo`: one barrier over the delayed values and the gates. Later readers of a gate read the barrier's
-result, because XLA would prune an unused operand, and the ordering with it. `target=none` removes tokens, for executors
-that run operations in program order.
+With `target=stablehlo`, each `recompute.depend` becomes a barrier over its delayed values and the gates. Later readers
+of a gate read the barrier's result, because XLA would remove an unused operand, and with it the ordering.
+`target=none` removes tokens, for executors that run operations in program order.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def lower(module: ModuleOp, target: str) -> None:
         Rewriter.erase_op(token)
 
 
-def _to_stablehlo(token: TokenOp, order: Order) -> None:
+def _lower_to_barriers(token: TokenOp, order: Order) -> None:
     gates = list[SSAValue](token.gates)
     waiting = order.readers(token.token)
     for depend in waiting:
         if not isinstance(depend, DependOp):
             raise Refusal(depend, "only recompute.depend can wait for a token when lowering to stablehlo")
-        gates = _barrier(depend, gates, order)
+        gates = _insert_barrier(depend, gates, order)
 
 
-def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
+def _insert_barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
     """Replace a `recompute.depend` by a barrier; return the gates that later readers must read."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
@@ -71,13 +71,15 @@ def _barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAV
     for old, new in zip(depend.delayed, barrier.results, strict=False):
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
-    _read_behind(gates, passed, depend, order)
+    _redirect_later_uses(gates, passed, depend, order)
     Rewriter.erase_op(depend)
     return [passed[gate] for gate in gates]
 
 
-def _read_behind(gates: list[SSAValue], passed: Mapping[SSAValue, SSAValue], depend: DependOp, order: Order) -> None:
-    """Redirect later uses of the gates to the barrier's results."""
+def _redirect_later_uses(
+    gates: list[SSAValue], passed: Mapping[SSAValue, SSAValue], depend: DependOp, order: Order
+) -> None:
+    """Redirect uses of the gates after `depend` to the results of the barrier. `passed`: the result for each gate."""
     start = order.position[depend]
     for gate in gates:
         for use in list(gate.uses):
@@ -86,7 +88,7 @@ def _read_behind(gates: list[SSAValue], passed: Mapping[SSAValue, SSAValue], dep
                 use.operation.operands[use.index] = passed[gate]
 
 
-def _drop(token: TokenOp, order: Order) -> None:
+def _remove_token(token: TokenOp, order: Order) -> None:
     for use in list(token.token.uses):
         depend = use.operation
         if not isinstance(depend, DependOp):
@@ -96,7 +98,7 @@ def _drop(token: TokenOp, order: Order) -> None:
         Rewriter.erase_op(depend)
 
 
-_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = {"stablehlo": _to_stablehlo, "none": _drop}
+_LOWERINGS: dict[str, Callable[[TokenOp, Order], None]] = {"stablehlo": _lower_to_barriers, "none": _remove_token}
 """The lowering of a token for each target."""
 assert _LOWERINGS.keys() == set(EMISSION_TARGETS), "each target has a lowering"
 
@@ -104,7 +106,7 @@ assert _LOWERINGS.keys() == set(EMISSION_TARGETS), "each target has a lowering"
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
     """
-    target: `stablehlo` (barriers, for XLA) or `none` (nothing, for executors that keep program order).
+    target: `stablehlo` (barriers, for XLA) or `none` (no barriers, for executors that follow program order).
     """
 
     name = "recompute-lower"

@@ -1,4 +1,4 @@
-"""recompute-mark: translate a selection to marks, which `recompute-clone` applies.
+"""recompute-mark: translate a selection into marks, which `recompute-clone` applies.
 
 `segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth recomputing:
 
@@ -50,10 +50,10 @@ _UNIT = UnitAttr()
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
-    """Flatten segments and mark the operations that the selection selects.
+    """Flatten segments, and mark the operations to recompute according to the selection.
 
     Returns:
-        A remark for each skipped segment, and for each part of the selection without effect.
+        A remark for each skipped segment, and for each part of the selection that has no effect.
 
     Raises:
         Refusal: There is no gradient, or the selection does not apply to the step.
@@ -87,23 +87,27 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
 
 
 def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
-    """Yield a remark for each skipped segment, and for each part of the selection without effect."""
+    """Yield a remark for each skipped segment, and for each part of the selection that has no effect."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))
-    remarks = chain(decided.resolved.remarks, _remarks_on_skipped(decided.decisions), _crossing(decided, selection))
+    remarks = chain(
+        decided.resolved.remarks,
+        _remarks_on_skipped(decided.decisions),
+        _remarks_on_crossing_values(decided, selection),
+    )
     yield from (remark for remark in remarks if not is_stand_in(remark.operation))
 
 
 def write_marks(decided: Decisions) -> None:
-    """Write the decisions as marks on the operations."""
+    """Write the decisions to the operations as marks."""
     for op, attributes in marked_attributes(decided).items():
         op.attributes = attributes
 
 
 def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute]]:
-    """Return the attributes, with marks, of the operations that the decisions mark; the operations stay unchanged.
+    """Return the new attributes, including marks, of each operation to mark; the operations stay unchanged.
 
-    An explicit mark of the user takes precedence over the decisions, and a decision over an offloading policy.
+    Explicit marks of the user take precedence over decisions, and decisions take precedence over an offloading policy.
     """
     marked = {
         mark.operation: _attributes_of(mark)
@@ -128,10 +132,10 @@ def _no_segments(selection: Selection) -> str:
     return "no segments: the locations name no scope (see jax.named_scope)"
 
 
-def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
+def _remarks_on_crossing_values(decided: Decisions, selection: Selection) -> Iterable[Remark]:
     """Yield a remark for each value that is saved only because operations of a later segment read it.
 
-    Such a value is not a checkpoint, and checkpoints at other values could avoid saving it.
+    Such a value is not a checkpoint; with other checkpoints it might not have to be saved.
     """
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():
@@ -142,7 +146,7 @@ def _crossing(decided: Decisions, selection: Selection) -> Iterable[Remark]:
 
 
 def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
-    """Return the attributes that express a mark."""
+    """Return the attributes of the marked operation, including the mark."""
     op = mark.operation
     attributes = dict(mark.operation.attributes)
     if mark.source is MarkSource.REFUSED_PREFERENCE:
@@ -160,7 +164,7 @@ def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
 
 
 def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
-    """Yield one remark for each reason, at the first segment to which it applies."""
+    """Yield one remark for each reason for skipping segments, at the first segment to which the reason applies."""
     by_reason = dict[tuple[str, bool], list[Decision]]()
     for decision in decisions:
         if decision.reason:
@@ -174,7 +178,9 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
                 segments=tuple(segments[:LISTED_SEGMENTS]),
             )
         for decision in group if not named else ():
-            yield Remark(decision.first, f"{name_of(decision.first)}, which is preferred, is not recomputed: {reason}")
+            yield Remark(
+                decision.first, f"{name_of(decision.first)}, a preferred operation, is not recomputed: {reason}"
+            )
 
 
 def _subject(segments: Sequence[str]) -> str:

@@ -6,8 +6,8 @@
 
 becomes `%a` alone, which replaces `%c`. Operations of the second forward pass without a twin in the first one, such as
 derivatives that the backward pass reads, move to the first forward pass, where they would be without `jax.checkpoint`.
-Barriers from other sources stay, as do other operations that are computed twice. If there is a barrier of
-`jax.checkpoint`, private functions are inlined first.
+Other barriers and other repeated operations stay. If there is a barrier of `jax.checkpoint`, private functions are
+inlined first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..analysis.step.direction import Direction
-from ..analysis.step.jax_paths import as_forward, path_of, scope_of, split_path
+from ..analysis.step.jax_paths import forward_path, path_of, scope_of, split_path
 from ..analysis.step.order import functions_of, producers, single_block
 from ..dialects.cloning import clone_of
 from ..dialects.stablehlo.control import OptimizationBarrierOp
@@ -33,13 +33,13 @@ from .cse import merge_into_first
 from .inline import inline
 
 _CONTROL = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
-_AGAIN = "rematted_computation"
+_SECOND_PASS = "rematted_computation"
 _PRIMITIVES = frozenset({"checkpoint", "remat", "remat2"})
 """The last path components of operations from `jax.checkpoint`, in all supported versions of JAX."""
 
 
 def merge_remat(module: ModuleOp) -> int:
-    """Merge every second forward pass of `jax.checkpoint` with the first, and return the number of removed operations.
+    """Merge every second forward pass by `jax.checkpoint` with the first one; return the number of removed operations.
 
     A module without barriers of `jax.checkpoint` stays unchanged.
 
@@ -52,16 +52,16 @@ def merge_remat(module: ModuleOp) -> int:
         inline(module)
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:
-        _remove(barrier)
-    # Twins are now equal as expressions, and the first one precedes the other in the same block or an enclosing one.
+        _remove_barrier(barrier)
+    # Twins are now equal as expressions, and the first twin is in the same block as the second or in an enclosing one.
     merged = merge_into_first(module, _may_be_merged)
     for function in functions_of(module):
-        _move_to_the_first(single_block(function))
+        _move_to_first_pass(single_block(function))
     return len(barriers) + merged
 
 
 def without_remat(module: ModuleOp) -> ModuleOp:
-    """Return a copy of the module without second forward passes by `jax.checkpoint`."""
+    """Return a copy of the module without the second forward passes of `jax.checkpoint`."""
     merged = clone_of(module)
     merge_remat(merged)
     return merged
@@ -73,49 +73,47 @@ def is_of_remat(op: Operation) -> bool:
 
 
 def _may_be_merged(op: Operation) -> bool:
-    """Return whether the operation may be replaced by an earlier twin.
+    """Return whether the operation may be replaced by an earlier twin: whether it belongs to a second forward pass, or
+    is a constant, whose live range costs no memory."""
+    return is_constant(op) or _is_in_second_pass(op)
 
-    It may if it belongs to a second forward pass, or if it is a constant, whose live range costs no memory.
+
+def _is_in_second_pass(op: Operation) -> bool:
+    return _SECOND_PASS in split_path(path_of(op.location))
+
+
+def _move_to_first_pass(block: Block) -> None:
+    """Move each operation of the second forward pass after its operands if they all belong to the first forward pass.
+
+    Only pure operations without control flow move: a branch or loop would run there for a third time.
     """
-    return is_constant(op) or _runs_again(op)
-
-
-def _runs_again(op: Operation) -> bool:
-    return _AGAIN in split_path(path_of(op.location))
-
-
-def _move_to_the_first(block: Block) -> None:
-    """Move operations of the second forward pass that read only values of the first one after these operands.
-
-    Only pure operations without regions move: a branch or loop would run there for a third time.
-    """
-    late, places = set[Operation](), _Places(block)
+    late, positions = set[Operation](), _Positions(block)
     for op in list(block.ops):
-        if places.may_float(op):
+        if positions.is_floating(op):
             continue
         if late.isdisjoint(producers(op)):
-            if _runs_again(op) and why_impure(op) is None and name_of(op) not in _CONTROL:
-                places.move(op)
+            if _is_in_second_pass(op) and why_impure(op) is None and name_of(op) not in _CONTROL:
+                positions.move(op)
                 continue
             if scope_of(op.location).direction is not Direction.BACKWARD:
                 continue
         late.add(op)
 
 
-class _Places:
-    """Positions to which operations of a block can move: after one of the original operations, or before all of them.
+class _Positions:
+    """The positions to which operations of a block can move: after an original operation, or before all of them.
 
-    Constant expressions float: they move to where they are needed.
+    Constant expressions float: they move to where an operation that moves needs them.
     """
 
     def __init__(self, block: Block):
         self._block = block
-        self._place = {op: index for index, op in enumerate(block.ops)}
-        self._last = {index: op for op, index in self._place.items()}
+        self._position_of = {op: index for index, op in enumerate(block.ops)}
+        self._last_at = {index: op for op, index in self._position_of.items()}
         self._floating = set[Operation]()
 
-    def may_float(self, op: Operation) -> bool:
-        """Return whether the operation is a constant expression; to be called for all operations, in order."""
+    def is_floating(self, op: Operation) -> bool:
+        """Return whether the operation is a constant expression. Must be called for all operations in program order."""
         is_candidate = is_constant(op) or (bool(op.operands) and not op.regions and why_impure(op) is None)
         if not is_candidate or any(value.owner not in self._floating for value in op.operands):
             return False
@@ -124,32 +122,34 @@ class _Places:
 
     def move(self, op: Operation) -> None:
         """Move the operation directly after its operands, as in the forward pass."""
-        fixed = (producer for producer in producers(op) if producer in self._place and producer not in self._floating)
-        self._put(op, max((self._place[producer] for producer in fixed), default=-1))
+        fixed = (
+            producer for producer in producers(op) if producer in self._position_of and producer not in self._floating
+        )
+        self._put(op, max((self._position_of[producer] for producer in fixed), default=-1))
 
     def _put(self, op: Operation, where: int) -> None:
         for producer in producers(op):
-            if producer in self._floating and self._place[producer] > where:
+            if producer in self._floating and self._position_of[producer] > where:
                 self._put(producer, where)
-        # The last operation of a place never moves: floating ones are put there only for an operation that follows
-        # them.
+        # The last operation at a position never moves: a floating operation is put there only for an operation that
+        # follows it.
         op.detach()
-        last, first = self._last.get(where), self._block.first_op
+        last, first = self._last_at.get(where), self._block.first_op
         assert first is not None, "a block has a terminator"
         if last is not None:
             self._block.insert_op_after(op, last)
         else:
             self._block.insert_op_before(op, first)
-        self._place[op], self._last[where] = where, op
-        _state_forward(op)
+        self._position_of[op], self._last_at[where] = where, op
+        _write_forward_location(op)
 
 
-def _state_forward(op: Operation) -> None:
+def _write_forward_location(op: Operation) -> None:
     if isinstance(op.location, NameLoc):
-        op.location = NameLoc(StringAttr(as_forward(path_of(op.location))), op.location.location)
+        op.location = NameLoc(StringAttr(forward_path(path_of(op.location))), op.location.location)
 
 
-def _remove(barrier: Operation) -> None:
+def _remove_barrier(barrier: Operation) -> None:
     for result, value in zip(barrier.results, barrier.operands, strict=True):
         result.replace_all_uses_with(value)
     Rewriter.erase_op(barrier)
@@ -161,4 +161,4 @@ class MergeRematPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not merge_remat(op):
-            tell(ctx, [Remark(op, "nothing is merged: no location in the step names a copy by jax.checkpoint")])
+            tell(ctx, [Remark(op, "nothing is merged: no location in the step names a barrier of jax.checkpoint")])

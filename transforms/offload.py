@@ -10,10 +10,10 @@ becomes
     %d = stablehlo.custom_call @annotate_device_placement(%h) {… "device" …, recompute.recompute = true}
     %9 = stablehlo.multiply %ct, %d            // gradient
 
-Fetching a value is treated as recomputing an operation whose operand uses no device memory. Like any other operation,
-`recompute-clone` copies the fetch to where the gradient reads the value, gated by a token; plans and proofs treat it
-the same. A move to the host is removed if no copy fetches the value (`remove_unused_moves`, which `recompute-cse`
-calls).
+Fetching a value is treated as recomputing an operation whose operand uses no device memory. `recompute-clone` copies
+the fetch to where the gradient reads the value, and gates it by a token, as it does for any other operation. Plans and
+proofs treat the fetch like other copies. `recompute-cse` removes a move to the host if no copy fetches the value
+(`remove_unused_moves`).
 """
 
 from __future__ import annotations
@@ -55,10 +55,13 @@ from .phase import steps_of
 from .plans.misfits import Misfits
 
 MARKED_ALONE = Offload(marked=True)
-NO_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host; it is kept"
+NOT_A_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host"
 CONSTANT = "'offload' has no effect here: constant expressions need no memory"
 NOT_FORWARD = "'offload' has no effect here: only values that the forward pass computes on the device are moved"
-UNPLACED = "it is not moved: an earlier operation with unknown effects may have placed it outside device memory"
+UNPLACED = (
+    "'offload' has no effect here: an earlier operation with unknown effects may have placed the value outside device "
+    "memory"
+)
 NOT_READ = "'offload' has no effect here: no gradient operation reads the value"
 _PLACED = frozenset({"stablehlo", "chlo", "sdy"})
 """The dialects whose tensors can be moved to the host."""
@@ -79,8 +82,8 @@ def why_not_moved(
     Args:
         value: The value.
         phases: The phases of the step.
-        constant: The values that are computed only from constants.
-        unplaced: The values whose memory space is unknown.
+        constant: The values of the step that are computed only from constants.
+        unplaced: The values of the step whose memory space is unknown.
     """
     if value in constant:
         return CONSTANT
@@ -88,14 +91,14 @@ def why_not_moved(
     if not isinstance(op, Operation) or not phases.is_forward(op) or is_placement(op):
         return NOT_FORWARD
     if not is_tensor(value.type) or name_of(op).partition(".")[0] not in _PLACED:
-        return NO_TENSOR
+        return NOT_A_TENSOR
     if value in unplaced:
         return UNPLACED
     return None if _is_read_late(value, phases) else NOT_READ
 
 
 def _is_read_late(value: SSAValue, phases: Phases) -> bool:
-    """Return whether a gradient operation reads the value, directly or through recomputable residuals and views."""
+    """Return whether a gradient operation reads the value, directly or through residual operations and views."""
     return any(
         phases.is_gradient(reader)
         or (
@@ -118,33 +121,34 @@ class Moves:
 
     Attributes:
         values: The number of offloaded values.
-        there: The bytes moved to the host.
-        back: The bytes moved back. They are more if a value is fetched several times.
+        bytes_to_host: The bytes moved to the host.
+        bytes_from_host: The bytes fetched from the host. A value that is fetched several times counts each time.
     """
 
     values: int = 0
-    there: int = 0
-    back: int = 0
+    bytes_to_host: int = 0
+    bytes_from_host: int = 0
 
     def cost(self, speed: int) -> int:
-        """Return the cost of the transfers in picoseconds; each move back is charged for both directions.
+        """Return the cost of the transfers in picoseconds. Each fetch is charged for both directions.
 
-        `speed`: bytes per second; 0 if transfers are free.
+        `speed`: the transfer speed in bytes per second; 0 if transfers are free.
         """
-        return ceil(PICOSECONDS * 2 * self.back / speed) if speed else 0
+        return ceil(PICOSECONDS * 2 * self.bytes_from_host / speed) if speed else 0
 
-    def waiting(self, speed: int, forward: int, backward: int) -> int:
+    def waiting_time(self, speed: int, forward: int, backward: int) -> int:
         """Return the time that computation waits for transfers, in picoseconds.
 
-        Transfers to the host overlap with the forward pass, and transfers back with the backward pass.
+        Transfers to the host overlap with the forward pass; transfers from the host overlap with the backward pass.
 
         Args:
-            speed: The speed of a transfer in bytes per second.
+            speed: The transfer speed in bytes per second; 0 if transfers are free.
             forward, backward: The computation times of the two passes, in picoseconds.
         """
         if not speed:
             return 0
-        waits = (PICOSECONDS * size / speed - work for size, work in ((self.there, forward), (self.back, backward)))
+        overlaps = (self.bytes_to_host, forward), (self.bytes_from_host, backward)
+        waits = (PICOSECONDS * size / speed - work for size, work in overlaps)
         return ceil(sum(max(0.0, wait) for wait in waits))
 
 
@@ -161,10 +165,10 @@ def insert_host_moves(
 
     Args:
         module: The module, which is changed in place.
-        selection: The selection, whose offloading policy selects values in addition to marked values. Both are always
-            moved.
-        offload: The option that states whether marked values are moved, and the speed of transfers.
-        offered: For each step, other values, which are moved only if that saves memory.
+        selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
+            values; all of them are always moved.
+        offload: The option that states whether marked values are moved, and the transfer speed.
+        offered: Other values of each step, which are moved only if that saves memory.
 
     Returns:
         Remarks on marks without effect.
@@ -208,32 +212,33 @@ def _values_to_offload(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAV
 
 
 def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Insert a move to the host and back after each value, redirect all uses, and return the number of values.
+    """Insert a move to the host and a fetch after each value, redirect all uses to the fetch, and return the number of
+    values.
 
     Args:
         values: Results of operations.
-        speed: The speed of a transfer in bytes per second; 0 if transfers cost nothing.
+        speed: The transfer speed in bytes per second; 0 if transfers are free.
         forced: Fetch the values in the backward pass even if that saves no memory.
     """
     count = 0
     for value in values:
         on_host = to_host(value, speed)
         on_host.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
-        back = to_device(on_host.results[0], speed)
+        fetch = to_device(on_host.results[0], speed)
         if forced:
-            back.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-        value.replace_uses_with_if(back.results[0], lambda use, on_host=on_host: use.operation is not on_host)
+            fetch.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+        value.replace_uses_with_if(fetch.results[0], lambda use, on_host=on_host: use.operation is not on_host)
         assert isinstance(value.owner, Operation), "only results of operations are offered"
-        Rewriter.insert_op([on_host, back], InsertPoint.after(value.owner))
+        Rewriter.insert_op([on_host, fetch], InsertPoint.after(value.owner))
         count += 1
     return count
 
 
 def remove_unused_moves(module: ModuleOp) -> Moves:
-    """Remove the moves to the host whose value no copy fetches; readers then read the value itself.
+    """Remove each move to the host whose value no copy fetches, and let all readers read the value itself.
 
     Returns:
-        The moves that remain.
+        The remaining moves.
     """
     moves = [op for op in every_operation(module) if is_offload(op)]
     for op in moves:
@@ -244,8 +249,8 @@ def remove_unused_moves(module: ModuleOp) -> Moves:
         if is_to_host(op) and not op.results[0].uses:
             _erase(op, op.operands[0])
     left = [op for op in moves if op.parent is not None]
-    on_host, back = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
-    return Moves(len(on_host), _bytes(on_host), _bytes(back))
+    to_host_moves, fetches = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
+    return Moves(len(to_host_moves), _bytes(to_host_moves), _bytes(fetches))
 
 
 def _bytes(moves: Iterable[Operation]) -> int:
@@ -253,7 +258,7 @@ def _bytes(moves: Iterable[Operation]) -> int:
 
 
 def mark_host_moves(module: ModuleOp) -> None:
-    """Replace the moves of values that are fetched in the backward pass by marks `offload` on these values."""
+    """Mark each value that the backward pass fetches as `offload`, and remove its moves."""
     for op in every_operation(module):
         if is_offload(op) and is_from_host(op) and asks_to_recompute(op):
             mark_result(_owner(op.operands[0]).operands[0], StringAttr(MarkKind.OFFLOAD.value))

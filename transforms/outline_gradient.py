@@ -5,9 +5,9 @@
                                                                recompute.yield %h : tensor<8xf32>
                                                              } : tensor<8xf32>
 
-The region implies the phase. Tokens and copies count as gradient operations. If other operations stand between gradient
-operations, as in f1 b1 f2 b2, there are several regions. `recompute-inline-gradient` restores the flat form, with the
-phase on each operation.
+The region implies the phase of its operations. Tokens and copies count as gradient operations. If other operations
+separate the gradient operations, as in f1 b1 f2 b2, the pass creates several regions. `recompute-inline-gradient`
+restores the flat form, with the phase on each operation.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def outline_gradient(module: ModuleOp) -> int:
             continue
         for is_gradient, run in groupby(classified.order.operations, classified.is_gradient):
             if is_gradient:
-                _outline(list(run), classified.order)
+                _outline_run(list(run), classified.order)
                 outlined += 1
     return outlined
 
 
-def _outline(run: Sequence[Operation], order: Order) -> None:
+def _outline_run(run: Sequence[Operation], order: Order) -> None:
     inside = set(run)
     values = [
         result
@@ -62,7 +62,7 @@ def _outline(run: Sequence[Operation], order: Order) -> None:
     Rewriter.insert_op(gradient, InsertPoint.before(run[0]))
     for value, result in zip(values, gradient.results, strict=True):
         result.name_hint = value.name_hint
-        _read_outside(value, result, inside, order)
+        _redirect_outside_uses(value, result, inside, order)
     for op in run:
         op.detach()
         body.add_op(op)
@@ -71,7 +71,7 @@ def _outline(run: Sequence[Operation], order: Order) -> None:
     body.add_op(YieldOp(values))
 
 
-def _read_outside(value: SSAValue, result: SSAValue, inside: set[Operation], order: Order) -> None:
+def _redirect_outside_uses(value: SSAValue, result: SSAValue, inside: set[Operation], order: Order) -> None:
     """Redirect uses of the value outside the region to the result of the region."""
     for use in list(value.uses):
         if order.owner_here(use.operation) not in inside:

@@ -31,14 +31,14 @@ from ..rules.costs.cost import CostsOf
 from ..rules.effects import why_impure
 from ..support.counted import counted
 from ..support.diagnostics import BadRequest, Refusal, Remark, RemarkKind, tell
-from ..support.interface import by_interface, option
+from ..support.interface import interface_wording, option
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
 from ..support.timing import part
 from .outlining.nested_steps import outline_temporarily
 
 NO_LOCATIONS = (
-    'no gradient found: no location says transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
+    'no gradient found: no location names transpose(jvp(...)) and no operation has recompute.phase = "gradient"; '
     "keep the locations when lowering (JAX: as_text(debug_info=True){here}), name the results of "
     "the forward pass ({results}=0), or set the attribute"
 )
@@ -69,7 +69,7 @@ GUESSED_TURN = (
     "the program ({values}=%loss)"
 )
 NO_FORWARD_OPERATION = (
-    "no gradient found: with {hint} no operation belongs to the forward pass, because it names an argument or a "
+    "no gradient found: with {hint} no operation belongs to the forward pass, because the hint names an argument or a "
     "constant, not a result of an operation: give the index of the loss among the results"
 )
 NO_GRADIENT_OPERATION = (
@@ -83,15 +83,14 @@ class NoGradient(Refusal):
 
 
 class ForwardOverReverse(NoGradient):
-    """Refusal of a gradient that is inside a forward-mode derivative, and so belongs to the forward pass of the
-    latter."""
+    """Refusal of a gradient inside a forward-mode derivative, whose forward pass includes this gradient."""
 
     def __init__(self, op: Operation):
         super().__init__(op, FORWARD_OVER_REVERSE)
 
 
 def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
-    """Yield the functions with a gradient and their phases.
+    """Yield each function with a gradient, and its phases.
 
     Raises:
         NoGradient: No function has a gradient.
@@ -107,7 +106,7 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
 
 
 def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
-    """Return the refusal of a module without a gradient, at `place`."""
+    """Return a refusal of a module without a gradient, which is reported at `place`."""
     operations = [op for function in functions_of(module) for op in every_operation(function)]
     forward = sum(scope_of(op.location).direction is Direction.FORWARD for op in operations)
     if forward and any((transpositions(path_of(op.location)) or 0) > 0 for op in operations):
@@ -115,7 +114,7 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
     if forward:
         return NoGradient(place, FORWARD_ONLY.format(forward=counted(forward, "operation")))
     reason = NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
-    here = by_interface("; here: --print-debuginfo", "")
+    here = interface_wording("; here: --print-debuginfo", "")
     return NoGradient(place, reason.format(here=here, results=option("primal-results")))
 
 
@@ -131,7 +130,7 @@ def numbered_steps(
         module: The module.
         bare: Whether to omit the data that only planners read.
         costs: The recomputation costs that planners minimize, as in `graph_of`.
-        graphs: The graphs, without phases, of functions for which they are known.
+        graphs: Known graphs of functions, without phases; the others are computed.
 
     Raises:
         Refusal: There is no gradient, a storage has an unknown size, or an operation has no cost.
@@ -148,22 +147,22 @@ def numbered_steps(
 
 
 def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
-    """Write the phases that follow from the hint.
+    """Write the phases that follow from the hint, and move operations that only the primal results need before the
+    gradient.
 
-    Without a hint, and if no operation has a phase, guess the loss and report the guess in a remark. Operations that
-    only the primal results need are moved before the gradient.
+    Without a hint, and if no operation has a phase, guess the loss and return remarks on the guess.
 
     Raises:
         Refusal: The hint does not match a function, or no operation would be a gradient operation.
     """
     if hint:
         for function in functions_of(module):
-            _state(function, hint, _operations_of_hint(function, hint))
+            _write_phases_of_function(function, hint, _operations_of_hint(function, hint))
         return []
     guessed = [(function, guess) for function in functions_of(module) if (guess := guessed_phases(function))]
     remarks = list[Remark]()
     for function, guess in guessed:
-        _state(function, guess.hint, [] if guess.turn is None else [guess.turn])
+        _write_phases_of_function(function, guess.hint, [] if guess.turn is None else [guess.turn])
         if guess.turn is None:
             text = GUESSED_LOSS.format(number=guess.hint.results[0], hint=guess.hint)
         else:
@@ -173,17 +172,17 @@ def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
 
 
 def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
-    """Return the operations that define the values that the hint names."""
+    """Return the operations that define the values named by the hint. Raises `BadRequest` for an unknown name."""
     named = matches_of(every_operation(function)[1:], hint.values)
     if (unknown := next((name for name, ops in named.items() if not ops), None)) is not None:
         raise BadRequest(function, f"{option('primal-values')}: no value is named '{unknown}'")
     return [op for ops in named.values() for op in ops]
 
 
-def _state(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
+def _write_phases_of_function(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
     """Write the phases of a function.
 
-    `primal`: operations that belong to the forward pass in addition to the operations that the hint names.
+    `primal`: operations of the forward pass in addition to those that define the results named by the hint.
     """
     order = _move_late_operations(Order.of(single_block(function)), hint, primal)
     op_phases = phases_by_results(order, hint, primal)
@@ -209,7 +208,10 @@ def _move_late_operations(order: Order, hint: PhaseHint, primal: Sequence[Operat
 
 
 def _no_gradient_by_hint(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> NoGradient:
-    """Return the refusal of a hint that leaves no gradient operation. `primal`: the forward pass, in program order."""
+    """Return a refusal of a hint under which no operation is a gradient operation.
+
+    `primal`: the operations of the forward pass, in program order.
+    """
     if not primal:
         return NoGradient(function, NO_FORWARD_OPERATION.format(hint=hint))
     last, values = primal[-1], option("primal-values")

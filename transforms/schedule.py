@@ -1,4 +1,4 @@
-"""recompute-schedule: reorder operations for a low peak. No operation is added, dropped or changed.
+"""recompute-schedule: reorder operations to lower the peak, without adding, removing or changing operations.
 
     %a = stablehlo.sine %x                  %a = stablehlo.sine %x
     %b = stablehlo.cosine %x        ->      %c = stablehlo.reduce(%a …)
@@ -6,7 +6,7 @@
     %d = stablehlo.reduce(%b …)             %d = stablehlo.reduce(%b …)
 
 A new order is used only if its peak is lower. Operations with effects keep their order, copies stay after their tokens,
-and the forward pass stays before the backward pass. XLA does not follow program order: it has a schedule of its own
+and the forward pass stays before the backward pass. XLA uses its own schedule instead of program order
 (docs/limits.md).
 """
 
@@ -25,7 +25,7 @@ from ..support.units import format_bytes
 
 
 def schedule(module: ModuleOp) -> list[Remark]:
-    """Reorder the operations of functions where this lowers the peak; return a remark for each function.
+    """Reorder the operations of each function whose peak this lowers; return a remark for each function.
 
     Raises:
         Refusal: A function has several blocks, dynamic shapes, or regions that are not inlined yet.
@@ -35,7 +35,7 @@ def schedule(module: ModuleOp) -> list[Remark]:
         result = lowest_peak_schedule(function)
         given = format_bytes(result.given_peak_bytes)
         if result.is_new:
-            _write(result.order)
+            _write_order(result.order)
             words = f"this order lowers the peak from {given} to {format_bytes(result.peak_bytes)}"
         else:
             words = f"the order stays unchanged: no order with a peak below {given} was found"
@@ -45,7 +45,7 @@ def schedule(module: ModuleOp) -> list[Remark]:
     return remarks
 
 
-def _write(order: Order) -> None:
+def _write_order(order: Order) -> None:
     for op in order.operations:
         op.detach()
     order.block.add_ops(order.operations)

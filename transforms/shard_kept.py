@@ -4,8 +4,8 @@
                                           ->    %x1 = recompute.depend %k after %0
 
 The pass applies to segments with `recompute.recompute_slice_activation`, a switch of MindSpore. The forward pass
-continues to read `%x`; copies gather their operands. Mesh axes that already shard the batch, which is the first
-dimension of an argument with the same number of rows, are not used.
+continues to read `%x`; copies gather their operands. The pass does not use mesh axes that already shard the batch
+dimension, which is the first dimension of an argument with the same number of rows.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ..dialects.sdy.shardings import ShardingAttr
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation
 
-NO_MESH = "recompute_slice_activation has no effect: the module has no mesh over whose devices values could be sharded"
+NO_MESH = "recompute_slice_activation has no effect: the module has no mesh of several devices to shard values over"
 INSIDE = "recompute_slice_activation has no effect in loops and in per-device functions (shard_map)"
-NOT_DIVISIBLE = "it is kept unsharded: no free axis of the mesh divides any of its dimensions after the first"
+NOT_DIVISIBLE = "the value is saved unsharded: no free axis of the mesh divides any of its dimensions after the first"
 
 
 @dataclass(frozen=True)
@@ -51,29 +51,29 @@ def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Re
         per_device: The functions that are outlined per-device bodies, in which a mesh must not be used.
 
     Returns:
-        Remarks on values that are kept unsharded.
+        Remarks on values that are saved unsharded.
     """
     remarks = list[Remark]()
     for function in functions_of(module):
         operations = every_operation(function)
-        segments = {op.attributes.get(Names.SEGMENT) for op in operations if _is_switched_on(op)}
+        segments = {op.attributes.get(Names.SEGMENT) for op in operations if _requests_sharding(op)}
         if not segments:
             continue
         mesh = _mesh_of(module)
         if mesh is None or function in per_device:
-            remarks.append(Remark(next(filter(_is_switched_on, operations)), INSIDE if mesh else NO_MESH))
+            remarks.append(Remark(next(filter(_requests_sharding, operations)), INSIDE if mesh else NO_MESH))
             continue
         sharded = dict[SSAValue, SSAValue]()
         for value, depend, index in list(_saved_operands(operations, segments)):
             if value not in sharded:
-                sharding = _sharding(value, function, mesh)
-                sharded[value] = value if sharding is None else _constrain(value, sharding)
+                sharding = _sharding_for(value, function, mesh)
+                sharded[value] = value if sharding is None else _insert_constraint(value, sharding)
                 remarks.extend([Remark(_owner(value), NOT_DIVISIBLE)] if sharding is None else [])
             depend.operands[index] = sharded[value]
     return remarks
 
 
-def _is_switched_on(op: Operation) -> bool:
+def _requests_sharding(op: Operation) -> bool:
     switch = op.attributes.get(Names.SLICE_ACTIVATION)
     return switch is not None and isinstance(switch, IntegerAttr) and bool(switch.value.data)
 
@@ -91,7 +91,7 @@ def _mesh_of(module: ModuleOp) -> _MeshAxes | None:
 def _saved_operands(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
-    """Yield the operands of copies of these segments that wait for tokens: value, `recompute.depend` and operand index.
+    """Yield the delayed values that copies in these segments read, each with its `recompute.depend` and operand index.
 
     Arguments are left out, because they are live in any case.
     """
@@ -110,8 +110,8 @@ def _owner(value: SSAValue) -> Operation:
     return value.owner
 
 
-def _sharding(value: SSAValue, function: FuncOp, mesh: _MeshAxes) -> ShardingAttr | None:
-    """Return a sharding of one dimension over all free axes or over one free axis; None if no dimension is
+def _sharding_for(value: SSAValue, function: FuncOp, mesh: _MeshAxes) -> ShardingAttr | None:
+    """Return a sharding of one dimension over all free axes, or else over one of them; None if no dimension is
     divisible."""
     shape = _shape(value)
     free = [axis for axis in mesh.axes if axis not in _axes_in_use(value, shape, function)]
@@ -150,7 +150,7 @@ def _sharding_of_argument(function: FuncOp, index: int) -> Sharding | None:
     return parse_sharding(sharding.data) if isinstance(sharding, ShardingAttr) else None
 
 
-def _constrain(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
+def _insert_constraint(value: SSAValue, sharding: ShardingAttr) -> SSAValue:
     maker = _owner(value)
     constraint = ShardingConstraintOp.create(
         operands=[value],

@@ -5,8 +5,9 @@ generation.
     %y = g(%x, %bits)           ->          %bits = f(%key1)
                                             %y = g(%x1, %bits)
 
-Here, `%x` comes from the previous segment. In program order, the pass has no effect. An executor that runs the program
-breadth first, such as XLA:CPU, would otherwise compute the bits of all layers before the first layer.
+Here, `%x` comes from the previous segment. Without the barrier, an executor that runs the program breadth first, such
+as XLA:CPU, would compute the bits of all layers before the first layer. The pass makes no difference to an executor
+that follows program order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..analysis.request.segments import NoSuchSegment, find_segments
 from ..analysis.step.graph_of import NumberedGraph
 from ..analysis.step.jax_paths import path_of, split_path
 from ..analysis.step.order import Order
-from ..analysis.step.phases import Phases, phases_now
+from ..analysis.step.phases import Phases, updated_phases
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
@@ -47,15 +48,17 @@ def stagger(
     Args:
         module: The module, which is changed in place.
         segments: `auto`, or a shell-style pattern for scopes.
-        phases_of: The phases of the functions before copies, which wait for the gradient, were inserted.
-        unchanged: A dictionary that receives the bare graph of each function without such a part.
+        phases_of: The phases of the functions before copies and tokens were inserted.
+        unchanged: A dictionary that receives the bare graph of each function in which no barrier is inserted.
 
     Raises:
         Refusal: The pattern matches no segment.
     """
     early = list[EarlyPart]()
     steps = (
-        ((function, phases_now(before)) for function, before in phases_of.items()) if phases_of else steps_of(module)
+        ((function, updated_phases(before)) for function, before in phases_of.items())
+        if phases_of
+        else steps_of(module)
     )
     for function, phases in steps:
         try:
@@ -68,16 +71,15 @@ def stagger(
             unchanged[function] = step.numbered
         newest = dict[SSAValue, SSAValue]()
         for part in parts:
-            _hold_back(part, step, newest)
+            _insert_barrier(part, step, newest)
         early.extend(parts)
     return early
 
 
-def _hold_back(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
-    """Insert the barrier of an early part.
+def _insert_barrier(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
+    """Insert the barrier before an early part.
 
-    `newest`: for each value, the result of its latest barrier, which later segments also read; the new barrier is
-        added.
+    `newest`: maps each value to the result of its latest barrier, which later segments read; it is updated.
     """
     values = step.numbered.values_of(part.waiting)
     start = part.operations[0]
@@ -90,11 +92,11 @@ def _hold_back(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) ->
     Rewriter.insert_op(barrier, InsertPoint.before(insertion))
     for value, old, new in zip(values, barrier.operands, barrier.results, strict=True):
         new.name_hint = old.name_hint
-        _read_later(old, new, step.phases.order, start)
+        _redirect_later_uses(old, new, step.phases.order, start)
         newest[value] = new
 
 
-def _read_later(old: SSAValue, new: SSAValue, order: Order, start: int) -> None:
+def _redirect_later_uses(old: SSAValue, new: SSAValue, order: Order, start: int) -> None:
     for use in list(old.uses):
         owner = order.owner_here(use.operation)
         if owner is not None and order.position[owner] >= start:

@@ -1,4 +1,4 @@
-"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the marked values' operations.
+"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the marked operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
@@ -10,8 +10,8 @@ becomes
     %1 = stablehlo.tanh %0 {recompute.recompute = "must_save", recompute.name = "hidden"}
     %4 = stablehlo.multiply %1, %1
 
-The calls, `recompute.save`, `recompute.again`, `recompute.offload` and `recompute.name`, return their operand. A mark
-on an argument of a private function applies to the corresponding operands of the function's calls.
+Each of these calls (`recompute.save`, `recompute.again`, `recompute.offload`, `recompute.name`) returns its operand. A
+mark on an argument of a private function applies to the corresponding operand of each call of the function.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ from ..support.diagnostics import Refusal, Remark, tell
 from ..support.operations import every_operation
 from .attributes.write_attributes import add_checkpoints, add_names, mark_result
 
-NOT_MOVED = "'offload' keeps the value: offload=marked moves it to the host, and its attribute stays for other tools"
+NOT_MOVED = (
+    "'offload' only saves the value: offload=marked would also move it to the host; the attribute stays for other tools"
+)
 
 
 @dataclass(frozen=True)
 class ImportedMarks:
-    """The number of marks that were turned into attributes, and one remark for each reason why marks have no effect."""
+    """The number of marks that became attributes, and one remark for each reason why a mark has no effect."""
 
     marks: int
     remarks: tuple[Remark, ...]
 
 
 def take_marks(module: ModuleOp) -> ImportedMarks:
-    """Turn the calls into attributes, in place.
+    """Turn all calls that mark values into attributes, in place.
 
     Raises:
         Refusal: A mark is unknown or malformed.
@@ -82,7 +84,7 @@ def _is_checkpoint(mark: CustomCallOp) -> bool:
 
 
 def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
-    """Write a mark on the operations that define its value; return the reasons for which it has no effect."""
+    """Write a mark on the operations that define its value, and return the reasons why it has no effect."""
     target = mark.call_target_name.data
     resolution = definitions.resolve(mark.operands[0])
     for definition in resolution.results:
@@ -96,12 +98,12 @@ def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
 
 
 def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: int) -> tuple[list[str], list[str]]:
-    """Name the operations that define the checkpoints of a mark.
+    """Write names on the operations that define the unnamed checkpoints of a mark.
 
     Args:
-        mark: The mark. Its string holds the names of checkpoints, and its further operands are unnamed checkpoints.
+        mark: The mark. Its string lists named checkpoints, and its operands after the first are unnamed checkpoints.
         definitions: The definitions of values.
-        earlier: The number of checkpoints of earlier marks, from which the numbering of unnamed checkpoints continues.
+        earlier: The number of checkpoints of earlier marks; unnamed checkpoints are numbered from there.
 
     Returns:
         The names of the checkpoints, and the reasons why values are not checkpoints.
@@ -121,7 +123,7 @@ def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: in
 
 @dataclass(frozen=True)
 class _Resolution:
-    """The operation results that a marked value refers to, and the reasons why it refers to none."""
+    """The operation results that a marked value refers to, and for each argument without one the reason."""
 
     results: tuple[OpResult, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -146,7 +148,8 @@ class _Definitions:
         return cls(calls_of)
 
     def resolve(self, value: SSAValue) -> _Resolution:
-        """Find the definitions of a value. An argument of a function refers to the operands of the function's calls."""
+        """Find the definitions of a value. An argument of a function refers to the operands in calls of the
+        function."""
         while isinstance(value, OpResult) and is_mark(value.op):
             value = value.op.operands[0]
         if isinstance(value, OpResult):
@@ -155,7 +158,7 @@ class _Definitions:
         function = value.block.parent_op()
         if not isinstance(function, FuncOp):
             return _Resolution(
-                reasons=("the value is an argument of a region, and has a new value in each run of the region",)
+                reasons=("the value is an argument of a region, which gets a new value each time the region runs",)
             )
         calls = self.calls_of.get(function.sym_name.data, ())
         if not calls:
@@ -168,7 +171,7 @@ class _Definitions:
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Return the remarks; if `moved`, leave out those on values that are not moved to the host."""
+    """Return the remarks, without `NOT_MOVED` remarks if marked values are `moved` to the host."""
     return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
 
 

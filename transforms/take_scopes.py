@@ -8,10 +8,10 @@ becomes
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/scope_names.py` defines the names of such scopes. The outermost of nested segments applies; the
-innermost scope decides whether an operation is kept or recomputed. Operations outside every segment that are to be
-recomputed form a segment of their own. A conditional belongs to the segment of one of its branches. An operation whose
-region contains a kept operation is kept, because it is copied as a unit.
+`analysis/request/scope_names.py` defines the names of such scopes. If segments are nested, the outermost one applies;
+the innermost scope decides whether an operation is kept or recomputed. A `recompute.again` scope outside all segments
+forms its own segment. A conditional belongs to the segment of one of its branches. An operation whose region contains
+a kept operation is kept, because it can only be copied as a whole.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Scopes:
 
 
 def take_scopes(module: ModuleOp) -> int:
-    """Write the attributes, and return the number of operations with scopes.
+    """Write attributes for the scopes of marked calls, and return the number of operations in such scopes.
 
     Raises:
         Refusal: A scope has an unknown switch.
@@ -61,17 +61,17 @@ def take_scopes(module: ModuleOp) -> int:
     for function in functions_of(module):
         scopes = {op: scope for op in every_operation(function) if (scope := _scopes_of(op)) is not None}
         if scopes:
-            _write(scopes)
+            _write_attributes(scopes)
             taken += len(scopes)
     return taken
 
 
 def _scopes_of(op: Operation) -> _Scopes | None:
-    """Return the scopes of an operation; None if it has none or is in the backward pass."""
-    calls = list(_calls(op))
+    """Return the marked calls that apply to an operation; None if there are none, as in the backward pass."""
+    calls = list(_marked_calls(op))
     inside = list[list[MarkedCall]]()
     if op.regions:
-        inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_calls(inner)))]
+        inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_marked_calls(inner)))]
     if not calls and inside and name_of(op) in BRANCHES:
         calls = inside[0]
     kept = next(
@@ -92,7 +92,7 @@ def _scopes_of(op: Operation) -> _Scopes | None:
     return _Scopes(segment, decision)
 
 
-def _calls(op: Operation) -> Iterator[MarkedCall]:
+def _marked_calls(op: Operation) -> Iterator[MarkedCall]:
     """Yield the marked calls whose scopes contain the operation, the outermost first."""
     if ":" not in path_of(op.location):
         return
@@ -108,7 +108,7 @@ def _calls(op: Operation) -> Iterator[MarkedCall]:
             yield call
 
 
-def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
+def _write_attributes(scopes_of: Mapping[Operation, _Scopes]) -> None:
     segments = _segments({op: scopes.segment for op, scopes in scopes_of.items() if scopes.segment is not None})
     for op, scopes in scopes_of.items():
         if scopes.decision is not None:
@@ -121,7 +121,8 @@ def _write(scopes_of: Mapping[Operation, _Scopes]) -> None:
 
 
 def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
-    """Return a segment name for each call, in program order: `block`, `block#1`, and so on."""
+    """Return the segment name of each operation. Calls of one name are numbered in program order: `block`, `block#1`,
+    and so on."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, taken = dict[str, str](), dict[str, int]()
     for op, call in calls.items():

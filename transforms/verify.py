@@ -1,11 +1,11 @@
-"""recompute-verify: check invariants of a rewritten step whose violation would not change its results.
+"""recompute-verify: check the invariants of a rewritten step that comparing results would not check.
 
     %x = recompute.depend %0 after %t
     %c = stablehlo.tanh %0 {recompute.copy = 1, …}     error: this copy of stablehlo.tanh reads … without waiting …
 
-Definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait for a gradient,
-replace uses of their originals, and exist once; tokens wait for gradients and have uses. Errors are reported at the
-operation.
+The invariants are: definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait
+for a gradient, replace uses of their originals, and are unique; tokens wait for gradients and have uses. Errors are
+reported at the operation.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ from .outlining.nested_steps import outline_temporarily
 
 
 def verify_input(module: ModuleOp) -> None:
-    """Check the invariants that xDSL's verifier does not check: functions, dominance, `recompute.` attributes,
-    shardings, and bounds.
+    """Check what xDSL's verifier does not check: functions, dominance, `recompute.` attributes, shardings, and bounds.
 
     Raises:
         Refusal: A check fails.
@@ -62,8 +61,8 @@ def _verify_shardings(operations: Iterable[Operation]) -> None:
 
 
 def _verify_bounds(operations: Iterable[Operation]) -> None:
-    """Raise `Refusal` at the first operation with a type whose bounds do not fit its shape."""
-    # By id, since a step has few types; the operations keep them alive.
+    """Raise `Refusal` at the first operation with a type whose bounds do not match its shape."""
+    # Types are compared by id: a step has few of them, and its operations keep them alive.
     checked = set[int]()
     for op in operations:
         for result in op.results:

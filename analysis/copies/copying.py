@@ -1,4 +1,4 @@
-"""Plans from marks: legality of copying marked operations, and the options of copying."""
+"""Plans that copy marked operations: the legality of copies, the targets, and the options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, p
 from ...planning.by_segment.copy_requests import (
     LIVES_ON,
     NO_GATE,
-    UPDATE_READS,
     Targets,
     targets_with_views,
     with_residuals,
@@ -22,41 +21,57 @@ from ...planning.by_segment.copy_requests import (
 from ...planning.by_segment.each_pass import in_each_pass
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
-from ...support.diagnostics import Remark
+from ...support.diagnostics import Remark, position_of
 from ...support.operations import name_of
 from ...support.timing import part
-from ..step.exchanges import why_not_again
+from ..step.exchanges import why_not_repeatable
 from ..step.marks import ChosenMark, asks_to_recompute, is_demanded, is_to_recompute
 from ..step.step import Step
 
 
-def unrepeatable(step: Step, permission: Permission) -> frozenset[int]:
-    """Return the indices of the operations that must not run twice, because of their effects."""
+def unrepeatable_operations(step: Step, permission: Permission) -> frozenset[int]:
+    """Return the indices of the operations that must not run twice because of their effects."""
     impure = step.graph.impure
-    return frozenset(index for index in impure if why_not_again(step.operation(index), permission) is not None)
+    return frozenset(index for index in impure if why_not_repeatable(step.operation(index), permission) is not None)
 
 
 def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_PERMISSION) -> str | None:
-    """Return the reason that the operation must not be recomputed; None if it may."""
+    """Return the reason that the operation must not be recomputed, or None if it may be."""
     if not step.phases.is_forward(op):
         return f"{name_of(op)} is not recomputed: it runs in phase '{step.phases.phase[op]}', not in the forward pass"
-    if (reason := why_not_again(op, permission)) is not None:
+    if (reason := why_not_repeatable(op, permission)) is not None:
         return f"{name_of(op)} is not recomputed: {reason}"
     staying = [why_stays(step, result) for result in op.results]
     if staying and None not in staying:
-        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else UPDATE_READS}"
+        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else staying[0]}"
     return None
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """Return the reason that recomputing the value cannot free it; None if it can be freed.
+    """Return the reason that recomputing the value cannot free its memory, or None if it can.
 
     A value that the function returns or that the update reads is live after the backward pass in any case.
     """
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.live_after_backward:
         return None
-    return LIVES_ON if number in graph.returned else UPDATE_READS
+    return LIVES_ON if number in graph.returned else _why_update_reads(step, number)
+
+
+def _why_update_reads(step: Step, number: int) -> str:
+    """Return the reason that a value outlives the backward pass: the operation of the update that reads it, or a view
+    of it."""
+    graph = step.graph
+    reader = next(
+        op
+        for op, values in enumerate(graph.reads)
+        if graph.update[op] and graph.root[number] in [graph.root[value] for value in values]
+    )
+    op = step.operation(reader)
+    return (
+        f"{name_of(op)} at {position_of(op)} in the update reads it, so it is live through the whole backward pass "
+        "anyway; to free it, do this computation before the backward pass, such as in the differentiated function"
+    )
 
 
 @dataclass(frozen=True)
@@ -64,9 +79,9 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: The options for grouping copies by the tokens that gate them.
-        each_pass: Whether to copy a segment again for each pass of the gradient over it (see
-            `planning/by_segment/each_pass.py`).
+        grouping: Options for grouping copies by the tokens that gate them.
+        each_pass: Whether to copy a segment again for each pass of the gradient over it; see
+            `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 
@@ -76,7 +91,7 @@ class CloneOptions:
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         """Return the plan that recomputes the targets."""
-        plan = plan_segments(step.graph, targets, unrepeatable(step, self.permission), self.grouping)
+        plan = plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
         return in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
@@ -84,7 +99,7 @@ DEFAULT_COPYING = CloneOptions()
 
 
 def refused_marks(step: Step, permission: Permission) -> Iterator[tuple[Operation, str]]:
-    """Yield the marked operations that must not be recomputed, with the reason."""
+    """Yield the marked operations that must not be recomputed, each with the reason."""
     for op in step.phases.order.operations:
         if Names.RECOMPUTE not in op.attributes:
             continue
@@ -101,16 +116,16 @@ NO_CHOSEN_MARKS: Mapping[Operation, ChosenMark] = MappingProxyType({})
 def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, ChosenMark] = NO_CHOSEN_MARKS) -> Plan:
     """Return the plan that recomputes the marked values.
 
-    `chosen`: marks that are not written yet; they take precedence over the marks of the operations.
+    `chosen`: marks that are not yet written; they take precedence over the marks of the operations.
     """
     targets, marked = targets_of_marks(step, chosen)
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 
 
 def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
-    """Extend the targets by their views, and by values computed from them that only the backward pass reads.
+    """Add to the targets their views, and the values computed from them that only the backward pass reads.
 
-    `marked`: operations that the user has marked, which are not added.
+    `marked`: operations that the user has marked, whose values are not added.
     """
     demanded = [value for value in targets.values if is_demanded(step.value(value))]
     residual_targets = with_residuals(step.graph, targets, demanded, marked)
@@ -120,14 +135,14 @@ def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]
 def targets_of_marks(
     step: Step, chosen: Mapping[Operation, ChosenMark], ignored: Set[Operation] = frozenset()
 ) -> tuple[Targets, frozenset[int]]:
-    """Return the marked forward values as targets, and all operations with a mark.
+    """Return the marked forward values as targets, and the indices of all operations with a mark.
 
     Marked operations outside segments form one segment, named "".
 
     Args:
         step: The step.
-        chosen: Marks that are not written yet; they take precedence over the marks of the operations.
-        ignored: Operations whose own mark for recomputation does not count.
+        chosen: Marks that are not yet written; they take precedence over the marks of the operations.
+        ignored: Operations whose written mark for recomputation is ignored.
     """
     segments = dict[int, str]()
     values = set[int]()
@@ -166,9 +181,11 @@ def _remark_on_kept(step: Step, kept: NotRecomputed) -> Remark:
     return Remark(step.operation(kept.operation), reason, segments=(kept.segment,) if kept.segment else ())
 
 
-def kept_results(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
-    """Yield the marked results that are kept although their operation is copied for another result: operation, result
-    index and reason."""
+def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:
+    """Yield the marked results that are kept although their operation is copied for another result.
+
+    Each is a tuple of the operation, the result index and the reason.
+    """
     graph, replaced = step.graph, plan.replaced
     for number in dict.fromkeys(op for group in plan.groups for op in group.operations):
         op = step.operation(number)

@@ -1,4 +1,4 @@
-"""Decisions per segment: recompute the values inside, or the reason that the segment is skipped.
+"""The decision for each segment: to recompute the values inside it, or to skip it for a stated reason.
 
 Marking and explaining both use these decisions, so that they always agree.
 """
@@ -21,7 +21,7 @@ from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part
 from ...support.units import readable_bytes
-from ..request.resolved import Resolved, resolve
+from ..request.resolved import ResolvedSelection, resolve
 from ..request.segments import instance_name, segments_of_gradients
 from ..step.marks import is_forced, mark_of
 from ..step.step import Step
@@ -33,7 +33,7 @@ class Segmentation:
     """The segments of a step, and the treatment of their outputs.
 
     Attributes:
-        cuts: The segments that the graph's structure suggests; None for named segments.
+        cuts: The cuts between segments that the graph's structure suggests; None for named segments.
         own_outputs: Whether to recompute the outputs of a segment for the segment's own gradient, and keep them for all
             other readers.
     """
@@ -53,10 +53,11 @@ class Decision:
         segment: The name of the instance; "" for operations outside segments.
         operations: The operations of the segment, in program order.
         values: The values that may be recomputed.
-        groups: The copy groups that would recompute them, even if that is not worthwhile; empty if it is impossible.
+        groups: The copy groups that would recompute the values, even if that is not worthwhile; empty if it is
+            impossible.
         reason: The reason that nothing is recomputed; None if `values` are recomputed.
-        own_gradient_readers: For each output that is kept, but recomputed for the segment's own gradient, the readers
-            of the copy.
+        own_gradient_readers: For each output that is recomputed only for the segment's own gradient, the readers of the
+            copy.
     """
 
     segment: str
@@ -68,7 +69,7 @@ class Decision:
 
     @property
     def first(self) -> Operation:
-        """The operation at which the segment is reported."""
+        """The operation at which remarks on the segment are reported."""
         return self.operations[0]
 
     @property
@@ -91,7 +92,7 @@ class Decisions:
 
     step: Step
     decisions: tuple[Decision, ...]
-    resolved: Resolved
+    resolved: ResolvedSelection
 
 
 @part("decide")
@@ -102,14 +103,15 @@ def decide(
     named: Mapping[Operation, str] | None = None,
     splits_into_batches: bool = True,
 ) -> Decisions:
-    """Decide for each segment instance, and for operations outside segments.
+    """Decide what to recompute in each segment instance, and outside segments.
 
     Args:
         step: The step.
         selection: The user's selection.
         segmentation: The segments, and the treatment of their outputs.
-        named: The operations' named segments, if they are already computed; unused for segments between cuts.
-        splits_into_batches: See `GroupOptions`.
+        named: The operations' named segments, if they are already computed. They are ignored if the segmentation has
+            cuts.
+        splits_into_batches: As in `GroupOptions`.
 
     Raises:
         BadSelection: The selection does not apply to the step.
@@ -123,7 +125,7 @@ def decide(
         else decider.decide(segment, operations, resolved.saved)
         for segment, operations in resolved.members.items()
     ]
-    return Decisions(step, (*decisions, *_outside(step, resolved, decider)), resolved)
+    return Decisions(step, (*decisions, *_decisions_outside_segments(step, resolved, decider)), resolved)
 
 
 def _segments_of_cuts(step: Step, cuts: Cuts | None) -> Mapping[Operation, str] | None:
@@ -137,7 +139,7 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
     return {step.position(op): scope for op, scope in scopes.items()}
 
 
-def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision]:
+def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, decider: _Decider) -> list[Decision]:
     """Return the decisions on marked operations outside segments, and on operations to sink into the backward
     pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
@@ -154,7 +156,7 @@ def _outside(step: Step, resolved: Resolved, decider: _Decider) -> list[Decision
 
 @dataclass(frozen=True)
 class _Decider:
-    """The decisions on the segments of one step.
+    """Decides what to recompute in the segments of one step.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes; None to keep the outputs
     of segments for all readers.
@@ -172,9 +174,9 @@ class _Decider:
         saved: frozenset[SSAValue] = frozenset(),
         outputs: bool | None = None,
     ) -> Decision:
-        """Decide for one segment.
+        """Decide what to recompute in one segment.
 
-        `outputs`: whether to recompute its outputs too; None for the option of the selection.
+        `outputs`: whether to recompute its outputs too; None to follow the selection's option `outputs`.
         """
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs
@@ -190,7 +192,7 @@ class _Decider:
             for value in graph.makes[op]
             if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
         )
-        # Each segment is planned alone: the start of the next one is not known here.
+        # Each segment is planned alone, since the start of the next segment is not known here.
         grouping = GroupOptions(
             splits_into_batches=self.splits_into_batches,
             holds_joining_cotangents=False,
@@ -212,11 +214,10 @@ class _Decider:
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
-        """Return the outputs of a segment that its own gradient reads, each with its readers there; empty without
-        `scopes`.
+        """Return the outputs of a segment that its own gradient reads, each with its readers in that gradient.
 
-        Readers are matched by scope rather than by dependence, because an operation between two segments belongs to
-        neither.
+        The result is empty without `scopes`. Readers are matched by scope rather than by dependence, because an
+        operation between two segments belongs to neither.
         """
         if self.scopes is None:
             return {}
@@ -246,9 +247,9 @@ def _lives_on(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """Return the values of the segment that later forward operations read, and the owners of their storage.
+    """Return the values of the segment that forward operations outside it read, and the owners of their storage.
 
-    They are kept, so that recomputing a segment does not require the recomputation of the segment before it.
+    They are kept so that recomputing a segment does not require recomputing the segment before it.
     """
     inside = set(segment)
     outputs = {
@@ -265,7 +266,7 @@ def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
 
 
 def _why_not(plan: Plan, forced: bool) -> str | None:
-    # If the gradient needs the first values at once, it is the last segment: all copies would be live at once.
+    # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
     ungated = next((kept.reason for kept in plan.kept if kept.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
@@ -279,7 +280,7 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
 
 
 def explicit_mark(op: Operation) -> bool | None:
-    """Return True if the user's mark recomputes the operation, False if it keeps the operation, None without a mark."""
+    """Return whether a user-given mark selects the operation for recomputation; None if it has no mark."""
     if Names.RECOMPUTE not in op.attributes:
         return None
     marks = [mark for result in op.results if (mark := mark_of(result)) is not None]

@@ -1,7 +1,7 @@
-"""The marks that decisions put on operations, with the precedence of the user's own marks.
+"""The marks that decisions put on operations. User-given marks take precedence.
 
-`transforms/mark.py` writes these marks as attributes, and `search/planned_attempts.py` plans for them without a change
-of the IR, so that both agree.
+`transforms/mark.py` writes these marks as attributes, and `search/planned_attempts.py` plans with them without changing
+the IR, so that both agree.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class DecidedMark:
         source: The origin of the mark.
         segment: The segment of the operation; "" outside segments, and for a refused preference.
         recomputed: The results that the decision recomputes for all gradient operations that read them.
-        for_own_gradient: The results that the decision recomputes only for the gradient of their own segment. No
-            attribute expresses that.
+        for_own_gradient: The results that the decision recomputes only for the gradient of their own segment, which no
+            attribute can express.
     """
 
     operation: Operation
@@ -45,7 +45,7 @@ class DecidedMark:
 
 
 def decided_marks(decided: Decisions) -> Iterator[DecidedMark]:
-    """Yield the mark of each operation of a segment that is recomputed, and of each refused preference."""
+    """Yield a mark for each operation of a recomputed segment, and for each refused preference in another segment."""
     for decision in decided.decisions:
         yield from _marks_of(decision) if decision.recomputed else _refused_preferences(decision)
 

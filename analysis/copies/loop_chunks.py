@@ -4,8 +4,8 @@
     chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
     slots    the carries in the slots, and the slice of one iteration
 
-They serve stacks that remain after the smallest cut of the body (`loop_cuts.py`): often the carry of every iteration,
-which is too large if the loop is long.
+These schedules apply to the stacks that remain after the smallest cut of the body (`loop_cuts.py`). Often these hold
+the carry of every iteration, which is too large if the loop is long.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, DroppedStacks, MayRepeat
 
 OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks runs {reader} times"
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
-NOT_AGAIN = "{name} must not run again, but the values that the later loop reads depend on it"
-FORWARDS = "the later loop reads the slices in the order in which they were written; slots need the reverse order"
+NOT_AGAIN = "the values that the later loop reads depend on {name}, which must not run again"
+FORWARDS = (
+    "slots require that the later loop reads the slices in reverse order, but it reads them in the order in which they "
+    "were written"
+)
 NOT_LESS = "{words} and the slices recomputed from them need {after}, but its stacks need only {before}"
 
 
@@ -42,7 +45,7 @@ class LoopPart:
     """The part of a loop that computes certain values.
 
     Attributes:
-        carries: The indices of the carries that iterations change, without the counter.
+        carries: The indices of the carries that iterations change, except the counter.
         operations: The operations of the body, in program order.
     """
 
@@ -61,8 +64,8 @@ def needed_part(
 
     Args:
         loop: The loop.
-        needed: Values of the body.
-        results: Indices of results of the loop.
+        needed: The values of the body to compute.
+        results: The indices of the loop's results to compute.
         available: Values that need not be computed.
     """
     invariant = {loop.counter, *(argument.index for argument in loop.block.args if loop.is_invariant(argument.index))}
@@ -87,9 +90,9 @@ def needed_part(
 
 @dataclass(frozen=True)
 class SavedCarries(DroppedStacks, ABC):
-    """A schedule that saves carries of the writing loop instead of the stacks `dropped`.
+    """A schedule that saves carries of the writing loop, and drops the stacks `dropped`.
 
-    `recomputed_part`: the part of the writing loop that recomputes the slices of these stacks from the carries.
+    `recomputed_part`: the part of the writing loop that recomputes the slices of the dropped stacks from the carries.
     """
 
     recomputed_part: LoopPart
@@ -102,12 +105,12 @@ class SavedCarries(DroppedStacks, ABC):
     @property
     @abstractmethod
     def iterations(self) -> int:
-        """Number of iterations that are repeated."""
+        """Number of iterations that are run again."""
 
     @property
     @abstractmethod
     def description(self) -> str:
-        """The phrase for the saved carries in messages, such as "its carries every 8 iterations"."""
+        """The phrase that messages use for the saved carries, such as "its carries every 8 iterations"."""
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
@@ -135,7 +138,7 @@ class SavedCarries(DroppedStacks, ABC):
         return sum(map(flops, self.recomputed_part.operations)) * self.iterations
 
     def why_not(self, may_repeat: MayRepeat) -> str | None:
-        """Return the reason to leave the loops unchanged; None if saving carries needs fewer bytes."""
+        """Return the reason to leave the loops unchanged, or None if the schedule is valid and needs fewer bytes."""
         writer, reader = self.pair.writer, self.pair.reader
         if any(why_impure(op) for loop in (writer, reader) for op in loop.block.ops):
             return EFFECTS
@@ -177,7 +180,7 @@ class Chunks(SavedCarries):
     @property
     @override
     def after_bytes(self) -> int:
-        """Bytes of all saved carries, including the carry of an incomplete chunk, and of the slices of one chunk."""
+        """Bytes of all saved carries, including the carry of an incomplete chunk, plus the slices of one chunk."""
         return (self.whole_chunks + (self.remainder > 0)) * self.carry_bytes + self.every * self.slice_bytes
 
     @property
@@ -200,14 +203,14 @@ class Slots(SavedCarries):
     @property
     @override
     def after_bytes(self) -> int:
-        """Bytes of all slots, of the carry from which the reading loop starts, and of the slices of one iteration."""
+        """Bytes of all slots, plus the carry from which the reading loop starts and the slices of one iteration."""
         return (self.slots + 1) * self.carry_bytes + self.slice_bytes
 
     @property
     @override
     def iterations(self) -> int:
-        """Number of repeated iterations: iterations that advance from a slot to another carry, and one iteration for
-        the slices of each iteration."""
+        """Number of iterations that are run again: iterations that advance from a slot to a later carry, and one per
+        iteration to recompute its slices."""
         trips = self.pair.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 
@@ -223,12 +226,12 @@ class Slots(SavedCarries):
 
 
 def saved_carries_of(pair: LoopPair, block: Block, schedule: LoopSchedule) -> SavedCarries | None:
-    """Return the schedule for two linked loops; None if no stack has the reading loop as its only reader.
+    """Return the schedule for a pair of loops, or None if no stack has the reading loop as its only reader.
 
     Args:
         pair: The writing loop and the reading loop.
         block: The block that contains both.
-        schedule: The schedule that the user requests.
+        schedule: The loop schedule that the user requests.
     """
     others = [
         other
@@ -249,7 +252,7 @@ def saved_carries_of(pair: LoopPair, block: Block, schedule: LoopSchedule) -> Sa
 
 
 def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
-    """Limit the number of slots to the schedule's number or bytes, but use at least one."""
+    """Limit the number of slots to the number or the bytes that the schedule gives, but use at least one slot."""
     fit = schedule.slots
     if schedule.bytes is not None:
         fit = (schedule.bytes - most.slice_bytes) // max(1, most.carry_bytes) - 1
@@ -257,12 +260,12 @@ def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
 
 
 NEARLY = 1.02
-"""A chunk size that divides the trip count is preferred if it needs at most this factor times the fewest bytes, because
-it needs no extra loops for an incomplete chunk."""
+"""A chunk size that divides the trip count is preferred if it needs at most `NEARLY` times the fewest bytes, because it
+needs no extra loops for an incomplete chunk."""
 
 
 def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
-    """Return the chunk size that needs the fewest bytes; among nearly equal ones, prefer a divisor of the trip
+    """Return the chunks whose size needs the fewest bytes; among nearly equal sizes, prefer a divisor of the trip
     count."""
     trips = pair.writer.trips
     chunks = Chunks(pair, dropped, recomputed, 1)

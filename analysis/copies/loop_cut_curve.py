@@ -1,9 +1,9 @@
-"""Trade-off between the bytes of the stacks that loops keep and the FLOPs that recomputing the other stacks needs.
+"""Trade-off between the bytes of the stacks that loops keep and the FLOPs needed to recompute the other stacks.
 
-Keeping all stacks needs no extra FLOPs; the smallest sets of stacks need the most. In between, the sets that are
-optimal at some price of a byte in FLOPs are the corners of a convex curve. Each new corner is found at the price at
-which two known corners cost the same (Eisner and Severance, "Mathematical techniques for efficient record segmentation
-in large shared databases", 1976).
+Keeping all stacks needs no extra FLOPs, and keeping the smallest sets of stacks needs the most. The sets that minimize
+the total cost for some price of a byte, in FLOPs, are the corners of a convex curve. Each new corner is found at the
+price at which two known corners cost the same (Eisner and Severance, "Mathematical techniques for efficient record
+segmentation in large shared databases", 1976).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Corner:
     """A corner of the curve of bytes against FLOPs.
 
     Attributes:
-        kept_bytes: Bytes of the stacks of all loops.
-        extra_flops: FLOPs that are recomputed over all iterations.
+        kept_bytes: Bytes of the stacks that all loops keep.
+        extra_flops: FLOPs of the recomputation over all iterations.
         price: The price of a byte, as in `loop_cut`; 0 if all stacks are kept, None for the smallest sets.
     """
 
@@ -67,12 +67,12 @@ def corner_within(block: Block, may_repeat: MayRepeat, schedule: LoopSchedule) -
 
     Args:
         block: The block with the loops.
-        may_repeat: Whether an operation may be recomputed.
-        schedule: The schedule that the user requests.
+        may_repeat: A predicate that tells whether an operation may be recomputed.
+        schedule: The loop schedule that the user requests.
 
     Returns:
-        The corner, or the corner of the smallest sets if none is within the limit. None if no loop reads stacks of
-        another loop, or if the schedule has no limit.
+        The corner, or the corner of the smallest sets if no corner is within the limit. None if no loop reads stacks of
+        another loop, or if the schedule sets no limit.
     """
     candidates = corners(block, may_repeat) if schedule.keep is not None else ()
     if not candidates or (limit_bytes := schedule.kept_limit(candidates[0].kept_bytes)) is None:

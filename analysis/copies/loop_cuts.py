@@ -3,9 +3,9 @@
 For a loop that writes stacks and a later loop that reads them, find the smallest set of values to stack such that the
 reading loop can recompute the other values that it reads.
 
-The values of the writing loop's body form a graph, in which keeping a value costs one slice per iteration. Values that
-are available in every iteration cost nothing: the counter, constants, and live values that the loop does not change.
-The minimum cut may be the carry, as with `jax.checkpoint` around the body, or something cheaper.
+The values of the writing loop's body form a graph, in which keeping a value costs the bytes of one slice per iteration.
+Values that are available in every iteration cost nothing: the counter, constants, and live values that the loop does
+not change. The minimum cut may be the carry, as with `jax.checkpoint` around the body, or a smaller set of values.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ from ..step.stacks import LoopPair, Stack, StackRead, keeps_order, loop_pairs, s
 from ..step.views import value_bytes
 
 MayRepeat = Callable[[Operation], bool]
+"""A predicate that tells whether an operation may be recomputed."""
 
 TIES = 16
-"""The cost of a value that the writing loop reads from outside is 1/`TIES` less than its bytes. Among sets of equal
-size, a set of such values lowers the peak of the writing loop."""
+"""A value that the writing loop reads from outside costs 1/`TIES` less than its bytes, so that it is preferred among
+sets of equal size: it lowers the peak of the writing loop."""
 
 SMALLEST = "no smaller set of stacks determines the stacks that the later loop reads"
 NOT_COUNTED = "its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown"
 EFFECTS = "it has effects, and the proof cannot show that two loops with effects are equal"
 WRITTEN_ON = "it has attributes that a rewrite would lose"
 WRITTEN_ON_THE_READER = "the loop that reads its stacks has attributes that a rewrite would lose"
-READ_WHOLE = "the values that the loop passes to a later loop are not written or read slice by slice with its counter"
+READ_WHOLE = "the values that the loop passes to a later loop are not written and read slice by slice with its counter"
 
 
 @dataclass(frozen=True)
 class DroppedStacks:
-    """The stacks that a change of two loops drops.
+    """The stacks that a rewrite of two loops drops.
 
     Attributes:
         pair: The writing loop and the reading loop.
-        dropped: The stacks that have no readers after the change.
+        dropped: The stacks that have no readers after the rewrite.
     """
 
     pair: LoopPair
@@ -73,8 +74,8 @@ class LoopCut(DroppedStacks):
 
     Attributes:
         repeated: The operations of the writing body that the reading body repeats, in program order.
-        kept: Values of the writing body that existing stacks hold, with these stacks.
-        new: Values that get a new stack.
+        kept: Values of the writing body that existing stacks hold, each with its stack.
+        new: Values for which the cut adds a stack.
     """
 
     repeated: tuple[Operation, ...]
@@ -104,13 +105,14 @@ class LoopCut(DroppedStacks):
 
 
 def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
-    """Return the minimum cut of the writing loop's body; it drops no stack if no other set of values is smaller.
+    """Return the minimum cut of the writing loop's body. It drops no stack if no other set of values is smaller.
 
     Args:
         pair: The writing loop and the reading loop.
-        may_repeat: Whether an operation may be recomputed.
-        price: The value of a byte in FLOPs. If given, minimise bytes times price plus extra FLOPs instead, by a minimum
-            cut with the FLOPs on the edges from the available values (Picard, 1976).
+        may_repeat: A predicate that tells whether an operation may be recomputed.
+        price: The price of a byte in FLOPs. If given, minimize bytes times price plus extra FLOPs instead of bytes,
+            using a minimum cut with the FLOPs on the edges from the available values (Picard, 1976).
+
     """
     writer = pair.writer
     optional = [stack for stack in pair.stacks if stack.index in pair.only_read]
@@ -138,14 +140,15 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
 
 
 CutOf = Callable[[LoopPair], LoopCut]
-"""Returns the cut of a pair of loops."""
+"""A function that returns the cut of a pair of loops."""
 
 
 def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: Selection) -> frozenset[Operation]:
     """Return the loops in named segments that are recomputed as a whole.
 
-    This is preferred if the stacks of the largest loop, which are live one loop after the other, need less than the
-    stacks that all cuts keep, which are live together.
+    Whole loops are recomputed one after the other, so that only the stacks of one loop are live at a time, whereas the
+    stacks that the cuts keep are all live together. So whole loops are recomputed if the stacks of the largest loop
+    have fewer bytes than the stacks that all cuts keep.
     """
     pairs = [pair for pair in pairs if is_recomputed_whole(pair.writer.op, selection)]
     cuts = [cut for pair in pairs if (cut := cut_of(pair)).why_not is None]
@@ -155,7 +158,7 @@ def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: 
 
 
 def _is_held(stack: Stack, pair: LoopPair) -> bool:
-    """Return whether the stack is kept in any case. If a value has several stacks, the reading loop reads such a
+    """Return whether the stack is kept in any case. If several stacks hold a value, the reading loop reads such a
     stack."""
     return stack.index in pair.outputs or stack.index not in pair.only_read
 
@@ -176,8 +179,10 @@ class _Flow:
         return self._order.definition(value), value.index if isinstance(value, OpResult | BlockArgument) else 0
 
     def costs_at(self, price: Fraction | None) -> tuple[Mapping[SSAValue, int], Mapping[SSAValue, int]]:
-        """Return the costs of keeping each value and of recomputing it; the results of an operation share its cost
-        equally."""
+        """Return the cost of keeping each value, and the cost of recomputing it.
+
+        The results of an operation share its recomputation cost equally.
+        """
         if price is None:
             from_outside = (value for value in self.cost if _is_invariant(value, self._pair.writer))
             return {value: size * TIES for value, size in self.cost.items()} | {
@@ -233,7 +238,7 @@ class _Flow:
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)
 
     def closure(self, needed: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
-        """Return the operations that compute the needed values from the kept ones, in program order."""
+        """Return the operations that compute the needed values from the kept values, in program order."""
         operations, pending = set[Operation](), list(needed)
         while pending:
             value = pending.pop()
@@ -246,7 +251,7 @@ class _Flow:
 
 
 def invariant_source(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """Return the value outside the loop that a loop-invariant value of the body equals; None if the value varies."""
+    """Return the value outside the loop that a loop-invariant value equals, or None if the value is not invariant."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if _is_inside(value, loop) else value
@@ -263,7 +268,7 @@ def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
 
 
 def look_through_reshapes(value: SSAValue) -> SSAValue:
-    """Return the value that a chain of reshapes starts from, which has the same elements in the same order."""
+    """Return the value from which a chain of reshapes starts, which has the same elements in the same order."""
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value

@@ -1,7 +1,7 @@
-"""The choice under segment budgets: the values that each segment saves for its own gradient, and the marks for it.
+"""Choose, under segment budgets, the values that each segment saves for its own gradient, and the marks for them.
 
-The choice is simulated on the graph, as if the marks were written. Values whose copies cannot be delayed are kept
-instead, and all other values are chosen again. `transforms/plans/limit_segments.py` writes the marks.
+The choice is simulated on the graph, as if the marks were written. Values whose copies cannot be delayed are then kept
+instead, and the choice is repeated for all other values. `transforms/plans/limit_segments.py` writes the marks.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from ..request.budgeted_segments import BudgetedSegment
 from ..step.descriptions import describe_operation
 from ..step.marks import ChosenMark, mark_of
 from ..step.step import Step
-from .copying import CloneOptions, plan_of_marks, unrepeatable
+from .copying import CloneOptions, plan_of_marks, unrepeatable_operations
 
 MAX_SELECTIONS = 12
-"""The maximum number of iterations of choosing and simulating."""
+"""The maximum number of times that values are chosen and the choice is simulated."""
 NAMED_BUFFERS = 3
 """The maximum number of storages that an error lists as the cause of a minimum."""
 
-TOGETHER = "it is proved that no plan meets the budgets of all segments together; with the other budgets the minimum is"
-NOT_PROVED = "no lower bound is known; with the other budgets the best found is"
+TOGETHER = "no plan meets the budgets of all segments together; with the other budgets, the proven minimum is"
+NOT_PROVED = "no lower bound is known; with the other budgets, the smallest size found is"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SegmentLimits:
     Attributes:
         segments: The operations of each segment.
         most: The limit of each segment, in bytes.
-        plan: A plan within the limits.
+        plan: A plan that stays within the limits.
     """
 
     segments: Mapping[str, frozenset[int]]
@@ -75,7 +75,7 @@ class SegmentChoice:
     Attributes:
         limits: The limits, with a plan that meets them.
         marks: The marks to write.
-        remarks: A remark for each set of segments with equal savings.
+        remarks: One remark for each set of segments with equal savings.
     """
 
     limits: SegmentLimits
@@ -101,12 +101,12 @@ def choose_within_budgets(step: Step, targets: Sequence[BudgetedSegment], select
 
 @dataclass
 class _Chooser:
-    """Search for the operations to recompute under the segment budgets of one step.
+    """Searches for the operations to recompute under the segment budgets of one step.
 
     Attributes:
         step, targets, selection: As for `choose_within_budgets`.
         solutions: The current choice for each segment.
-        marks: The marks that carry it out.
+        marks: The marks that implement the current choice.
     """
 
     step: Step
@@ -120,7 +120,7 @@ class _Chooser:
         step, graph = self.step, self.step.graph
         segments = {target.name: self._segment(target) for target in self.targets}
         members = frozenset[int]().union(*(segment.operations for segment in segments.values()))
-        once = unrepeatable(step, self.selection.permission)
+        once = unrepeatable_operations(step, self.selection.permission)
         constraints = self._restrictions_of_marks(members)
         copying = CloneOptions(permission=self.selection.permission)
         for _ in range(MAX_SELECTIONS):
@@ -138,13 +138,13 @@ class _Chooser:
             constraints.read_by_others |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
-            f"{option('segment-budgets')}: no plan was found that meets them, but it is not proved that none exists",
+            f"{option('segment-budgets')}: no plan was found that meets the budgets, but such a plan may exist",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:
         operations = frozenset(self.step.positions(target.operations))
         plain = saved_bytes(self.step.graph, {target.name: operations})[target.name]
-        return Segment(operations, target.budget.most(plain))
+        return Segment(operations, target.budget.limit_bytes(plain))
 
     def _restrictions_of_marks(self, members: Iterable[int]) -> StorageRestrictions:
         """Return the constraints that the user's marks put on storages."""
@@ -163,7 +163,10 @@ class _Chooser:
         return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
 
     def _update_marks(self) -> None:
-        """Make the marks of the current choice. An operation keeps the name of its segment from an earlier choice."""
+        """Replace the marks by the marks of the current choice.
+
+        An operation whose segment recomputes nothing in this choice keeps the segment name from an earlier choice.
+        """
         recomputed_roots = frozenset[int]().union(*(solution.recomputed for solution in self.solutions.values()))
         for target in self.targets:
             for op in target.operations:
@@ -222,6 +225,7 @@ class _Chooser:
 
 
 def _is_forced(op: Operation) -> bool:
-    """Return whether a mark of the user decides whether the operation is recomputed."""
+    """Return whether a user-given mark determines whether the operation is recomputed."""
+
     kinds = {mark_of(result) for result in op.results}
     return Names.RECOMPUTE in op.attributes and not kinds <= {None, MarkKind.PREFER_SAVE, MarkKind.PREFER_RECOMPUTE}

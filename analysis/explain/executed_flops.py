@@ -1,4 +1,4 @@
-"""Count the FLOPs of an operation over all iterations of its loops, and its runs in the loops around it."""
+"""Count the FLOPs of an operation over all its iterations, and its runs in the surrounding loops."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..step.counted_loops import trips_of
 
 
 def executed_flops(op: Operation) -> int:
-    """Return the FLOPs of the operation. The regions of a counted loop count `trips` times.
+    """Return the FLOPs of the operation. The regions of a counted loop count once per iteration.
 
-    `rules/flops.py`, like XLA's cost analysis, counts the regions of a loop once. Here too, loops inside other regions,
-    such as branches, count once.
+    In contrast, `rules/flops.py` counts the regions of a loop once, like XLA's cost analysis. Loops inside other
+    regions, such as branches, count once here as well.
     """
     if not isinstance(op, WhileOp):
         return flops(op)
@@ -25,7 +25,8 @@ def executed_flops(op: Operation) -> int:
 
 
 def runs_of(op: Operation) -> int:
-    """Return how often the operation runs in one step: the product of the trip counts of the loops around it."""
+    """Return the number of times that the operation runs in one step: the product of the trip counts of the surrounding
+    loops."""
     around, holder = list[Operation](), op.parent_op()
     while holder is not None:
         around.append(holder)

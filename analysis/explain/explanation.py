@@ -29,7 +29,7 @@ from .loop_rows import LoopRow, explain_loops
 from .operation_counts import OperationCounts, count_operations
 from .saved_values import SavedValue, saved_values
 
-BY_ITERATION = "each iteration of the loop at {position} is recomputed instead, as its row states"
+BY_ITERATION = "the loop at {position} is recomputed instead, iteration by iteration, as the table of loops shows"
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class SegmentRow:
     """A segment instance and the effect of recomputing it.
 
     Attributes:
-        segment, position: The name in the module, and the source position of the first operation.
-        name: The name under which the user finds the segment in the model.
+        segment, position: The name of the segment in the module, and the source position of its first operation.
+        name: The name by which the user can find the segment in the model.
         operations: The number of operations.
         saved_bytes: Bytes of the forward values that the segment saves for the backward pass.
         copies, tokens, gates: The numbers of copies, tokens and gates that recomputation needs.
-        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and that it keeps alive instead.
+        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and bytes that it keeps alive instead.
         extra_flops, extra_cost: The additional work, in FLOPs and in the unit of the cost model.
-        reason: The reason that the segment is not recomputed; None if it is.
+        reason: The reason that the segment is not recomputed; None if it is recomputed.
     """
 
     segment: str
@@ -72,19 +72,19 @@ class Explanation:
         eager_peak_bytes: The peak of an executor that starts each operation as soon as its operands exist.
         xla_peak_bytes: The peak of temporaries under the memory model `xla`.
         residuals: The number of saved values.
-        saved_bytes: Bytes of the forward values that the backward pass reads, in and outside segments.
+        saved_bytes: Bytes of the forward values that the backward pass reads, inside and outside segments.
         saved_outside_bytes: The part of `saved_bytes` outside segments.
         step_flops: The FLOPs of the step, over all iterations of its loops.
         cost: The name of the cost model.
         cost_unit: The unit of `step_cost` and of the `extra_cost` of segments, by default FLOPs.
         step_cost: The cost of the step according to the cost model; for FLOPs, the same as `step_flops`.
         segments: The segments, each with its memory and its extra work.
-        operations: The numbers of operations by category.
+        operations: The numbers of operations by purpose.
         values: The saved values.
         loops: The loops that write stacks for later loops.
         measured_bytes: The temporaries of the plain step as the compiler reports them; None if it was not compiled.
-        place: The place of a step that is a part of the function, such as `inside the loop at train.py:17:12`; "" for
-            the function.
+        place: Where the step is, if it is only a part of the function, such as `inside the loop at train.py:17:12`; ""
+            if it is the whole function.
     """
 
     function: str
@@ -107,8 +107,8 @@ class Explanation:
 
 
 ChooseDecisions = Callable[[FuncOp, Step], tuple[Decisions, str | None]]
-"""Returns the decisions that a rewrite of a step chooses, and the reason that it leaves the step unchanged; None if it
-does not."""
+"""A function that returns the decisions that a rewrite of a step chooses. It also returns the reason that the rewrite
+leaves the step unchanged, or None if it changes the step."""
 
 
 def explain(
@@ -120,15 +120,15 @@ def explain(
 ) -> Explanation:
     """Explain one function, which must be inlined and have phases.
 
-    The rows are the segments that scopes name. With `choose`, they are the segments of the choice if that contradicts
-    those rows: if it recomputes none of them, or if none of them is worth recomputing.
+    The rows describe the segments that scopes name. With `choose`, they describe the segments of the choice instead if
+    no named segment is worth recomputing; and if the choice leaves the step unchanged, they give its reason.
 
     Args:
         function: The function.
         phases: The phases of its operations.
         selection: The user's selection.
         cost: The name of a cost model.
-        choose: Chooses the decisions of a rewrite.
+        choose: The function that chooses the decisions of a rewrite.
 
     Raises:
         BadSelection: The selection does not apply to the function.
@@ -140,41 +140,28 @@ def explain(
     executed = tuple(map(executed_flops, step.numbered.operations))
     costs = executed if cost_model.is_default else step.graph.cost
     loops = explain_loops(function, selection)
-    crossing = residuals(phases)
-    shared = storages(phases.order)
-    saved_storages = dict.fromkeys(shared.of(residual.value) for residual in crossing)
-    saved = {root: value_bytes(root) for root in saved_storages if isinstance(root.owner, Operation)}
     decided = decide(step, selection)
     if choose is not None and not loops.cut:
-        decided = _as_chosen(decided, *choose(function, step))
+        decided = _consistent_with_choice(decided, *choose(function, step))
     decisions = decided.decisions
-    # Operations outside segments have decisions of their own, without a name.
-    number_of = {op: number for number, decision in enumerate(decisions) for op in decision.operations}
-    saved_by, outside = [0] * len(decisions), 0
-    for root, size in saved.items():
-        assert isinstance(root.owner, Operation), "arguments were left out above"
-        number = number_of.get(root.owner)
-        if number is not None:
-            saved_by[number] += size
-        if number is None or not decisions[number].segment:
-            outside += size
+    saved = _SavedBytes.of(phases, decisions)
     names = segment_names((decision.segment, decision.operations) for decision in decisions)
-    after_cuts = map(partial(_after_cuts, step, loops.cut), decisions)
+    after_cuts = map(partial(_decision_after_cuts, step, loops.cut), decisions)
     return Explanation(
         function=function.sym_name.data,
         timeline=timeline(function, phases),
         eager_peak_bytes=eager_timeline(function, phases).peak_bytes,
         xla_peak_bytes=xla_timeline(function, phases).peak_bytes,
-        residuals=len(crossing),
-        saved_bytes=sum(saved.values()),
-        saved_outside_bytes=outside,
+        residuals=len(residuals(phases)),
+        saved_bytes=saved.total,
+        saved_outside_bytes=saved.outside,
         step_flops=sum(executed),
         cost=cost_model.name,
         cost_unit=cost_model.unit,
         step_cost=sum(costs) / cost_model.scale,
         segments=tuple(
             _segment_row(decision, name, saved=size, executed=executed, costs=costs, cost=cost_model)
-            for decision, name, size in zip(after_cuts, names, saved_by, strict=True)
+            for decision, name, size in zip(after_cuts, names, saved.by_decision, strict=True)
         ),
         operations=count_operations(phases),
         values=saved_values(phases, decided, selection),
@@ -182,13 +169,48 @@ def explain(
     )
 
 
-def _as_chosen(named: Decisions, chosen: Decisions, why_unchanged: str | None) -> Decisions:
+@dataclass(frozen=True)
+class _SavedBytes:
+    """The bytes of the storages that a step saves for its backward pass.
+
+    Attributes:
+        total: All of them.
+        outside: The part outside every segment.
+        by_decision: The bytes of the operations of each decision.
+    """
+
+    total: int
+    outside: int
+    by_decision: tuple[int, ...]
+
+    @classmethod
+    def of(cls, phases: Phases, decisions: Sequence[Decision]) -> _SavedBytes:
+        """Sum the bytes of the saved storages, except arguments of the step."""
+        shared = storages(phases.order)
+        saved_storages = dict.fromkeys(shared.owner(residual.value) for residual in residuals(phases))
+        # Operations outside segments have decisions of their own, without a name.
+        number_of = {op: number for number, decision in enumerate(decisions) for op in decision.operations}
+        by_decision, total, outside = [0] * len(decisions), 0, 0
+        for root in saved_storages:
+            if not isinstance(root.owner, Operation):
+                continue
+            size = value_bytes(root)
+            total += size
+            number = number_of.get(root.owner)
+            if number is not None:
+                by_decision[number] += size
+            if number is None or not decisions[number].segment:
+                outside += size
+        return cls(total, outside, tuple(by_decision))
+
+
+def _consistent_with_choice(named: Decisions, chosen: Decisions, why_unchanged: str | None) -> Decisions:
     """Return the decisions on named segments, or the decisions of the choice if the two contradict each other.
 
     Args:
         named: The decisions on named segments.
-        chosen: The decisions of the choice.
-        why_unchanged: The reason that the choice leaves the step unchanged; None if it does not.
+        chosen: The chosen decisions, which are returned if no named segment is recomputed.
+        why_unchanged: The reason that the rewrite leaves the step unchanged; None if it changes the step.
     """
     if why_unchanged is not None:
         kept = [replace(each, reason=why_unchanged) if each.recomputed else each for each in named.decisions]
@@ -196,10 +218,13 @@ def _as_chosen(named: Decisions, chosen: Decisions, why_unchanged: str | None) -
     return named if any(decision.recomputed for decision in named.decisions) else chosen
 
 
-def _after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
-    """Return the decision for a segment after the loops are cut. A segment that would copy a whole loop whose cut is
-    worthwhile copies nothing: the loop that reads its stacks repeats the operations. The same holds if copies of the
-    segment would free nothing."""
+def _decision_after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
+    """Return the decision for a segment after the loops are cut.
+
+    A segment that would copy a whole loop whose cut is worthwhile copies nothing, because the loop that reads its
+    stacks repeats the operations. This is also the reason for a segment with such a loop whose copies would free
+    nothing.
+    """
     frees_nothing = decision.reason in (*FREES_NOTHING, NOTHING_FREED)
     if decision.reason is not None and not frees_nothing:
         return decision
@@ -214,11 +239,11 @@ def _after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decisi
 def _segment_row(
     decision: Decision, name: str, saved: int, executed: Sequence[int], costs: Sequence[int], cost: Cost
 ) -> SegmentRow:
-    """Describe a decision.
+    """Return the row that describes a decision.
 
     Args:
         decision: The decision.
-        name: The name under which the user finds the segment in the model.
+        name: The name by which the user can find the segment in the model.
         saved: The bytes of the forward values that the segment saves.
         executed: The FLOPs of each operation of the step, over all iterations of its loops.
         costs: The cost of each operation.

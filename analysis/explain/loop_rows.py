@@ -1,4 +1,4 @@
-"""The loops of a step that write stacks for later loops, with the cut of each, or the reason that there is none."""
+"""The loops of a step that write stacks for later loops, each with its cut or the reason that it is not cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation
 from ...options.selection import Selection
 from ...support.diagnostics import position_of
 from ..copies.loop_cuts import loop_cut, loops_left_uncut
-from ..request.in_loops import repeatable
+from ..request.in_loops import repetition_predicate
 from ..step.crossings import Crossings
 from .executed_flops import runs_of
 
@@ -21,12 +21,12 @@ class LoopRow:
     """A loop and, if there is one, the loop that reads its stacks.
 
     Attributes:
-        position, reader: Source positions of the two loops.
+        position, reader: Source positions of the loop and of the reading loop; `reader` is "" without one.
         trips: The trip count.
-        stacks: The number of stacks that the second loop reads.
-        stack_bytes, kept_bytes: Bytes of these stacks before and after the cut.
+        stacks: The number of stacks that the reading loop reads.
+        stack_bytes, kept_bytes: Bytes of the stacks that the reading loop reads, before and after the cut.
         again: The number of operations that the cut repeats.
-        extra_flops: FLOPs of these operations over all iterations, including the iterations of the loops around them.
+        extra_flops: FLOPs of these operations over all iterations, including the iterations of the surrounding loops.
         reason: The reason that the loop is not cut; None if the cut is worthwhile.
     """
 
@@ -46,8 +46,8 @@ class Loops:
     """The loops of a function.
 
     Attributes:
-        rows: Their descriptions.
-        cut: The writing loops whose cut is worthwhile, with their source positions.
+        rows: The descriptions of the loops.
+        cut: The writing loops whose cut is worthwhile, mapped to their source positions.
     """
 
     rows: tuple[LoopRow, ...]
@@ -60,7 +60,7 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
     Raises:
         UnknownPolicy: The selection names a policy that does not exist.
     """
-    may_repeat = repeatable(function, selection)
+    may_repeat = repetition_predicate(function, selection)
     pending = [function.body.block]
     rows = list[LoopRow]()
     worthwhile = dict[Operation, str]()

@@ -19,10 +19,10 @@ SILENT = frozenset({"recompute.depend", "func.return"})
 
 @dataclass(frozen=True)
 class OperationCounts:
-    """Numbers of operations by purpose; constants, delays and the terminator are not counted.
+    """Numbers of operations by purpose. Constants, delays and the terminator are not counted.
 
-    `tokens` counts the tokens, or the barriers to which they are lowered, that copies wait for; other barriers are not
-    counted.
+    `tokens` counts the tokens for which copies wait, or the barriers to which these tokens are lowered. Other barriers
+    are not counted.
     """
 
     forward: int
@@ -35,7 +35,7 @@ class OperationCounts:
 def count_operations(phases: Phases) -> OperationCounts:
     """Count the operations of a step by purpose.
 
-    Copies and tokens have categories of their own, although they are among the gradient operations.
+    Copies and tokens are counted separately, although they are gradient operations.
     """
     purposes = Counter(_purpose(phases, op) for op in phases.order.operations)
     return OperationCounts(*(purposes[field.name] for field in fields(OperationCounts)))

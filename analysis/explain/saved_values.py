@@ -1,4 +1,4 @@
-"""The values that a step saves for its backward pass, each with its bytes, its readers and the reason."""
+"""The values that a step saves for its backward pass, each with its bytes, its readers, and the reason to save it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.views import value_bytes
 
-OUTSIDE = "it belongs to no segment"
+OUTSIDE = "none of the listed segments contains it"
 MARKED = "it is marked to be kept"
-CHOSEN = "the selection saves it: a checkpoint, the policy, save or exclude"
+CHOSEN = "the selection saves it, as a checkpoint or because of the policy, save or exclude"
 OUTPUT = "it is an output of its segment: operations after the segment read it"
 
 START = "recomputation starts from it"
-READ = "the backward pass reads it, and it belongs to no segment"
+READ = "the backward pass reads it, and no recomputed segment contains it"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
 PASS_ON = frozenset({OptimizationBarrierOp.name, "sdy.sharding_constraint"})
 """Operations whose results are their operands, in order."""
 DELAYS = frozenset({OptimizationBarrierOp.name, "recompute.token", "recompute.depend"})
-"""Operations that only delay others."""
+"""Operations that only delay other operations."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class SavedValue:
     """A forward value that the backward pass reads.
 
     Attributes:
-        value: Its SSA name; "" without one.
-        operation, position: Name and source position of the operation that computes it.
-        segment: The segment that contains it; "" if there is none.
-        bytes: Its size.
-        crosses: The other segments whose forward operations read it.
-        reason: The reason that it is saved; None if it is recomputed.
-        module, type: See `memory.timeline.Buffer`.
+        value: The SSA name; "" without one.
+        operation, position: Name and source position of the operation that computes the value.
+        segment: The segment that contains the value; "" if there is none.
+        bytes: The size.
+        crosses: The other segments whose forward operations read the value.
+        reason: The reason that the value is saved; None if it is recomputed.
+        module, type: As in `memory.timeline.Buffer`.
     """
 
     value: str
@@ -74,10 +74,10 @@ class _DecisionsByValue:
 
     Attributes:
         step: The step.
-        decision_of: The decision about the segment of each operation that belongs to one.
+        decision_of: The decision about the segment of each operation that belongs to a segment.
         recomputed: The values that copies replace.
         saved: The values that the selection saves.
-        selection: The request.
+        selection: The user's selection.
     """
 
     step: Step
@@ -96,7 +96,7 @@ class _DecisionsByValue:
         return cls(step, decision_of, recomputed, decided.resolved.saved, selection)
 
     def describe(self, value: SSAValue) -> SavedValue:
-        """Describe a residual."""
+        """Return the description of a residual: its operation, its segment, and the reason that it is saved."""
         phases, op = self.step.phases, value.owner
         assert isinstance(op, Operation), "residuals are results of operations"
         decision = self.decision_of.get(op)
@@ -130,16 +130,16 @@ class _DecisionsByValue:
 def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
     """Return every forward value that the backward pass of a rewritten step still reads, in program order.
 
-    `kept`: for each segment that is not recomputed, the reason.
+    `kept`: the reason for each segment that is not recomputed.
     """
     return tuple(_describe_still_saved(phases, residual.value, kept) for residual in residuals(phases))
 
 
 def _maker(value: SSAValue, op: Operation) -> Operation:
-    """Return the operation that computes a value, looking through barriers and sharding constraints, which
-    only forward it.
+    """Return the operation that computes a value, looking through barriers and sharding constraints.
 
-    `op`: the operation whose result the value is, which is returned if the value is an argument of the step."""
+    If they forward an argument of the step, return the first of them. `op`: the operation whose result the value is.
+    """
     while isinstance(value, OpResult) and name_of(op) in PASS_ON:
         value = op.operands[value.index]
         if not isinstance(value.owner, Operation):
@@ -164,7 +164,7 @@ def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, st
 def _saved_value(
     value: SSAValue, op: Operation, segment: str, crosses: tuple[str, ...], reason: str | None
 ) -> SavedValue:
-    """Describe a value, a result of `op`, at the operation that computes it."""
+    """Return the description of a result of `op`, with the name and position of the operation that computes it."""
     made_by = _maker(value, op)
     return SavedValue(
         value=f"%{value.name_hint}" if value.name_hint else "",

@@ -2,24 +2,24 @@
 
 Every schedule respects operands, captured values, the order of effects, and the sequence of phases. Since the position
 in the program determines phases (`step/phases.py`), a forward operation stays on its side of each gradient operation.
-So the block is a sequence of stretches of forward and of other operations, and each stretch is scheduled on its own:
-the values that are live between two stretches do not depend on the order within them, so the peak is the maximum over
-the stretches. The first operation of a later stretch stays first, because its location may be all that marks the start
-of the backward pass.
+So the block is a sequence of stretches, whose operations are either all forward operations or all others, and each
+stretch is scheduled on its own. The values that are live between two stretches do not depend on the order within them,
+so the peak is the maximum over the stretches. The first operation of each later stretch stays first, because its
+location may be all that marks the start of the backward pass.
 
-Three rules are tried, since the best one differs among steps; a stretch keeps its order if none is better:
+Three rules are tried, since the best rule differs among steps; a stretch keeps its order if no rule lowers its peak:
 
     by_bytes_freed      forwards: the ready operation that frees the most bytes (Goodman and Hsu, "Code scheduling and
                         register allocation in large basic blocks", 1988; XLA's list scheduler)
-    by_bytes_revived    backwards from the end: among operations without remaining readers the one that makes the fewest
-                        bytes live
+    by_bytes_revived    backwards from the end: among the operations without remaining readers, the operation that makes
+                        the fewest bytes live
     just_in_time        each operation shortly before its readers: depth first from the results (Sethi and Ullman, "The
                         generation of optimal code for arithmetic expressions", 1970)
 
-XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each takes about as long as sorting.
+XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each rule takes about as long as sorting.
 
-Other modules predict the order of an executor, which this one does not change: `planning/orders.py` predicts the order
-of an eager executor, and `xla/scheduled_kernels.py` the order of XLA:CPU.
+Two other modules predict the order in which an executor runs a step: `planning/orders.py` for an eager executor, and
+`xla/scheduled_kernels.py` for XLA:CPU.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Precedence:
     """Precedence constraints between operations, which are identified by their position in program order.
 
     Attributes:
-        stretches: The stretches. The terminator belongs to none; it runs last.
+        stretches: The stretches, as ranges of positions. The terminator belongs to none of them, and runs last.
         needs: For each operation, the operations of its stretch that must precede it.
         constants: The operations that are computed only from constants.
     """
@@ -95,8 +95,8 @@ def _has_phase_source(op: Operation) -> bool:
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
-    """Return the pairs of successive operations whose effects must stay in order, including unknown effects and reads
-    of memory."""
+    """Return the pairs of successive operations with effects, which must stay in order. Effects include unknown effects
+    and reads of memory."""
     impure = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
     return list(pairwise(impure))
 
@@ -127,7 +127,7 @@ class Stretch:
 
 
 def by_bytes_freed(stretch: Stretch) -> list[int]:
-    """Schedule forwards: always run the ready operation that frees the most bytes."""
+    """Schedule forwards: always run the ready operation whose execution frees the most bytes."""
     footprint, unread = stretch.footprint, dict[int, int]()
 
     def remaining_readers(storage: int) -> int:
@@ -148,8 +148,8 @@ def by_bytes_freed(stretch: Stretch) -> list[int]:
 
 
 def by_bytes_revived(stretch: Stretch) -> list[int]:
-    """Schedule backwards: among the operations without unscheduled readers, take the one that makes the fewest bytes
-    live."""
+    """Schedule backwards: among the operations without unscheduled readers, take the operation that makes the fewest
+    bytes live."""
     footprint, end = stretch.footprint, stretch.operations.stop
     live = set[int]()
 
@@ -211,7 +211,7 @@ RULES: tuple[Callable[[Stretch], list[int]], ...] = (by_bytes_freed, by_bytes_re
 
 @dataclass(frozen=True)
 class MemorySchedule:
-    """An order of the operations and its peak, with the peak of the order that was given."""
+    """An order of the operations with its peak, and the peak of the program order."""
 
     order: Order
     given_peak_bytes: int
@@ -219,12 +219,14 @@ class MemorySchedule:
 
     @property
     def is_new(self) -> bool:
-        """Whether the order has a lower peak than the given one."""
+        """Whether the order has a lower peak than the program order."""
         return self.peak_bytes < self.given_peak_bytes
 
 
 def lowest_peak_schedule(function: FuncOp) -> MemorySchedule:
-    """Return the order with the lowest peak found, or the program order; the peak of the eager schedule never rises.
+    """Return an order with a lower peak, or the program order if no order lowers it.
+
+    The order never raises the peak of the eager schedule.
 
     Raises:
         Refusal: The function has several blocks, dynamic shapes, or regions that are not inlined yet.
@@ -273,7 +275,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:
-    """Return each stretch in the order with the lowest peak; ties keep the program order."""
+    """Return each stretch in the candidate order with the lowest peak; in a tie, the program order wins."""
     precedence = Precedence.of(order, classified)
     footprint = Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
@@ -290,7 +292,7 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Reordered
 
 
 def _sink_constants(order: list[int], precedence: Precedence) -> list[int]:
-    """Move constants directly before their first reader: they use no memory anywhere, and readers expect them there."""
+    """Move each constant directly before its first reader: constants use no memory, and are easiest to read there."""
     placed = dict[int, None]()
 
     def write(operation: int) -> None:

@@ -16,16 +16,16 @@ from ...planning.orders import eager
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.deferred import Deferred
-from ...support.interface import by_interface
+from ...support.interface import interface_wording
 from ...support.timing import part
 from ...support.units import readable_bytes
 from ..step.step import Step
-from .xla.memory import Plain, xla_timeline
+from .xla.memory import PlainStep, xla_timeline
 
 
 @dataclass(frozen=True)
 class OrderPeaks:
-    """Peak bytes of temporaries in program order, and in the order of an eager executor."""
+    """Peak bytes of temporaries in program order and in the order of an eager executor."""
 
     in_order: int
     eager: int
@@ -39,8 +39,9 @@ class OrderPeaks:
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak bytes of temporaries, by executor, each computed on first access: a search that uses one of them does not
-    wait for the others.
+    """Peak bytes of temporaries on each executor.
+
+    Each peak is computed on first access, so that a search that uses one of them does not wait for the others.
 
     Attributes:
         orders: The peaks in program order and of the eager schedule.
@@ -52,8 +53,7 @@ class Peaks:
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
-        """Return peaks whose values in program order and of the eager schedule are given; the peak under the model of
-        XLA:CPU is computed on first access."""
+        """Return peaks of which two are known; the peak under the XLA:CPU model is computed on first access."""
         orders = OrderPeaks(in_order, eager)
         return cls(Deferred(lambda: orders), Deferred(compute_xla))
 
@@ -67,7 +67,7 @@ class Peaks:
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     def with_orders(self) -> Peaks:
-        """Compute the peaks that need no model of XLA now, and return the peaks."""
+        """Compute the peaks in program order and of the eager schedule now, and return `self`."""
         _ = self.orders.value
         return self
 
@@ -82,8 +82,7 @@ class Peaks:
         return self.orders.value.eager
 
     def of_target(self, keeps_barriers: bool) -> int:
-        """Return the peak on the executor of a target: the model of XLA:CPU if it keeps barriers, else program
-        order."""
+        """Return the peak for a target: under the XLA:CPU model if the target keeps barriers, else in program order."""
         return self.xla if keeps_barriers else self.in_order
 
     @property
@@ -92,10 +91,10 @@ class Peaks:
         return self.eager <= EAGER_SHARE * self.in_order
 
     def notes(self) -> Iterator[str]:
-        """Yield a remark with the two peaks and a remedy if the eager schedule needs much more memory than the program
-        order."""
+        """Yield a remark if the eager schedule needs much more memory than the program order: both peaks, and a
+        remedy."""
         if not self.is_steady:
-            budget = by_interface("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
+            budget = interface_wording("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
             yield (
                 f"peak {readable_bytes(self.eager)} on an executor that starts operations as soon as their operands "
                 f"exist, {readable_bytes(self.in_order)} in program order: XLA is not such an executor; for one that "
@@ -115,13 +114,13 @@ class Forecast:
 
     Attributes:
         graph: The graph of the step.
-        plain: A function that returns the unchanged step as a program of the XLA:CPU model.
+        plain: A function that returns the unchanged step in the form of the XLA:CPU model.
         keeps_barriers: Whether the target keeps the barriers that enforce the order of copies.
         staggered: Whether early parts of segments are delayed.
     """
 
     graph: Graph
-    plain: Callable[[], Plain]
+    plain: Callable[[], PlainStep]
     keeps_barriers: bool = True
     staggered: bool = True
 
@@ -131,12 +130,16 @@ class Forecast:
 
         Predicting XLA's peak raises `Refusal` for dynamic shapes.
         """
-        plain = Deferred(lambda: Plain.of(function, step.phases.order))
+        plain = Deferred(lambda: PlainStep.of(function, step.phases.order))
         return cls(step.graph, lambda: plain.value, emission.keeps_barriers, emission.staggered)
 
+    def read_function(self) -> None:
+        """Read the function now, so that later changes of it do not affect this forecast or the peaks that it
+        returned."""
+        _ = self.plain()
+
     def detach(self) -> Forecast:
-        """Read the function now, so that later changes of it do not affect the forecast; return the forecast without a
-        reference to the function."""
+        """Read the function now, and return a copy of the forecast that does not refer to the function."""
         plain = self.plain()
         return replace(self, plain=lambda: plain)
 

@@ -32,13 +32,13 @@ class Buffer:
     """One storage with all of its views.
 
     Attributes:
-        label: The name of the operation that makes it.
+        label: The name of the operation that computes it.
         phase, segment: The phase and the segment of this operation.
         bytes: The size.
         first, last: The live range, as positions in the schedule, both inclusive.
         recomputed: Whether the operation is a copy.
-        name, source: See `value_name` and `source_of`.
-        module, type: See `module_of` and `type_text`; "" if unknown.
+        name, source: The results of `value_name` and `source_of`.
+        module, type: The results of `module_of` and `type_text`; "" if unknown.
     """
 
     label: str
@@ -56,9 +56,9 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Labels:
-    """The source of the phases and segments in buffer labels.
+    """The phases and segments that label buffers.
 
-    `segments`: the segments of operations without a segment attribute.
+    `segments`: the segments of the operations without a segment attribute.
     """
 
     phases: Phases | None = None
@@ -66,11 +66,11 @@ class Labels:
 
     @classmethod
     def of(cls, phases: Phases | None) -> Labels:
-        """Return labels with the segments that `segments=auto` finds."""
+        """Return labels with the segments that the option `segments=auto` finds."""
         return cls(phases, {} if phases is None else dict(find_segments(phases, "auto")))
 
     def buffer(self, op: Operation, size: int, first: int, last: int, value: SSAValue | None = None) -> Buffer:
-        """Return the labelled buffer of a storage that the operation makes.
+        """Return the labelled buffer of a storage that the operation allocates.
 
         Args:
             op: The operation.
@@ -93,7 +93,7 @@ class Labels:
         )
 
     def segment_of(self, op: Operation) -> str:
-        """Return the segment that the operation's attribute or else `segments` gives; "" outside segments."""
+        """Return the segment from the operation's attribute, or else from `segments`; "" outside segments."""
         stated = op.attributes.get(Names.SEGMENT)
         return stated.data if isinstance(stated, StringAttr) else self.segments.get(op, "")
 
@@ -109,9 +109,10 @@ class Timeline:
         live_bytes: For each operation, the bytes of temporaries that are live while it runs, including `inner_bytes`.
         argument_bytes, result_bytes: Bytes of the function's arguments and results.
         aliased_bytes: Bytes of the donated arguments whose memory the results reuse.
-        in_results: Values that are stored in the memory of results, until these are written. Not part of `live_bytes`.
+        in_results: Values that are stored in the memory of results until these are written. They are not part of
+            `live_bytes`.
         in_loops: Copies that the bodies of loops store, each with its bytes over all iterations and without a live
-            range. Their bytes at one time are part of `inner_bytes`.
+            range. `inner_bytes` includes their bytes within one iteration.
     """
 
     operations: tuple[str, ...]
@@ -135,8 +136,8 @@ class Timeline:
 
     @property
     def device_bytes(self) -> int:
-        """Peak bytes on the device: arguments, results and temporaries; a result in a donated argument's memory counts
-        once."""
+        """Peak bytes on the device for arguments, results and temporaries. Memory that a donated argument shares with a
+        result counts once."""
         return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
 
 
@@ -145,8 +146,8 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
 
     Args:
         function: The function.
-        phases: Its phases; the operations run in their order.
-        labels: The labels for reports; by default, the labels of the phases without segments.
+        phases: The phases of its operations; the timeline follows their order.
+        labels: The labels for reports; by default, the phases without segments.
 
     Raises:
         Refusal: The function has dynamic shapes.
@@ -193,7 +194,8 @@ def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
 
 
 def eager(phases: Phases) -> Phases:
-    """Return the phases with the operations in the order of the eager schedule."""
+    """Return the same phases, with the operations in the order of the eager schedule."""
+
     step = Step.of(phases)
     operations = step.numbered.operations_of(eager_order(step.graph))
     return Phases(Order.from_operations(phases.order.block, operations), phases.phase)

@@ -29,7 +29,7 @@ class BudgetedSegment:
 def budgeted_segments(
     phases: Phases, budgets: Iterable[SegmentBudget]
 ) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
-    """Return the segments that have a budget, and the budgets that match no segment of the function."""
+    """Return the segments that have a budget, and the budgets that match no segment of the step."""
     taken = set[Operation]()
     segments = list[BudgetedSegment]()
     unmatched = list[SegmentBudget]()
@@ -54,12 +54,12 @@ def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
 
 
 def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
-    """Return the reason that the budget matches no segment of the function."""
+    """Return the reason that the budget matches no segment of the step."""
     inside = inner_scopes(phases, budget.pattern)
     if inside:
         return (
             f"{option('segment-budgets')}: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
-            'loops="keep(30%)" limits what loops keep for their gradient'
+            'to limit the bytes that loops keep for their gradient, use loops="keep(30%)"'
         )
     scopes = scope_names(phases)
     return f"{option('segment-budgets')}: {NoSuchSegment(budget.pattern, scopes)}"

@@ -4,9 +4,9 @@
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
 The segment of a checkpoint consists of the operations on which it depends and on which no earlier checkpoint depends.
-So the operations before the first checkpoint form a segment, as does each of two parallel branches; the tail after the
-last checkpoint does not. The order and repetition of names do not matter. Masks and local derivatives join the segment
-of the forward operation that reads the same values.
+So the operations before the first checkpoint form a segment, as does each of two parallel branches that end in
+checkpoints; the tail after the last checkpoint is in no segment. The order and repetition of the names do not matter.
+Masks and local derivatives join the segment of the forward operation that reads the same values.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .value_names import given_names, is_named, matches_of, names_of
 
 
 def stated_checkpoints(function: FuncOp) -> list[str]:
-    """Return the names of the checkpoints in the function's attribute."""
+    """Return the names of the checkpoints that the function's attribute lists."""
     stated = function.attributes.get(Names.CHECKPOINTS)
     entries = cast(ArrayAttr[Attribute], stated) if isinstance(stated, ArrayAttr) else [stated]
     return [name.data for name in entries if isinstance(name, StringAttr)]
 
 
 def with_stated_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Selection, list[Remark]]:
-    """Add the checkpoints that the module's functions have as attributes to the selection.
+    """Add to the selection the checkpoints that attributes of the module's functions list.
 
-    A selection with segments or checkpoints of its own takes precedence, and is returned unchanged with a remark.
+    A selection that gives segments or checkpoints itself takes precedence, and is returned unchanged with a remark.
     """
     stating = [function for function in functions_of(module) if stated_checkpoints(function)]
     if not stating:
@@ -50,7 +50,7 @@ def with_stated_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Sel
     return replace(selection, checkpoints=tuple(names)), []
 
 
-OVERRIDDEN = "the checkpoints in the attributes of the step are ignored: the options define its segments"
+OVERRIDDEN = "the checkpoints in the attributes of the step are ignored, because the options define its segments"
 
 
 _EXAMPLES = 3
@@ -58,7 +58,7 @@ _EXAMPLES = 3
 
 
 class NoSuchCheckpoint(BadSelection):
-    """Raised for a checkpoint that names no value of the forward pass."""
+    """Raised for a checkpoint whose name matches no value of the forward pass."""
 
     def __init__(self, name: str, hint: str):
         super().__init__(f"checkpoint '{name}' names no operation of the forward pass{hint}")
@@ -69,8 +69,8 @@ class Segments:
     """The division of a forward pass into segments by checkpoints.
 
     Attributes:
-        segment: The segment of each operation that is in one.
-        kept: The checkpoints.
+        segment: The segment of each operation that is in a segment.
+        kept: The values of the checkpoints, which are saved.
         remarks: One remark per ignored checkpoint.
     """
 
@@ -109,8 +109,8 @@ def sorted_by_position(phases: Phases, segment: Mapping[Operation, int]) -> list
 
 
 def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValue]]:
-    """Map each name to forward values: results with that SSA name, else all results of the operations with that
-    name."""
+    """Map each name to the forward values that it denotes: the results with that SSA name, or else all results of the
+    operations that the name matches."""
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     exact = dict[str | None, list[SSAValue]]()
     for op in forward:
@@ -123,21 +123,24 @@ def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValu
 
 
 def _why_ignored(phases: Phases, name: str) -> str | None:
-    """Return the reason that an existing name cannot be a checkpoint; None if the name does not exist."""
+    """Return the reason that a value with this name cannot be a checkpoint; None if there is no such value."""
     bare = name.removeprefix("%")
     if any(argument.name_hint == bare for argument in phases.order.block.args):
         return "it is an argument of the function, which is always live"
     for op in phases.order.operations:
         if any(is_named(inner, [name]) for inner in op.walk() if inner is not op):
-            return "it is defined inside the region of an operation; name the result of that operation"
+            return "it is defined inside a region; name a result of the operation that contains the region"
         if not phases.is_forward(op) and is_named(op, [name]):
             return "it is computed in the backward pass"
     return None
 
 
 def _hint_for(name: str, phases: Phases) -> str:
-    """Return the hint for a checkpoint that does not name a value. The hint proposes a value in the scope with the
-    closest name, else the value with the closest name, else some existing values."""
+    """Return a hint for a checkpoint whose name matches no value.
+
+    The hint proposes a value in the scope with the closest name, or else the value with the closest name, or else some
+    existing values.
+    """
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     names = list(dict.fromkeys(name for op in forward for name in names_of(op)))
     last_in_scope = {path.partition("/")[0]: path for path in names if "/" in path}
@@ -152,7 +155,7 @@ def _hint_for(name: str, phases: Phases) -> str:
 
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:
-    """Assign to each checkpoint the operations on which it, but no earlier checkpoint, depends."""
+    """Assign each operation to the first checkpoint that depends on it, by the index of the checkpoint."""
     segment = dict[Operation, int]()
     for number, checkpoint in enumerate(checkpoints):
         stack = [checkpoint]
@@ -165,10 +168,11 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
 
 
 def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSAValue]) -> None:
-    """Assign forward operations that only the backward pass reads to the segment of a forward reader of their operands.
+    """Assign each forward operation that only the backward pass reads to the segment of a forward reader of its
+    operands.
 
-    Without such a reader, use the segment that computes the operands. An operation that reads nothing but a checkpoint
-    does not join that checkpoint's segment, because the next segment, or the tail, begins there.
+    Without such a reader, assign it to the segment that computes the operands. An operation that reads only checkpoints
+    does not join their segments, because the next segment, or the tail, begins there.
     """
     order = phases.order
     only_backward = set[Operation]()

@@ -1,4 +1,4 @@
-"""Select the operations in loop bodies that may be recomputed, by the same segments, marks and policies as outside
+"""Select the operations in loop bodies that may be recomputed, using the same segments, marks and policies as outside
 loops."""
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ...options.selection import Selection
 from ...rules.effects import is_cast, is_constant
 from ...support.operations import every_operation, name_of
 from ...support.type_guards import is_tensor
-from ..step.exchanges import why_not_again
+from ..step.exchanges import why_not_repeatable
 from ..step.jax_paths import scope_of
 from ..step.marks import asks_to_recompute, mark_of
 from .op_chains import operations_saved_by, parse_chain
-from .policies import saves_of
+from .policies import policy_of
 from .value_names import is_named
 
 
-def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], bool]:
-    """Return a predicate that is true if an operation in a loop body may be recomputed.
+def repetition_predicate(root: Operation, selection: Selection) -> Callable[[Operation], bool]:
+    """Return a predicate that tells whether an operation in a loop body may be recomputed.
 
     `root`: the operation that contains the loops.
 
@@ -32,13 +32,13 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
     """
     operations = every_operation(root)
     is_chosen = _in_selection(operations, selection)
-    policy = saves_of(selection)
+    policy = policy_of(selection)
     excluded = {op for text in selection.exclude for op in operations_saved_by(parse_chain(text), operations)}
 
     def may_repeat(op: Operation) -> bool:
         if any(map(_is_kept, every_operation(op))):
             return False
-        if why_not_again(op, selection.permission) is not None or op in excluded:
+        if why_not_repeatable(op, selection.permission) is not None or op in excluded:
             return False
         if asks_to_recompute(op):
             return True
@@ -48,8 +48,8 @@ def repeatable(root: Operation, selection: Selection) -> Callable[[Operation], b
 
 
 def is_recomputed_whole(op: Operation, selection: Selection) -> bool:
-    """Return whether the loop is to be recomputed as a whole, because the selection or an attribute puts it in a named
-    segment."""
+    """Return whether the selection or an attribute puts the whole loop in a named segment, so that it is recomputed as
+    one operation."""
     if Names.SEGMENT in op.attributes:
         return True
     if selection.segments in ("auto", "none") or selection.checkpoints is not None:
@@ -62,7 +62,7 @@ def _is_kept(op: Operation) -> bool:
 
 
 def _in_selection(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
-    """Return a predicate that is true if an operation is in a segment of the selection.
+    """Return a predicate that tells whether an operation is in a segment of the selection.
 
     With `auto`, if any operation has a segment attribute, operations without one are in no segment.
     """
@@ -85,8 +85,8 @@ def _never(op: Operation) -> bool:
 
 
 def _is_cheap(op: Operation) -> bool:
-    """Return whether the operation is repeated with its readers: a view, a cast, a constant, a slice of a stack or a
-    scalar."""
+    """Return whether the operation is cheap enough to be repeated with its readers: a cast, a constant, a slice, a
+    broadcast, or an operation with scalar results."""
     return is_constant(op) or is_cast(op) or name_of(op) in _SHAPES or all(map(_is_number, op.results))
 
 

@@ -1,12 +1,12 @@
 """Patterns for chains of operations whose results are saved, as in Paddle's `refined_ops_patterns`.
 
     "main:stablehlo.dot_general"                                    every dot product is saved
-    "main:stablehlo.dot_general; num:1"                             the first one of each segment
+    "main:stablehlo.dot_general; num:1"                             only the first dot product of each segment is saved
     "pre:stablehlo.dot_general; main:stablehlo.add; suf:stablehlo.tanh"  an addition between a product and a tanh
 
-`pre`, `main` and `suf` are names of operations, separated by `>`; each operation of a chain reads a result of the
-preceding one. The results of the operations that `main` matches are saved, in at most `num` chains per segment (-1: in
-all).
+`pre`, `main` and `suf` list names of operations, separated by `>`. Each operation of a chain reads a result of the
+preceding operation. The results of the operations that `main` matches are saved, in at most `num` chains per segment
+(-1: in all chains).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class BadChain(BadSelection):
 
     def __init__(self, text: str, why: str):
         super().__init__(
-            f"exclude pattern '{text}': {why}; a pattern names operations whose results are saved, such as "
-            "'main:stablehlo.dot_general', or in a chain 'pre:a>b; main:c; suf:d; num:1'; the option save takes names "
-            "of values"
+            f"exclude pattern '{text}': {why}; expected names of operations whose results are saved, such as "
+            "'main:stablehlo.dot_general' or, for a chain, 'pre:a>b; main:c; suf:d; num:1'; to give names of values, "
+            "use the option save"
         )
 
 
@@ -59,7 +59,7 @@ def parse_chain(text: str) -> Chain:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         key, colon, value = (piece.strip() for piece in part.partition(":"))
         if not colon or key not in ("pre", "main", "suf", "num"):
-            raise BadChain(text, f"'{part}' has none of the keys pre:, main:, suf: and num:")
+            raise BadChain(text, f"'{part}' does not begin with one of the keys pre:, main:, suf: and num:")
         if key in parts:
             raise BadChain(text, f"'{key}:' is given twice")
         parts[key] = value
@@ -79,7 +79,7 @@ def _number(text: str, number: str) -> int:
     except ValueError:
         count = -2
     if count < -1:
-        raise BadChain(text, f"num must be a number of chains, or -1 for all, not '{number}'")
+        raise BadChain(text, f"num must be the number of chains, or -1 for all chains, not '{number}'")
     return count
 
 

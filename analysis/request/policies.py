@@ -1,5 +1,4 @@
-"""Policies that select the operations to save: a policy of `jax.checkpoint_policies` by name, or a function of the
-user.
+"""Policies that select the operations to save: a policy of `jax.checkpoint_policies` by name, or a user-given function.
 
 The names and their meaning are from JAX's documentation of `jax.checkpoint_policies`.
 """
@@ -14,6 +13,7 @@ from xdsl.ir import Operation
 from ...dialects.stablehlo.attributes import DotAttr
 from ...options.selection import BadSelection, Selection
 from ...rules.effects import is_product
+from ...support.interface import option
 from ...support.operations import name_of
 from ...support.suggestions import suggestion
 from .value_names import given_names, is_named
@@ -65,20 +65,20 @@ SAVEABLE: dict[str, Saves] = {
     "save_any_names_but_these": _any_name_but,
     "save_anything_except_these_names": _not_named,
 }
-# Policies whose saved values get the mark `offload`: they may be moved to the host.
+# Policies whose saved values may be moved to the host; they get the mark `offload`.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
 NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_named)
 """Policies that save nothing unless names are given."""
 
 
 class UnknownPolicy(BadSelection):
-    """Raised for the name of a policy that does not exist."""
+    """Raised for an unknown policy name."""
 
     def __init__(self, name: str):
         super().__init__(f"unknown policy '{name}'{suggestion(name, SAVEABLE)}")
 
 
-def saves(policy: str) -> Saves:
+def named_policy(policy: str) -> Saves:
     """Return the predicate of a named policy.
 
     Raises:
@@ -96,7 +96,7 @@ class SelectionByFunction(Selection):
     saveable: Saves = _nothing
 
 
-def saves_of(selection: Selection) -> Saves:
+def policy_of(selection: Selection) -> Saves:
     """Return the predicate of the selection's policy.
 
     Raises:
@@ -105,6 +105,7 @@ def saves_of(selection: Selection) -> Saves:
     """
     if selection.policy in NEEDS_NAMES and not selection.names:
         raise BadSelection(
-            f"policy {selection.policy} saves nothing without names: give names too, or nothing_saveable"
+            f"policy {selection.policy} saves only values with given names, but no names are given: give "
+            f"{option('names')}, or use the policy nothing_saveable"
         )
-    return selection.saveable if isinstance(selection, SelectionByFunction) else saves(selection.policy)
+    return selection.saveable if isinstance(selection, SelectionByFunction) else named_policy(selection.policy)

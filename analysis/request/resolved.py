@@ -18,21 +18,21 @@ from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between
 from .op_chains import operations_saved_by, parse_chain
-from .policies import OFFLOADING, saves_of
+from .policies import OFFLOADING, policy_of
 from .segments import find_segments
 from .value_names import all_values_of_scope, is_named, matches_of
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """A resolved selection.
+class ResolvedSelection:
+    """The segments and values to which a selection resolves.
 
     Attributes:
         members: The operations of each segment, in program order.
         skipped: The segments that the user excludes from recomputation.
         saved: The values inside segments that are saved.
         offloaded: The saved values that may be moved to the host.
-        remarks: Remarks on parts of the selection without effect.
+        remarks: Remarks on the parts of the selection that have no effect.
     """
 
     members: Mapping[str, tuple[Operation, ...]]
@@ -42,13 +42,15 @@ class Resolved:
     remarks: tuple[Remark, ...]
 
 
-def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operation, str] | None = None) -> Resolved:
+def resolve(
+    phases: Phases, selection: Selection, segment_of_op: Mapping[Operation, str] | None = None
+) -> ResolvedSelection:
     """Find the segments and the values to save inside them.
 
     Args:
         phases: The phases of the step.
         selection: The user's selection.
-        segment_of_op: The segment of each operation; replaces the segments of the selection.
+        segment_of_op: The segment of each operation, in place of the segments that the selection describes.
 
     Raises:
         BadSelection: The selection does not apply to the step.
@@ -67,7 +69,7 @@ def resolve(phases: Phases, selection: Selection, segment_of_op: Mapping[Operati
     # A loop that is recomputed iteration by iteration must not be copied as a whole too.
     saved |= {op for op in segment_of if is_repeated_inside(op)}
     values = frozenset(value for op in saved for value in op.results)
-    return Resolved(
+    return ResolvedSelection(
         members=members,
         skipped=_skipped_segments(tuple(members), selection.skip),
         saved=values | kept,
@@ -84,7 +86,7 @@ def _members(segment_of: Mapping[Operation, str]) -> dict[str, tuple[Operation, 
 
 
 def _join_segments(members: dict[str, tuple[Operation, ...]], count: int) -> dict[str, tuple[Operation, ...]]:
-    """Join consecutive segments into `count` groups of nearly equal size; 0 for no grouping.
+    """Join consecutive segments into `count` groups of nearly equal size, or return them unchanged if `count` is 0.
 
     Raises:
         BadSelection: There are fewer segments than groups.
@@ -93,7 +95,7 @@ def _join_segments(members: dict[str, tuple[Operation, ...]], count: int) -> dic
         return members
     if not 0 < count <= len(members):
         available = (
-            f"{counted(len(members), 'segment')}: {', '.join(members)}" if members else "a forward pass without names"
+            f"{counted(len(members), 'segment')} ({', '.join(members)})" if members else "a forward pass without names"
         )
         raise BadSelection(f"cannot divide {available} into {counted(count, 'segment')}")
     names = list(members)
@@ -109,20 +111,21 @@ def _range(names: Sequence[str]) -> str:
 def _skipped_segments(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
-            valid = f"the step has {len(names)}, numbered from 0: {', '.join(names)}"
+            valid = f"the step has {counted(len(names), 'segment')}, numbered from 0: {', '.join(names)}"
             raise BadSelection(f"there is no segment {number} to skip: {valid}")
     return frozenset(names[number] for number in numbers)
 
 
 def _saved_operations(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:
-    policy = saves_of(selection)
+    policy = policy_of(selection)
     yield from (op for op in operations if policy(op, selection.names) or is_named(op, selection.save))
     for text in selection.exclude:
         yield from operations_saved_by(parse_chain(text), operations)
 
 
 def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
-    """Yield remarks on segments and marks inside an operation that is copied as a whole, such as a loop."""
+    """Yield remarks on segments and marks that have no effect, because they are inside an operation that is copied as a
+    whole, such as a loop."""
     for op in phases.order.operations:
         if not op.regions or not phases.is_forward(op):
             continue
@@ -138,8 +141,8 @@ def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
 
 
 INSIDE = (
-    "segment '{segment}' is inside {holder} and is not recomputed: operations inside a loop stay unchanged; "
-    "put the whole loop into the segment"
+    "segment '{segment}' is not recomputed: it is inside {holder}, whose operations stay unchanged; put the whole "
+    "loop into the segment"
 )
 
 
@@ -151,7 +154,7 @@ MARK_INSIDE = (
 def _remarks_on_unmatched(
     phases: Phases, members: Mapping[str, Sequence[Operation]], selection: Selection
 ) -> Iterator[Remark]:
-    """Yield remarks on names and patterns that match nothing; the other options still apply."""
+    """Yield a remark on each name and pattern that matches nothing. The other options still apply."""
     first = phases.order.operations[0]
     function = first.parent_op() or first
     inside = [op for operations in members.values() for op in operations]
@@ -159,8 +162,8 @@ def _remarks_on_unmatched(
         for name, operations in matches_of(inside, names).items() if names else ():
             if not operations:
                 of_scope = all_values_of_scope(name, inside)
-                hint = "" if of_scope is None else f"; for the values in this scope write '{of_scope}'"
-                yield Remark(function, f"{option}={name} matches no operation of a segment, and saves nothing{hint}")
+                hint = "" if of_scope is None else f"; for the values in this scope, write '{of_scope}'"
+                yield Remark(function, f"{option}={name} saves nothing: it matches no operation of a segment{hint}")
     for text in selection.exclude:
         if not any(operations_saved_by(parse_chain(text), operations) for operations in members.values()):
-            yield Remark(function, f"exclude pattern '{text}' matches no operations, and saves nothing")
+            yield Remark(function, f"exclude pattern '{text}' saves nothing: it matches no operations of a segment")

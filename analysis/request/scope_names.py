@@ -1,10 +1,10 @@
-"""Segments that are marked at a function call, encoded in the name of the scope around the call.
+"""Marks on function calls, encoded in the name of a scope around the call.
 
     jit(step)/jvp(recompute:block@3+output_recompute)/dot_general    in segment `block`; its outputs are recomputed too
     jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp        inside the segment, but saved
 
-A frontend opens such a scope around each call, with a unique number; `recompute-take-scopes` turns scopes into
-attributes.
+A frontend opens such a scope, with a unique number, around each marked call; `recompute-take-scopes` turns the scopes
+into attributes.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ DEFAULT = Switches()
 
 @dataclass(frozen=True)
 class MarkedCall:
-    """A call whose scope marks it.
+    """A call that is marked by the scope around it.
 
     Attributes:
         name: The name of the called function.
-        number: The unique number of the call.
+        number: The unique id of the call.
         kind: The treatment of its operations.
         switches: The options of its segment.
     """
@@ -69,7 +69,7 @@ _CALLED = re.compile(r"(recompute(?:\.again|\.save)?):([\w.]+)@(\d+)((?:[+-]\w+)
 
 
 def format_scope(called: MarkedCall) -> str:
-    """Return the name of the scope for a call; switches with their default value are omitted."""
+    """Return the name of the scope that marks a call; switches with their default value are omitted."""
     name = _NOT_IN_A_NAME.sub("_", called.name).strip("_") or "function"
     return f"{called.kind.value}:{name}@{called.number}{''.join(_changed_switches(called.switches))}"
 
@@ -82,7 +82,7 @@ def _changed_switches(switches: Switches) -> Iterator[str]:
 
 
 def parse_scope(scope: str) -> MarkedCall | None:
-    """Parse the name of a scope; return None if it does not mark a call.
+    """Parse the name of a scope, or return None if it does not mark a call.
 
     Raises:
         ValueError: The scope has an unknown switch.
@@ -93,5 +93,7 @@ def parse_scope(scope: str) -> MarkedCall | None:
     switches = {switch[1:]: switch[0] == "+" for switch in re.findall(r"[+-]\w+", switch_text)}
     valid_names = {field.name for field in fields(Switches)}
     if unknown := switches.keys() - valid_names:
-        raise ValueError(f"'{scope}' has no switch '{min(unknown)}'; expected one of {', '.join(sorted(valid_names))}")
+        raise ValueError(
+            f"scope '{scope}': unknown switch '{min(unknown)}'; expected one of {', '.join(sorted(valid_names))}"
+        )
     return MarkedCall(name, int(number), CallTreatment(kind), Switches(**switches))

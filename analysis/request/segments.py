@@ -20,9 +20,9 @@ from ..step.phases import Phases
 
 Path = tuple[str, ...]
 NEARLY_ALL = 0.9
-"""Share of the forward operations from which a scope counts as the whole model, not as one of its blocks."""
+"""A scope that contains at least this share of the forward operations is the whole model, not one of its blocks."""
 MOST_SCOPES = 10
-"""The maximum number of scopes that a message about a pattern without a match lists."""
+"""The maximum number of scopes that a message lists if a pattern matches no segment."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NoSuchSegment(BadSelection):
     def __str__(self) -> str:
         failure = f"no segment matches '{self.pattern}'"
         if not self.scopes:
-            return f"{failure}; there are no scopes: the locations do not name any (see jax.named_scope)"
+            return f"{failure}: the locations of the step contain no scopes (in JAX, use jax.named_scope)"
         if near := similar_scopes(self.pattern, self.scopes):
             return f"{failure}; similar segments are: {', '.join(near)}"
         others = len(self.scopes) - MOST_SCOPES
@@ -47,8 +47,10 @@ class NoSuchSegment(BadSelection):
 
 
 def similar_scopes(pattern: str, scopes: Sequence[str]) -> list[str]:
-    """Return the scopes, or last names of scopes, that are close to the pattern without its wildcards or contain it, at
-    most `MOST_SCOPES`."""
+    """Return at most `MOST_SCOPES` scopes, or last names of scopes, that resemble the pattern or contain it.
+
+    Wildcards around the pattern are ignored.
+    """
     bare = pattern.strip("*?")
     near = similar_names(bare, dict.fromkeys([*scopes, *(scope.rpartition("/")[2] for scope in scopes)]), MOST_SCOPES)
     containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
@@ -56,12 +58,12 @@ def similar_scopes(pattern: str, scopes: Sequence[str]) -> list[str]:
 
 
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
-    """Return the segment instance of each forward operation that is in one.
+    """Return the segment instance of each forward operation that is in a segment.
 
     Args:
         phases: The phases of the step.
-        pattern: `auto`; `none`, which uses only marks and segment attributes; or a shell-style pattern for the path or
-            the last name of a scope (`block*`, `model/layer?`).
+        pattern: `auto`, to use scopes of the model's blocks; `none`, to use only segment attributes; or a shell-style
+            pattern for the path or the last name of a scope (`block*`, `model/layer?`).
 
     Raises:
         NoSuchSegment: The pattern matches no scope.
@@ -86,14 +88,15 @@ def inner_scopes(phases: Phases, pattern: str) -> list[str]:
 
 
 def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
-    """Return the segments of `find_segments`; None if the selection has segments or checkpoints of its own."""
+    """Return the segments that `auto` finds; None if the selection gives segments or checkpoints itself."""
     if selection.segments != "auto" or selection.checkpoints is not None:
         return None
     return find_segments(phases, "auto")
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:
-    """Return the scope of each gradient operation, which is the name of the first instance of its forward segment."""
+    """Return the scope of each gradient operation that is in one, which is also the name of the first instance of the
+    corresponding forward segment."""
     forward, chosen = _paths(phases), _matching(pattern)
     if pattern == "auto":
         chosen = _auto(forward)
@@ -102,16 +105,16 @@ def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Oper
 
 
 def instance_name(segment: str) -> str:
-    """Return the name of the scope that a segment is an instance of: `layer` for `layer#1`."""
+    """Return the scope of which a segment is an instance: `layer` for `layer#1`."""
     return segment.partition("#")[0]
 
 
 def _stated_segments(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Return the segments that operations have as attributes and that match the pattern; they take precedence over
+    """Return the segments from the attributes of operations, if they match the pattern; they take precedence over
     scopes.
 
-    An operation is in the innermost of nested segments; a pattern for an outer segment also selects the segments
-    inside.
+    An operation is in the innermost of nested segments; a pattern that matches an outer segment also selects the
+    segments inside it.
     """
     attributes = ((op, op.attributes.get(Names.SEGMENT)) for op in phases.order.operations if phases.is_forward(op))
     stated = {op: segment.data for op, segment in attributes if isinstance(segment, StringAttr)}
@@ -126,7 +129,8 @@ def scope_names(phases: Phases) -> tuple[str, ...]:
 
 
 def _paths(phases: Phases) -> dict[Operation, Path]:
-    """Return the scope paths of the forward operations; the names of called functions if no operation has a scope."""
+    """Return the scope paths of the forward operations, or the names of called functions if no operation has a
+    scope."""
     scopes = {op: scope_of(op.location) for op in phases.order.operations if phases.is_forward(op)}
     scoped = {op: scope.path for op, scope in scopes.items() if scope.path}
     return scoped or {op: scope.functions for op, scope in scopes.items() if scope.functions}
@@ -140,10 +144,10 @@ def _inner_paths(phases: Phases) -> list[Path]:
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
-    """Find the level of scopes that become segments.
+    """Find the level of scopes that become segments, and return a function from a path to its scope at that level.
 
-    Descend as long as one scope, entered once, contains nearly all operations. A scope that is entered repeatedly is a
-    layer, independently of its share of the operations.
+    Descend as long as one scope that is entered once contains nearly all operations. A scope that is entered repeatedly
+    is a layer, regardless of its share of the operations.
     """
     inside, depth, level = paths, 1, dict[Operation, Path]()
     while inside:
@@ -170,7 +174,7 @@ def _matching(pattern: str) -> Callable[[Path], Path | None]:
 
 
 def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operation, str]:
-    """Return the segment name of each operation; later repetitions of a scope get a number: `layer`, `layer#1`, ..."""
+    """Return the segment name of each operation. Later repetitions of a scope are numbered: `layer`, `layer#1`, ..."""
     members = dict[Path, list[Operation]]()
     for op, path in segment_path.items():
         members.setdefault(path, []).append(op)
@@ -185,14 +189,14 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
 def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> list[int]:
     """Return, for each operation of a scope, the index of the scope's repetition in which it runs.
 
-    If a scope is entered n times, most of its operations (by source location) occur n times. A repetition starts at the
-    first such operation; an operation that occurs m * n times, such as the first one of a loop inside the scope,
-    starts a repetition at every m-th occurrence. Constants are ignored, because called functions share their locations.
-    Operations of called functions are ignored too, because the scope may call a function twice. If all operations that
-    occur n times lie between operations that occur once, as the steps of an unrolled loop do, the scope was entered
-    once.
+    If a scope is entered n times, most of its operations, identified by source location, occur n times. A repetition
+    starts at the first such operation. If that operation occurs m * n times, such as the first operation of a loop
+    inside the scope, a repetition starts at every m-th occurrence. Constants are ignored, because called functions
+    share their locations. Operations of called functions are ignored as well, because the scope may call a function
+    twice. If all operations that occur n times lie between operations that occur once, as the iterations of an unrolled
+    loop do, the scope was entered once.
     """
-    places = [None if not op.operands else (name_of(op), numbers.of(op.location)) for op in operations]
+    places = [None if not op.operands else (name_of(op), numbers.number_of(op.location)) for op in operations]
     own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]
     places = own if any(own) else places
     occurrences = Counter(place for place in places if place is not None)
@@ -211,7 +215,7 @@ def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> l
 
 
 def _lies_between(times: int, occurrences: Sequence[int]) -> bool:
-    """Return whether operations that occur once stand before and after all operations that occur `times` times."""
+    """Return whether all operations that occur `times` times lie between operations that occur once."""
     first = occurrences.index(times)
     last = len(occurrences) - occurrences[::-1].index(times)
     return 1 in occurrences[:first] and 1 in occurrences[last:]

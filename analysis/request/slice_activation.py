@@ -1,4 +1,4 @@
-"""Requests of a program to shard the saved values of a segment, `recompute_slice_activation`, in both spellings.
+"""Requests to shard the saved values of a segment, `recompute_slice_activation`, as an attribute or in a scope.
 
 %s = stablehlo.sine %a {recompute.segment = "b", recompute.recompute_slice_activation = true}
 %s = stablehlo.sine %a loc("jit(f)/jvp(recompute:b@3+recompute_slice_activation)/sin")
@@ -19,7 +19,7 @@ _SWITCH = Names.SLICE_ACTIVATION.removeprefix(Names.PREFIX)
 
 
 def shards_saved_values(op: Operation) -> bool:
-    """Return whether the attribute of the operation, or the scope in its location, requests to shard saved values."""
+    """Return whether an attribute of the operation, or a scope in its location, requests to shard saved values."""
     switch = op.attributes.get(Names.SLICE_ACTIVATION)
     if isinstance(switch, IntegerAttr) and switch.value.data:
         return True

@@ -1,4 +1,4 @@
-"""Names by which a user can refer to a value: its SSA name, the name of its operation, or its scope path in the model.
+"""Names by which users can refer to a value: its SSA name, the name of its operation, or its scope path in the model.
 
     %h0 = stablehlo.tanh %x : ... loc("jit(f)/jvp(block0)/attn/tanh")
 
@@ -23,7 +23,7 @@ from ..step.jax_paths import path_of, scope_of, split_path
 
 
 def names_of(op: Operation) -> tuple[str, ...]:
-    """Return every name of the operation, the most specific first."""
+    """Return every name of the operation, with the user-given names and SSA names first."""
     ssa = [f"%{result.name_hint}" for result in op.results if result.name_hint]
     place = [*scope_of(op.location).path, *split_path(path_of(op.location))[-1:]]
     paths = ["/".join(place[start:]) for start in range(len(place))]
@@ -59,7 +59,8 @@ def matches_of(operations: Iterable[Operation], patterns: Iterable[str]) -> dict
 
 
 def all_values_of_scope(pattern: str, operations: Iterable[Operation]) -> str | None:
-    """Return the pattern for the values of a scope, `layer3/*` for `layer3`; None if no operation is in one."""
+    """Return the pattern that matches the values of a scope, `layer3/*` for `layer3`; None if no operation is in a
+    scope of that name."""
     is_scope = any(f"/{pattern}/" in f"/{name}" for op in operations for name in names_of(op))
     return f"{pattern}/*" if is_scope else None
 

@@ -41,13 +41,13 @@ class Affine:
     def __sub__(self, other: Affine) -> Affine:
         return Affine(self.scale - other.scale, self.offset - other.offset)
 
-    def at(self, number: int) -> int:
+    def value_at(self, number: int) -> int:
         """Return the value of the function in iteration `number`."""
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
         """Return whether the function takes each value from 0 to `trips` - 1 exactly once in `trips` iterations."""
-        return abs(self.scale) == 1 and min(self.at(0), self.at(trips - 1)) == 0
+        return abs(self.scale) == 1 and min(self.value_at(0), self.value_at(trips - 1)) == 0
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CountedLoop:
 
     Attributes:
         op: The operation.
-        counter: The index of the carry that is `start + number` in iteration `number`.
+        counter: The index of the carry that has the value `start + number` in iteration `number`.
         start: The initial value of the counter.
         trips: The trip count, at least 1.
     """
@@ -78,7 +78,7 @@ class CountedLoop:
 
     @property
     def is_bare(self) -> bool:
-        """Whether neither the loop nor the terminators of its regions have foreign attributes; see `is_bare`."""
+        """Whether neither the loop nor the terminators of its regions have attributes of other dialects."""
         ends = (region.block.last_op for region in self.op.regions)
         return is_bare(self.op) and all(end is None or is_bare(end) for end in ends)
 
@@ -87,7 +87,7 @@ class CountedLoop:
         return self.yielded[index] is self.block.args[index]
 
     def affine(self, value: SSAValue) -> Affine | None:
-        """Return the value as an affine function of the iteration number; None if it is not known to be one."""
+        """Return the value as an affine function of the iteration number, or None if it is not known to be affine."""
         value = _unconstrained(value)
         if value is self.block.args[self.counter]:
             return Affine(1, self.start)
@@ -115,10 +115,10 @@ class CountedLoop:
             signs = {is_unsigned(element_of(value)) for value in (*op.operands, *op.results)}
             return parts[0] if len(signs) == 1 or self._is_never_negative(parts[0]) else None
         result = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
-        return result if all(abs(result.at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
+        return result if all(abs(result.value_at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
 
     def _is_never_negative(self, index: Affine) -> bool:
-        return all(index.at(number) >= 0 for number in (0, self.trips - 1))
+        return all(index.value_at(number) >= 0 for number in (0, self.trips - 1))
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})
@@ -131,8 +131,10 @@ def _is_index(value: SSAValue) -> bool:
 
 
 def is_bare(op: Operation) -> bool:
-    """Return whether the operation has no attributes of other dialects, which a rewrite would lose and the proof
-    rejects."""
+    """Return whether the operation has no attributes of other dialects.
+
+    A rewrite would lose such attributes, and the proof rejects them.
+    """
     return all(name.startswith(Names.PREFIX) for name in op.attributes)
 
 
@@ -154,7 +156,7 @@ def scalar_integer(value: SSAValue) -> int | None:
 
 
 def counted_loop(op: Operation) -> CountedLoop | None:
-    """Return the operation as a counted loop with at least one iteration; None for any other operation."""
+    """Return the operation as a counted loop with at least one iteration, or None if it is not such a loop."""
     if type(op) is not WhileOp or (compared := _comparison(op)) is None:
         return None
     argument, bound = compared
@@ -173,7 +175,8 @@ def trips_of(op: Operation) -> int:
 
 
 def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
-    """Return the argument that the condition compares with a constant upper bound, and that bound."""
+    """Return the argument that the condition compares with a constant upper bound, and the bound; None for any other
+    condition."""
     block, last = op.cond.block, op.cond.block.last_op
     value = last.operands[0] if last is not None and last.operands else None
     compare = value.op if isinstance(value, OpResult) else None

@@ -1,12 +1,12 @@
-"""Pairs of loops that cross from a forward pass to its gradient, the only pairs for which loops are cut.
+"""Loop pairs that cross from a forward pass to its gradient. Loops are cut only for these pairs.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
     …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
 
-If a forward loop reads a stack, recomputing the stack saves nothing, because it is read soon after it is written, and
-the copy would not belong to the gradient. The same holds for loops that compute metrics, and for loops of the
-optimizer.
+Recomputing a stack that only a forward loop reads saves nothing, because the stack is read soon after it is written,
+and the copy would not belong to the gradient. The same holds for stacks that loops read to compute metrics or to update
+parameters.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .stacks import LoopPair, loop_pairs
 class Crossings:
     """The loop pairs of one function that cross from forward to backward.
 
-    Every reverse differentiation wraps a path in one more `transpose`, so that the gradient of a gradient, and a
-    gradient inside a loss, have crossings of their own. If no operation of the function has a direction, a loop that
-    reads its stacks from the last iteration to the first is assumed to be a backward loop.
+    Every reverse differentiation wraps a path in one more `transpose`, so that the gradient of a gradient and a
+    gradient inside a loss have their own crossings. If no operation of the function has a direction, a loop that reads
+    its stacks from the last iteration to the first is assumed to be a backward loop.
     """
 
     def __init__(self, block: Block, outputs: bool = False):
@@ -44,7 +44,8 @@ class Crossings:
         """Return the loop pairs of the block that cross, in the order of `stacks.loop_pairs`.
 
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
-        recomputes it; a backward loop that reads outputs only, such as the gradient of the reading loop, keeps it.
+        recomputes it. A backward loop that reads only outputs, such as the gradient of the forward loop, reads the
+        saved stack.
         """
         pairs = list(loop_pairs(block))
         crossing = [pair for pair in pairs if self.is_gradient(pair)]
@@ -57,13 +58,13 @@ class Crossings:
         return [_with_outputs(pair, frozenset(outputs.get(pair.writer.op, ()))) for pair in crossing]
 
     def is_gradient(self, pair: LoopPair) -> bool:
-        """Return whether the reading loop is one gradient deeper than the writing loop."""
+        """Return whether the reading loop belongs to the gradient of the writing loop."""
         if self._has_directions:
             return self.may_cross(pair.writer.op, pair.reader.op)
         return pair.reader.trips < 2 or any(reading.written.scale < 0 for reading in pair.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
-        """Return whether `reader` is in a deeper gradient than `writer`; always true if no operation has a
+        """Return whether more reverse differentiations surround `reader` than `writer`; true if no operation has a
         direction."""
         return not self._has_directions or _depth(reader) > _depth(writer)
 
@@ -83,7 +84,7 @@ _DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direc
 def _depth(op: Operation) -> int:
     """Return the number of reverse differentiations around the operation.
 
-    An operation without a direction has the number of its parent.
+    For an operation without a direction, this is the number for its parent.
     """
     enclosing: Operation | None = op
     while enclosing is not None:

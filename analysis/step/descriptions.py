@@ -1,5 +1,5 @@
-"""Descriptions of operations and values by name, type, source position and module of the model, for messages and
-reports."""
+"""Descriptions of operations and values for messages and reports: names, types, source positions and modules of the
+model."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ def source_of(op: Operation) -> str:
 def module_of(op: Operation) -> str:
     """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes.
 
-    For a loop over layers this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
-    body has `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop."""
+    For a loop over layers, this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
+    body contains `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop.
+    """
     own = _scopes_of(op)
     if not op.regions:
         readers = {use.operation for result in op.results for use in result.uses}
@@ -57,14 +58,17 @@ def module_of(op: Operation) -> str:
 
 
 def without_loop_scopes(path: str) -> str:
-    """Return a path of scopes without the scopes by which JAX marks the bodies of loops, unless it has no others."""
+    """Return a path of scopes without the scopes with which JAX marks the bodies of loops.
+
+    A path that has no other scopes is returned unchanged.
+    """
     return "/".join([scope for scope in path.split("/") if scope not in LOOP_SCOPES]) or path
 
 
 def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[str]:
-    """Return the name under which the user finds each segment in the model.
+    """Return, for each segment, a name by which the user can find it in the model.
 
-    This is the path of its scope, without the scopes of loops; for a segment without one its `place_in_model`.
+    This is the path of its scope, without the scopes of loops, or `place_in_model` for a segment without a scope.
     Repetitions are numbered, as in `Block#1`.
 
     Args:
@@ -79,14 +83,17 @@ def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[s
 
 
 def is_scope(segment: str) -> bool:
-    """Return whether the name of a segment is a path of scopes with one that the user has set."""
+    """Return whether the name of a segment is a path of scopes that contains a user-defined scope."""
     own = set(segment.partition("#")[0].split("/")) - LOOP_SCOPES - {""}
     return bool(own) and not is_numbered(segment)
 
 
 def place_in_model(operations: Iterable[Operation]) -> str:
-    """Return the scopes of the first operation that has any; if there is none, the line of the first operation with a
-    position, `train.py:41`; "" if there is none either."""
+    """Return where the operations are in the user's model.
+
+    This is the path of the first operation with named scopes, or else the line of the first operation with a source
+    position (`train.py:41`), or else "".
+    """
     operations = list(operations)
     if scopes := next((scopes for op in operations if (scopes := _scopes_of(op))), ()):
         return "/".join(scopes)
@@ -95,7 +102,7 @@ def place_in_model(operations: Iterable[Operation]) -> str:
 
 
 def _scopes_of(op: Operation) -> tuple[str, ...]:
-    """Return the named scopes around the operation, without the scopes by which JAX marks the bodies of loops."""
+    """Return the named scopes around the operation, without the scopes with which JAX marks the bodies of loops."""
     return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])
 
 
@@ -108,7 +115,9 @@ def type_text(value: SSAValue) -> str:
 
 
 def describe_operation(op: Operation) -> str:
-    """Return the operation with its result and its source, `stablehlo.tanh %h (train.py:41:9)`; unknown parts are
-    omitted."""
+    """Return the operation's name, result and source, as in `stablehlo.tanh %h (train.py:41:9)`.
+
+    Unknown parts are omitted.
+    """
     words = [name_of(op), value_name(op), f"({source_of(op)})" if source_of(op) else ""]
     return " ".join(filter(None, words))

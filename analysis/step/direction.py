@@ -6,14 +6,13 @@ from enum import Enum
 
 
 class Direction(Enum):
-    """The pass to which an operation belongs; the values are its names in error messages.
+    """The pass to which an operation belongs; the values name it in error messages.
 
-    `NESTED` is for sources of phases outside this project whose frontend marks gradients of gradients without their
-    order: the step is refused. The sources of this project return the pass of the outermost differentiation.
+    The built-in phase sources return the pass of the outermost differentiation. A source that cannot tell which
+    differentiation of a gradient of a gradient is the outermost returns `NESTED`, and the step is refused.
     """
 
     NONE = "neither direction"
     FORWARD = "the forward pass"
     BACKWARD = "the backward pass"
     NESTED = "a gradient of a gradient"
-    """Returned by a source that does not know the direction of the outermost differentiation; the step is refused."""

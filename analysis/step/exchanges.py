@@ -1,4 +1,4 @@
-"""Operations whose only effects are collectives that all devices execute equally often and in the same order.
+"""Check that the collectives in an operation may be repeated.
 
     func.func { stablehlo.while (8 times) { sdy.manual_computation { stablehlo.all_reduce } } }
 
@@ -31,15 +31,15 @@ def has_other_effects(op: Operation) -> bool:
 
 WITH_COLLECTIVES = "it contains collectives, which are recomputed only with collectives=true"
 NOT_ALIKE = (
-    "it contains collectives, and devices may execute a branch, or a loop of unknown length, a different number of "
-    "times: operations inside are never recomputed"
+    "it contains collectives inside a branch or a loop of unknown length, which devices may execute a different number "
+    "of times: such operations are never recomputed"
 )
 
 
-def why_not_again(op: Operation, permission: Permission) -> str | None:
-    """Return the reason that the operation must not run twice; None if it may.
+def why_not_repeatable(op: Operation, permission: Permission) -> str | None:
+    """Return the reason that the operation must not run twice, or None if it may.
 
-    Assumes that all devices execute the operation itself equally often and in the same order.
+    It is assumed that all devices execute the operation itself equally often and in the same order.
     """
     reason = permission.why_not(op)
     if reason is None or not op.regions or is_collective(op) or not holds_collective(op):

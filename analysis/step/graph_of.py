@@ -24,10 +24,10 @@ Key = tuple[object, ...]
 
 
 def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
-    """Return a key that is equal for operations whose regions need the same number of bytes.
+    """Return a key such that operations with equal keys need the same number of bytes inside their regions.
 
-    The key consists of operation names, use-def edges and types and, for captured values, whether they are in
-    `constants` or in `strided`; attributes are left out. It contains ids of types, and is valid as long as these live.
+    The key consists of operation names, use-def edges, types, and whether each captured value is in `constants` or in
+    `strided`; it omits attributes. It contains ids of types, so it is valid only as long as these types exist.
     """
     numbers = dict[int, int]()
     key = list[object]()
@@ -67,7 +67,7 @@ def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) 
 class NumberedGraph:
     """A graph, and the operations and values that its indices denote.
 
-    `strided`: values that are not stored in row-major order.
+    `number`: the index of each value. `strided`: the values that are not stored in row-major order.
     """
 
     graph: Graph
@@ -91,15 +91,15 @@ def graph_of(
     bare: bool = False,
     costs: CostsOf | None = None,
 ) -> NumberedGraph:
-    """Return the graph of a block whose operations run in this order.
+    """Return the graph of a block whose operations run in the given order.
 
     Args:
-        order: The order.
+        order: The order of the block's operations.
         phase: The phase of each operation; None if unknown.
         constants_outside: Captured values that are computed only from constants.
         strided_outside: Captured values that are not stored in row-major order.
         bare: Omit the fields that only planners read.
-        costs: The recomputation costs that planners minimise; None for FLOPs.
+        costs: The recomputation costs that planners minimize; None for FLOPs.
 
     Raises:
         Refusal: A storage has an unknown size, or an operation has no cost.
@@ -122,12 +122,12 @@ def graph_of(
         reads=tuple([tuple([index[id(value)] for value in read]) for read in reads]),
         makes=tuple(map(tuple, made)),
         flops=() if bare else tuple(map(flops, operations)),
-        inner_bytes=tuple([inner.of(op) if op.regions else 0 for op in operations]),
-        viewed=() if bare else tuple([_looks_at(op, about, index) for op, about in pairs]),
+        inner_bytes=tuple([inner.bytes_in(op) if op.regions else 0 for op in operations]),
+        viewed=() if bare else tuple([_viewed_value(op, about, index) for op, about in pairs]),
         effects=() if bare else tuple([why_impure_by(op, about) for op, about in pairs]),
         maker=_makers(made, len(values)),
         root=_roots(index, values, shared),
-        sizes=_with_stored(sizes, made, operations) if allocated else sizes,
+        sizes=_with_storage_sizes(sizes, made, operations) if allocated else sizes,
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset([i for i, about in enumerate(facts) if _is_literal(about)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
@@ -138,7 +138,7 @@ def graph_of(
 
 
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-    """Return the values from outside the block, then the results of its operations."""
+    """Return the values that the block reads from outside, then the results of its operations."""
     results = [result for op in order.operations for result in op.results]
     made = set(map(id, results))
     outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])
@@ -161,11 +161,11 @@ def _roots(index: Mapping[int, int], values: Sequence[SSAValue], shared: Storage
 
 
 def _is_literal(facts: Facts | None) -> bool:
-    # Nearly all operations have no kinds; a lookup in the empty set would still hash the class.
+    # Nearly all operations have no classes; a lookup in the empty set would still hash `OpClass.CONSTANT`.
     return facts is not None and bool(facts.op_classes) and OpClass.CONSTANT in facts.op_classes
 
 
-def _looks_at(op: Operation, facts: Facts | None, index: Mapping[int, int]) -> int | None:
+def _viewed_value(op: Operation, facts: Facts | None, index: Mapping[int, int]) -> int | None:
     """Return the index of the value that the operation converts or views; None for any other operation."""
     if facts is None or not (facts.op_classes or facts.view):
         return None
@@ -189,7 +189,7 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
             try:
                 entry = type_, value_bytes(value)
             except Refusal:
-                if isinstance(value.owner, Operation) and shared.of(value) is value and value not in constants:
+                if isinstance(value.owner, Operation) and shared.owner(value) is value and value not in constants:
                     raise
                 entry = type_, 0
             else:
@@ -198,10 +198,10 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
     return tuple(sizes)
 
 
-def _with_stored(
+def _with_storage_sizes(
     sizes: tuple[int, ...], made: Sequence[Sequence[int]], operations: Sequence[Operation]
 ) -> tuple[int, ...]:
-    """Replace the sizes of results whose storage is larger or smaller than the value."""
+    """Return the sizes with corrections for the results whose storage is larger or smaller than the value."""
     corrected = list(sizes)
     for op, results in zip(operations, made, strict=True):
         if (size := stored_bytes(op)) is not None:
@@ -218,7 +218,7 @@ class _InnerBytes:
     shared: Storages
     cache: dict[Key, int] = field(default_factory=dict[Key, int])
 
-    def of(self, op: Operation) -> int:
+    def bytes_in(self, op: Operation) -> int:
         """Return the bytes inside the operation's regions."""
         if not region_storage(op):
             return 0
@@ -232,10 +232,10 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
     """Return the peak bytes of a loop's or branch's regions, beyond the bytes of its results.
 
     The results of a loop hold the carry of the running iteration: at the start, the initial values are copied into
-    them. The values that an iteration yields are the next carry, and are live together with the current one. The values
-    that a branch yields become the results. The first region of `scf.while` has a carry of its own, which may have
-    other types: it is live until the region has yielded the values that become the results. The regions of a reduction
-    have scalar arguments, and use no memory.
+    them. The values that an iteration yields are the next carry, and are live together with the current carry. The
+    values that a branch yields become its results. The first region of `scf.while` has its own carry, whose types may
+    differ; it is live until the region has yielded the values that become the results. The regions of a reduction have
+    scalar arguments, and use no memory.
     """
     if all(result in constants for result in op.results):
         return 0
@@ -250,8 +250,8 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
     """Return the peak bytes of a region's block.
 
-    `hands_on`: count the terminator's operands from this index on as live at the end, with the copies that yielding
-    needs.
+    `hands_on`: the index of the first operand of the terminator that the block hands on. These operands are counted as
+    live at the end of the block, with the copies that yielding them needs.
     """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)
@@ -265,8 +265,8 @@ def _yield_copies(inside: NumberedGraph, handed_on: Iterable[SSAValue]) -> int:
     """Return the bytes that the terminator must copy: arguments, views, constants, captured values, and repeated
     operands.
 
-    A value whose storage the block allocates becomes the next carry, or the result, without a copy. Constants are not
-    temporaries, but a carry is.
+    A value whose storage the block allocates becomes the next carry or the result without a copy. Constants must be
+    copied because they use no temporary memory, whereas a carry does.
     """
     graph, moved, copied = inside.graph, set[SSAValue](), 0
     for value in handed_on:

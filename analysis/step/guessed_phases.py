@@ -1,15 +1,18 @@
-"""Guess of the end of the forward pass, for steps that carry no phase information and come without a hint.
+"""Guess the end of the forward pass of a step that has neither phase information nor a hint.
 
     %h = convolution(%x, %w)     read by the next block, and again by the gradient
     ...
-    %turn = dot_general(...)     the forward pass ends: from here on residuals are read again, the last one first
+    %turn = dot_general(...)     the forward pass ends: from here on, residuals are read again, the newest first
 
 The turn is the position with the most bytes of values that have been read and will be read again, or the first later
 position at which the newest of these values is read next. It is accepted if most of these values are read again in
-reverse order. The loss is the first floating-point scalar among the results that leaves gradient operations; if there
-is a turn, the loss must also depend on at least half of the operations before the turn, and on at most half of the
-operations that read residuals again. Without such a scalar, the deepest operation before the turn counts as the loss.
-In both cases the function must return values with the types of its arguments, as parameters and their updates have.
+reverse order.
+
+The loss is the first floating-point scalar among the results for which phase inference finds gradient operations. If
+there is a turn, the loss must also depend on at least half of the ancestors of the deepest operation before the turn,
+and on at most half of the operations that read residuals again. Without such a scalar, the deepest operation before the
+turn counts as the loss. In both cases the function must return values with the types of its arguments, as updated
+parameters have.
 """
 
 from __future__ import annotations
@@ -33,11 +36,13 @@ from ...support.type_guards import is_tensor
 from .jax_paths import path_of
 from .order import Order
 from .phase_sources import sources
-from .phases_by_results import late_operations, needed, phases_by_results, returned_values
+from .phases_by_results import ancestors_of, late_operations, phases_by_results, returned_values
 
 MOST_MOVES = 64
-"""The maximum number of times that the turn moves beyond a read in the forward pass. A residual block needs one or two
-moves, and each takes time proportional to the length of the program."""
+"""The maximum number of times that the turn moves beyond a read in the forward pass.
+
+A residual block needs one or two moves, and each move takes time proportional to the length of the program.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class Guess:
     """The guessed end of the forward pass.
 
     Attributes:
-        hint: The index of the result that is assumed to be the loss; empty if no result looks like one.
-        turn: In that case, the last operation of the forward pass.
+        hint: The index of the result that is assumed to be the loss; empty if no result looks like a loss.
+        turn: The last operation of the forward pass if `hint` is empty, else None.
     """
 
     hint: PhaseHint
@@ -60,7 +65,7 @@ def guessed_phases(function: FuncOp) -> Guess | None:
         The guess; None if an operation has phase information, or the function does not look like a training step.
     """
     operations = every_operation(function)
-    if len(function.body.blocks) != 1 or any(map(_has_phase_source, operations)):
+    if len(function.body.blocks) != 1 or any(map(_has_phase_information, operations)):
         return None
     order = Order.of(function.body.block)
     if not order.operations:
@@ -93,8 +98,8 @@ class _Turn:
     readers: frozenset[int]
 
     def allows(self, order: Order, loss: int) -> bool:
-        """Return whether the operation at position `loss` may compute the loss."""
-        needs, before = needed(order, [loss]), needed(order, [self.deepest])
+        """Return whether the operation at position `loss` can compute the loss, given this turn."""
+        needs, before = ancestors_of(order, [loss]), ancestors_of(order, [self.deepest])
         return 2 * len(needs & before) >= len(before) and 2 * len(needs & self.readers) <= len(self.readers)
 
 
@@ -111,8 +116,8 @@ def _turn(order: Order) -> _Turn | None:
     behind = live_bytes.index(max(live_bytes))
     for _ in range(MOST_MOVES):
         crossing = _read_on_both_sides(spans, behind)
-        # The backward pass reads the newest value first. A value that is read before it, as at the end of a residual
-        # block, is still read by the forward pass.
+        # The backward pass reads the newest value first. If another value is read before it, as at the end of a
+        # residual block, that read belongs to the forward pass.
         read_of_newest, _ = max(crossing, key=itemgetter(1))
         earlier = [read for read, _ in crossing if read < read_of_newest]
         if not earlier:
@@ -131,7 +136,7 @@ def _turn(order: Order) -> _Turn | None:
 def _read_on_both_sides(spans: Sequence[tuple[int, list[int]]], behind: int) -> list[tuple[int, int]]:
     """Return the values that are read both before the position `behind` and at or after it.
 
-    Each is a pair: the position of its next read, and its index in `spans`.
+    Each value is a pair of the position of its next read and its index in `spans`.
     """
     return sorted(
         (next(read for read in reads if read >= behind), number)
@@ -141,7 +146,7 @@ def _read_on_both_sides(spans: Sequence[tuple[int, list[int]]], behind: int) -> 
 
 
 def _read_again(order: Order) -> list[tuple[int, list[int]]]:
-    """Return bytes and reader positions of the values that more than one operation reads, in program order.
+    """Return the bytes and reader positions of the values that more than one operation reads, in program order.
 
     Constants and reads by the terminator do not count.
     """
@@ -191,8 +196,9 @@ def _returns_most_parameters(order: Order, returned: Sequence[SSAValue]) -> bool
     return 2 * (arguments & results).total() >= max(arguments.total(), 2)
 
 
-def _has_phase_source(op: Operation) -> bool:
-    """Return whether the operation has a path of JAX, or a phase source knows its direction."""
+def _has_phase_information(op: Operation) -> bool:
+    """Return whether the operation has one of JAX's paths, or a phase source knows its direction."""
+
     return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())
 
 

@@ -1,4 +1,4 @@
-"""Parser of JAX's location paths: the named scopes of an operation, the functions that called it, and its direction.
+"""Parser of JAX's location paths: the named scopes and the called functions around an operation, and its direction.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 
@@ -24,7 +24,8 @@ from .direction import Direction
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
 # Parts that mark repeated computation.
 _REPETITIONS = frozenset({"checkpoint", "rematted_computation", "recompute"})
-# Parts that JAX and this library insert; not scopes of the user. From jax 0.12 on, loop bodies are in `eval_jaxpr`.
+# Parts that JAX and this library insert, which are not user-given scopes. From jax 0.12 on, loop bodies are in
+# `eval_jaxpr`.
 _PLUMBING = _REPETITIONS | {"eval_jaxpr"}
 _CALLS = frozenset({"jit", "pjit"})
 
@@ -48,7 +49,7 @@ NOWHERE = JaxPath((), (), Direction.NONE)
 
 
 def path_of(location: Attribute) -> str:
-    """Return the path of the operation with this location; "" if it has none."""
+    """Return the path in the location of an operation, or "" if there is none."""
     if type(location) is NameLoc:
         # Nearly every location is a name, and most names are paths.
         name = location.desc.data
@@ -80,7 +81,8 @@ def split_path(path: str) -> list[str]:
 
 
 def unwrap(part: str) -> tuple[list[str], str]:
-    """Split the wrappers from a part of a path: `transpose(jvp(block0))` gives `["transpose", "jvp"], "block0"`."""
+    """Split a part of a path into wrappers and content: `transpose(jvp(block0))` gives `["transpose", "jvp"],
+    "block0"`."""
     wrappers = list[str]()
     while match := _WRAPPER.match(part):
         wrappers.append(match[1])
@@ -89,7 +91,7 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    """Return the direction of the outermost differentiation: a gradient inside a loss is part of the forward
+    """Return the direction of the outermost differentiation, since a gradient inside a loss is part of the forward
     pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
@@ -138,10 +140,10 @@ def scope_of(location: Attribute) -> JaxPath:
 
 @lru_cache(maxsize=100_000)
 def transpositions(path: str) -> int | None:
-    """Return the number of reverse differentiations around the path; None for a path without a differentiation.
+    """Return the number of reverse differentiations that the path states; None for a path without a differentiation.
 
-    Operations that `jax.checkpoint` or a copy recomputes are in the backward pass, but have the depth of the forward
-    pass that they repeat.
+    Operations that are recomputed, by `jax.checkpoint` or as copies, belong to the backward pass, but count as deep as
+    the forward operations that they repeat.
     """
     if not _DIFFERENTIATED.search(path):
         return None
@@ -153,7 +155,7 @@ _DIFFERENTIATED = re.compile(r"\b(?:jvp|transpose)\(|\brematted_computation\b|\b
 
 
 @lru_cache(maxsize=100_000)
-def as_backward(path: str) -> str:
+def backward_path(path: str) -> str:
     """Return the path of a copy in the backward pass: `jvp(block0)/tanh` -> `transpose(jvp(block0))/recompute/tanh`."""
     parts = split_path(path)
     for index, part in enumerate(parts):
@@ -164,11 +166,11 @@ def as_backward(path: str) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def as_read_by(path: str, reader: str) -> str:
-    """Return the path of a copy placed in the loop at `reader`, marked as backward at the reader's level of
-    differentiation.
+def backward_path_in_loop(path: str, reader: str) -> str:
+    """Return the path of a copy in the loop with the path `reader`, marked as backward at the level of differentiation
+    of that loop.
 
-    `jvp()/while/body/jvp()/sin`, for `jvp()/while/body/transpose(jvp())/while`:
+    For `jvp()/while/body/jvp()/sin` and the reader `jvp()/while/body/transpose(jvp())/while`, this is
     `jvp()/while/body/transpose(jvp())/recompute/sin`.
     """
     parts, readers = split_path(path), split_path(reader)
@@ -176,13 +178,13 @@ def as_read_by(path: str, reader: str) -> str:
         (index for index, (part, other) in enumerate(zip(parts, readers, strict=False)) if part != other), None
     )
     if split_index is None or "transpose" not in (wrappers := unwrap(readers[split_index])[0]):
-        return as_backward(path)
+        return backward_path(path)
     wrapped = f"transpose({parts[split_index]})" if wrappers[0] == "transpose" else readers[split_index]
     return "/".join([*parts[:split_index], wrapped, "recompute", *parts[split_index + 1 :]])
 
 
 @lru_cache(maxsize=100_000)
-def as_forward(path: str) -> str:
+def forward_path(path: str) -> str:
     """Return the forward path of an operation that `jax.checkpoint` recomputes.
 
     `transpose(jvp(block0))/jvp(block0)/checkpoint/rematted_computation/tanh` -> `jvp(block0)/tanh`.

@@ -1,4 +1,4 @@
-"""The user's marks on operations, and the attributes of copies.
+"""User-given marks on operations, and the attributes of copies.
 
 A mark is a `MarkKind` for each result of an operation, in the attribute `recompute.recompute`:
 
@@ -37,11 +37,11 @@ def is_repeated_inside(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class ChosenMark:
-    """A mark that a choice gives to an operation, and that is not written yet.
+    """A mark that has been chosen for an operation, but is not yet written into its attributes.
 
     Attributes:
-        segment: The segment of the operation; None if the attribute stays as it is.
-        recomputed: For each result, whether it is recomputed; None if the mark of the operation stays as it is.
+        segment: The segment of the operation; None to leave its segment attribute unchanged.
+        recomputed: For each result, whether it is recomputed; None to leave the mark unchanged.
     """
 
     segment: str | None = None
@@ -61,8 +61,7 @@ def mark_of(value: SSAValue) -> MarkKind | None:
 
 
 def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
-    """Return the marks of an operation as a list with one entry per result, in which the `kept` results are marked as
-    saved."""
+    """Return the marks of an operation as a list with one entry per result, with the `kept` results marked as saved."""
     mark = op.attributes[Names.RECOMPUTE]
     entries = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
     return ArrayAttr(
@@ -84,7 +83,7 @@ def is_to_recompute(value: SSAValue) -> bool:
 def is_demanded(value: SSAValue) -> bool:
     """Return whether the mark of the result is `must_recompute`.
 
-    The users of such a result that only the backward pass reads are then recomputed too.
+    Operations that read such a result, and whose results only the backward pass reads, are then recomputed too.
     """
     op = value.owner
     if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
@@ -100,5 +99,5 @@ def asks_to_recompute(op: Operation) -> bool:
 
 
 def is_forced(op: Operation) -> bool:
-    """Return whether some result must be recomputed, whether or not this saves memory."""
+    """Return whether the mark of some result is `must_recompute`, which applies even if it saves no memory."""
     return Names.RECOMPUTE in op.attributes and any(mark_of(result) is MarkKind.MUST_RECOMPUTE for result in op.results)

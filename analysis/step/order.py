@@ -1,4 +1,4 @@
-"""The program order of a block: its operations, the values that each reads, and the values computed from constants."""
+"""The program order of a block: its operations, the values that they read, and the values computed from constants."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Order:
 
     @classmethod
     def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
-        """Return another order of the block's operations, in which every operation must follow the definitions that it
-        reads."""
+        """Return an order in which the block's operations run as given; every operation must follow the definitions
+        that it reads."""
         ordered = tuple(operations)
         return cls(block, ordered, {op: index for index, op in enumerate(ordered)})
 
@@ -73,8 +73,7 @@ class Order:
         return current
 
     def definition(self, value: SSAValue) -> int:
-        """Return the position of the operation that defines the value; -1 for arguments and values from outside the
-        block."""
+        """Return the position of the operation that defines the value, or -1 for arguments and captured values."""
         return self.position.get(value.op, -1) if isinstance(value, OpResult) else -1
 
     @cached_property
@@ -105,14 +104,15 @@ class Order:
         return dict.fromkeys(self._constant_operations(set()))
 
     def add_constants(self, values: set[SSAValue]) -> None:
-        """Extend a set of captured constants by the values of this block that are computed only from constants."""
+        """Add to a set of captured constants the values of this block that are computed only from constants."""
         operations = self._constant_operations(set(map(id, values))) if values else self.constant_operations
         values.update([result for op in operations for result in op.results])
 
     def _constant_operations(self, constants: set[int]) -> list[Operation]:
         """Return the operations with results that are computed only from constants.
 
-        `constants`: the ids of captured constants, which are several times as fast to look up as the values; extended.
+        `constants`: the ids of captured constants, to which the ids of the results are added. Ids are several times as
+        fast to look up as values.
         """
         operations = list[Operation]()
         is_known = constants.__contains__

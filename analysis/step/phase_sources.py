@@ -4,7 +4,7 @@ A frontend that does not write JAX's paths registers its own source:
 
     register_source("acme", PhaseSource(direction_of, lambda op: "the attribute acme.pass"))
 
-Sources are queried in the order of their registration, and the first answer applies. A different answer by a later
+Sources are queried in the order of their registration, and the first answer applies. A different answer from a later
 source is an error, since a wrong direction leads to wrong memory estimates.
 """
 
@@ -26,11 +26,11 @@ from .jax_paths import path_of, scope_of
 
 @dataclass(frozen=True)
 class PhaseSource:
-    """A source that tells whether an operation belongs to the forward or to the backward pass.
+    """A source that states whether an operation belongs to the forward or to the backward pass.
 
     Attributes:
-        direction: A function that returns the direction of an operation; `Direction.NONE` if it belongs to neither
-            pass, None if the source does not know. It is called for every operation, so it must be fast.
+        direction: A function that returns the direction of an operation: `Direction.NONE` if it belongs to neither
+            pass, or None if the source does not know. It is called for every operation, so it must be fast.
         cite: A function that returns the origin of the answer, as text for error messages.
     """
 
@@ -64,7 +64,7 @@ def _of_attribute(op: Operation) -> Direction | None:
 
 
 def _of_jax_path(op: Operation) -> Direction | None:
-    """Return the direction according to JAX's path; None for a path without `jvp`."""
+    """Return the direction that JAX's path states, or None for a path without `jvp`."""
     direction = scope_of(op.location).direction
     return None if direction is _NOTHING else direction
 
@@ -76,13 +76,13 @@ BUILT_IN = frozenset(_sources)
 
 
 def register_source(name: str, source: PhaseSource) -> None:
-    """Append a source to the table, or replace the registered source of the same name.
+    """Append a source to the table of phase sources, or replace the registered source of the same name.
 
     Raises:
         ValueError: The name belongs to a built-in source.
     """
     if name in BUILT_IN:
-        raise ValueError(f"name: the source '{name}' is built in and cannot be replaced")
+        raise ValueError(f"name: the built-in phase source '{name}' cannot be replaced: choose another name")
     _sources[name] = source
 
 
@@ -103,15 +103,15 @@ def registered_sources() -> dict[str, PhaseSource]:
 
 
 def sources(use_attributes: bool = True) -> tuple[PhaseSource, ...]:
-    """Return all sources in order.
+    """Return all sources in the order in which they are queried.
 
-    `use_attributes`: include the attribute `recompute.phase`.
+    `use_attributes`: whether to include the attribute `recompute.phase`.
     """
     return tuple(source for source in _sources.values() if use_attributes or source is not ATTRIBUTE)
 
 
 def directions_of(operations: Sequence[Operation], phase_sources: Iterable[PhaseSource]) -> dict[Operation, Direction]:
-    """Return the direction of each operation, by the first source that knows it.
+    """Return the direction of each operation, according to the first source that knows it.
 
     Raises:
         Refusal: Two sources disagree, or a source returns `NESTED`.
@@ -133,8 +133,11 @@ def _check(
     op: Operation, first: Direction, earlier: Sequence[PhaseSource], direction: Direction, source: PhaseSource
 ) -> None:
     if direction is Direction.NESTED:
-        nested = f"{source.cite(op)} is a gradient of a gradient"
-        raise Refusal(op, f"{nested}: expected the direction of the outermost differentiation")
+        raise Refusal(
+            op,
+            f"{source.cite(op)} states a gradient of a gradient (Direction.NESTED): its phase source must return the "
+            "direction of the outermost differentiation",
+        )
     if Direction.NONE not in (first, direction):
         raise Refusal(
             op,

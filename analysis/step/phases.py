@@ -1,18 +1,18 @@
 """The phase of each operation of a training step: primal, residual, gradient or update.
 
-    primal     forward pass, ancestor of a result that exists before the gradient (the loss)
-    residual   forward pass, computed only for the backward pass: masks, local derivatives
-    gradient   backward pass: depends on a cotangent
-    update     after the gradient, not needed by it: the optimizer
+    primal     forward pass: ancestors of a result that exists before the gradient, such as the loss
+    residual   forward pass: computed only for the backward pass, such as masks and local derivatives
+    gradient   backward pass: operations that depend on a cotangent
+    update     operations after the gradient that it does not need, such as the optimizer
 
 The forward pass is more than the ancestors of the loss, since masks and local derivatives are not among them.
 
-Phases are derived from the sources in `phase_sources.py` (`recompute.phase` attributes, then locations) and from the
-position in the program, which are checked against each other.
+Phases are derived from the sources in `phase_sources.py` (`recompute.phase` attributes, then locations) and from
+positions in the program. Both are checked against each other.
 
 A function may contain several gradients in sequence, f1 b1 f2 b2, as in a GAN or with accumulated gradients: a step
-begins at the first forward operation after a gradient. If every operation has the attribute, its position does not
-matter, and steps may alternate as in pipeline schedules.
+begins at the first forward operation after a gradient. If every operation has the attribute, positions do not matter,
+and steps may alternate as in pipeline schedules.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Phases:
         return self.phase[op] is Phase.GRADIENT
 
 
-def phases_now(before: Phases) -> Phases:
-    """Return the phases after operations were removed from the block, and copies for the backward pass were
+def updated_phases(before: Phases) -> Phases:
+    """Return the phases of a block from which operations were removed, or into which copies for the backward pass were
     inserted."""
     order = Order.of(before.order.block)
     return Phases(order, {op: before.phase.get(op, Phase.GRADIENT) for op in order.operations})
@@ -62,7 +62,7 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
     """Return the phase of every operation; None if the function contains no gradient.
 
     Args:
-        function: The function, of one block.
+        function: The function, which must have one block.
         use_attributes: Whether to use the attribute `recompute.phase`.
         structured: Treat each segment or gradient region as one operation, instead of rejecting it.
 
@@ -91,19 +91,22 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
         phase |= _phases_between(order, direction, start, end)
     for op, stated in stated_phases.items():
         if op not in constants and stated.is_forward != phase[op].is_forward:
-            raise Refusal(op, f"the attribute says phase '{stated}', but the program position says '{phase[op]}'")
+            raise Refusal(
+                op,
+                f"conflicting phases: the attribute {Names.PHASE} says '{stated}', but the position in the program "
+                f"says '{phase[op]}'",
+            )
     return Phases(order, phase | stated_phases)
 
 
 def _directions(
     order: Order, constants: Collection[Operation], phase_sources: Sequence[PhaseSource]
 ) -> Mapping[Operation, Direction]:
-    """Return the direction of each operation; the direction of `constants` counts only if no other operation is
-    backward.
+    """Return the direction of each operation.
 
-    Operations that are computed only from constants have no phase of their own and take the phase of the surrounding
-    operations, because compilers hoist them to arbitrary places: JAX divides two constants for the gradient of an inner
-    loss under the path of the outer gradient.
+    The direction of `constants` counts only if no other operation is backward. Otherwise operations that are computed
+    only from constants take the phase of the surrounding operations, because compilers hoist them to arbitrary places:
+    JAX divides two constants for the gradient of an inner loss under the path of the outer gradient.
     """
     direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
     if Direction.BACKWARD not in direction.values():
@@ -125,9 +128,9 @@ def _explicit_phases(order: Order) -> dict[Operation, Phase]:
 
 
 def _stated_phases(order: Order, explicit: Mapping[Operation, Phase]) -> dict[Operation, Phase] | None:
-    """Return the phases of a function in which all are stated, else None. Terminators and constants need no attribute.
+    """Return the phases of a function whose attributes state all of them, or None if some are missing.
 
-    A constant without an attribute takes the phase of its first reader.
+    Terminators and constants need no attribute: a constant without one takes the phase of its first reader.
     """
     if not explicit:
         return None
@@ -145,9 +148,9 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, Phase]) -> dict[Op
 def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
     """Return the start positions of the steps of a function with several gradients in sequence.
 
-    A step starts at the first operation, and at every forward operation that follows a backward one. No step starts
-    there if later gradients read most residuals of the preceding gradient again: these are further gradients of the
-    same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
+    A step starts at the first operation, and at every forward operation that follows a backward operation. However, no
+    step starts there if later gradients read most residuals of the preceding gradient again: these are further
+    gradients of the same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
     """
     starts, is_backward = [0], False
     for index, op in enumerate(order.operations):
@@ -160,8 +163,8 @@ def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[
 
 
 def _is_differentiated_again(order: Order, direction: Mapping[Operation, Direction], start: int, end: int) -> bool:
-    """Return whether gradients from `end` on read at least half of the residual bytes of the step from `start` to
-    `end`."""
+    """Return whether gradients from position `end` on read at least half of the residual bytes of the step from `start`
+    to `end`."""
     read_bytes, read_later_bytes = 0, 0
     for op in order.operations[start:end]:
         if direction[op] is Direction.BACKWARD:
@@ -193,8 +196,10 @@ def _refuse_position(
 def _phases_between(
     order: Order, direction: Mapping[Operation, Direction], start: int, end: int
 ) -> dict[Operation, Phase]:
-    """Return the phases of the step from position `start` to `end`; without a gradient, all of its operations are
-    forward."""
+    """Return the phases of the step from position `start` to `end`.
+
+    Without a gradient, all of its operations are forward.
+    """
     operations = order.operations[start:end]
     backward = (index for index, op in enumerate(operations, start) if direction[op] is Direction.BACKWARD)
     boundary = next(backward, end)
@@ -214,8 +219,7 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Return the backward operations, and the operations without direction after the boundary on which one of them
-    depends."""
+    """Return the backward operations, and the operations after the boundary on which a backward operation depends."""
     gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]
@@ -229,7 +233,7 @@ def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: in
     """Return the forward operations of a step on which its early results depend; all of them if there is no early
     result.
 
-    An early result is defined before the gradient, and is returned by the function or read by a later step.
+    A result is early if it is defined before the gradient, and is returned by the function or read by a later step.
     """
     *_, terminator = order.operations
     early = [made for value in terminator.operands if start <= (made := order.definition(value)) < boundary]

@@ -1,18 +1,18 @@
-"""Inference of phases from data flow, given which results are primal, for operations that carry no phase information.
+"""Inference of phases from data flow, given the primal results, for operations without phase information.
 
     results 0 = loss, 1 = new weights              primal-results=0
 
 The ancestors of the loss are primal. Other operations before the last of these ancestors are residual: they are
-computed for the backward pass. Operations after it are gradient, up to the last operation that reads a forward value,
-and update from there on. Dependences alone cannot separate local derivatives from gradients: if the seed of the
-gradient is folded into a constant, `1 - y²` depends no more on the backward pass than `2 (y - t) / n` does.
+computed for the backward pass. Operations after it are gradient, up to the last operation that reads a forward value;
+the operations after that are update. Dependences alone cannot separate local derivatives from gradients: if the seed of
+the gradient is folded into a constant, neither `1 - y²` nor `2 (y - t) / n` depends on a backward operation.
 
 A value that is not returned may be named instead of a result: primal-values=%loss. Operations that only the primal
 results need but that come after the gradient, such as a loss that is computed last, must first be moved before it
 (`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
-Cotangent arguments serve as well: operations that depend on one are gradient, and results that depend on none are
-primal.
+Cotangent arguments may be given instead: operations that depend on one of them are gradient, and results that depend on
+none of them are primal.
 """
 
 from __future__ import annotations
@@ -50,19 +50,22 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
     Returns:
         The position of the last operation on which both primal results and other operations depend, and the positions
         of the later operations on which only primal results depend. The list is empty if at most half of the other
-        operations stand between the two, as in a step that computes its loss before the gradient.
+        operations lie between that position and the last of these, as in a step that computes its loss before the
+        gradient.
 
     Raises:
-        Refusal: The hint has a number that is out of range.
+        Refusal: The hint contains an index that is out of range.
     """
-    primal = needed(order, _primal_roots(order, hint, named, _behind_cotangents(order, hint.cotangents)))
+    primal = ancestors_of(order, _primal_roots(order, hint, named, _dependents_of_cotangents(order, hint.cotangents)))
     constants, last = order.constants, len(order.operations) - 1
     shared = [
         index
         for index in primal
         for result in order.operations[index].results
         if result not in constants
-        and any(order.position[reader] not in primal for reader in order.readers(result) if _counts(order, reader))
+        and any(
+            order.position[reader] not in primal for reader in order.readers(result) if _computes_value(order, reader)
+        )
     ]
     end = max(shared, default=last)
     late = [index for index in sorted(primal) if index > end]
@@ -75,7 +78,7 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
     return end, late if 2 * len(between) > len(others) else []
 
 
-def _counts(order: Order, reader: Operation) -> bool:
+def _computes_value(order: Order, reader: Operation) -> bool:
     """Return whether the operation computes a value, unlike the terminator and tuples."""
     return reader is not order.operations[-1] and name_of(reader) != "stablehlo.tuple"
 
@@ -84,7 +87,7 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
     """Return the positions of the operations that compute the primal results.
 
     Raises:
-        Refusal: The hint has a number that is out of range.
+        Refusal: The hint contains an index that is out of range.
     """
     terminator = order.operations[-1]
     values = returned_values(terminator)
@@ -106,14 +109,16 @@ def phases_by_results(order: Order, hint: PhaseHint, named: Sequence[Operation] 
         named: The operations that the hint names.
 
     Raises:
-        Refusal: A number is out of range, a primal result depends on a cotangent, or locations contradict the phases.
+        Refusal: The hint contains an index that is out of range, a primal result depends on a cotangent, or a phase
+            source contradicts the phases.
     """
     *operations, _ = order.operations
-    backward = _behind_cotangents(order, hint.cotangents)
-    primal = needed(order, _primal_roots(order, hint, named, backward))
+    backward = _dependents_of_cotangents(order, hint.cotangents)
+    primal = ancestors_of(order, _primal_roots(order, hint, named, backward))
     if (wrong := min(primal & backward, default=None)) is not None:
         raise Refusal(
-            order.operations[wrong], f"a primal result needs {name_of(order.operations[wrong])}, a gradient operation"
+            order.operations[wrong],
+            f"a primal result depends on the gradient operation {name_of(order.operations[wrong])}",
         )
     end = max(primal, default=min(backward, default=len(operations)) - 1)
     constants = constants_only(order)
@@ -135,7 +140,7 @@ def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int
             raise BadRequest(op, f"{option}={number} is out of range: the function has {count} {noun}, numbered from 0")
 
 
-def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
+def _dependents_of_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
     cotangent_values = {order.block.args[number] for number in cotangents}
     dependents = set[int]()
     for index in range(len(order.operations) - 1):
@@ -144,8 +149,11 @@ def _behind_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
     return dependents
 
 
-def needed(order: Order, operations: Iterable[int]) -> set[int]:
-    """Return the positions of the operations and of their transitive producers."""
+def ancestors_of(order: Order, operations: Iterable[int]) -> set[int]:
+    """Return the positions of the given operations and of their transitive producers.
+
+    Negative positions, which stand for values from outside the block, are ignored.
+    """
     ancestors = set[int]()
     stack = [index for index in operations if index >= 0]
     while stack:
@@ -171,9 +179,9 @@ def _mark_update(order: Order, phase: dict[Operation, Phase]) -> None:
 
 
 def _corrections_by_locations(order: Order, phases: Mapping[Operation, Phase]) -> dict[Operation, Phase]:
-    """Return the phases that the sources in `phase_sources.py` change.
+    """Return the operations whose phases the phase sources correct, with the corrected phases.
 
-    An operation that reads only forward values and has only gradient readers may belong to either pass: the sources
+    An operation that reads only forward values and has only gradient readers may belong to either pass, so the sources
     decide.
 
     Raises:

@@ -3,7 +3,7 @@
     %r:3 = stablehlo.while(%i = 0, …, %s = %zeros) do { …; %s1 = dynamic_update_slice %s, %slice, %i, 0; … }
     …  stablehlo.while(%j = 0, …, %t = %r#2) do { …; %x = dynamic_slice %t, 7 - %j, 0; … }
 
-The residuals of a `lax.scan` reach its backward pass as stacks. A `LoopPair` is a writing loop with a reading loop.
+The residuals of a `lax.scan` reach its backward pass as stacks. A `LoopPair` consists of a writing and a reading loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Stack:
         loop: The loop that writes the stack.
         index: The index of the result.
         slice: The value in the body that each iteration writes.
-        place: The index in the first dimension to which iteration n writes; it takes each value once.
+        place: The index in the first dimension to which iteration n writes. Each index is written exactly once.
     """
 
     loop: CountedLoop
@@ -54,8 +54,8 @@ class StackRead:
     Attributes:
         stack: The stack.
         loop: The reading loop.
-        op: The operation.
-        written: For iteration n of the reading loop, the index of the iteration that wrote the slice.
+        op: The operation that reads the slice.
+        written: For iteration n of the reading loop, the index of the iteration that wrote the slice it reads.
     """
 
     stack: Stack
@@ -70,10 +70,10 @@ class LoopPair:
 
     Attributes:
         writer, reader: The two loops.
-        readings: The reads of stacks in the reading loop.
+        readings: The operations in the reading loop that read stacks.
         all_stacks: All stacks that the writing loop writes.
-        only_read: The indices of the stacks whose only uses, in any loop, are reads of slices.
-        outputs: The indices of the stacks that a forward loop reads, if the directions of loops are known.
+        only_read: The indices of the stacks of which every use, in any loop, reads a slice.
+        outputs: The indices of the stacks that a forward loop reads, if the directions of the loops are known.
     """
 
     writer: CountedLoop
@@ -115,8 +115,8 @@ def loop_pairs(block: Block) -> Iterator[LoopPair]:
 def _collect_reads(
     stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[StackRead]]
 ) -> bool:
-    """Add the reads of the stack to `readings`, by reading loop; return whether the stack has reads and no other
-    uses."""
+    """Add the reads of the stack to `readings`, keyed by the reading loop; return whether the stack has reads and no
+    other uses."""
     is_all, is_read = True, False
     for source, user in _users(stack.value, loops):
         holder = user.parent_op()
@@ -131,7 +131,7 @@ def _collect_reads(
 
 
 def stack_of(loop: CountedLoop, index: int) -> Stack | None:
-    """Return the loop's carry with this index as a stack; None if it is not one."""
+    """Return the loop's carry with the given index as a stack, or None if it is not a stack."""
     update, argument = loop.yielded[index], loop.block.args[index]
     op = update.op if isinstance(update, OpResult) else None
     if (
@@ -142,7 +142,7 @@ def stack_of(loop: CountedLoop, index: int) -> Stack | None:
     ):
         return None
     uses = [*argument.uses, *loop.op.cond.block.args[index].uses, *update.uses]
-    if len(uses) > 2:  # Another operation reads slices of earlier iterations.
+    if len(uses) > 2:  # Another operation reads slices that earlier iterations wrote.
         return None
     shape, part = shape_of(argument), shape_of(op.update)
     if shape[:1] != (loop.trips,) or part != (1, *shape[1:]) or not _start_at_zero(op.start_indices[1:]):
@@ -156,9 +156,9 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
 
 
 def _users(value: SSAValue, loops: Mapping[Operation, CountedLoop]) -> Iterator[tuple[SSAValue, Operation]]:
-    """Yield the users of the value or of a reshape of it, each with the value that it uses.
+    """Yield the users of the value and of its reshapes, each with the value that it uses.
 
-    If a loop carries the value unchanged, the users inside its regions are yielded.
+    If a loop carries the value unchanged, the users inside its regions are yielded instead of the loop.
     """
     for use in list(value.uses):
         op, loop = use.operation, loops.get(use.operation)
@@ -208,4 +208,4 @@ def _reading(stack: Stack, reader: CountedLoop, op: Operation, source: SSAValue)
 
 def _is_within_stack(place: Affine, stack: Stack, reader: CountedLoop) -> bool:
     """Return whether all indices are within the bounds of the stack, so that none is clamped."""
-    return all(0 <= place.at(number) < stack.loop.trips for number in (0, reader.trips - 1))
+    return all(0 <= place.value_at(number) < stack.loop.trips for number in (0, reader.trips - 1))

@@ -1,4 +1,4 @@
-"""A training step: a function with phases and its graph, with maps between indices and IR."""
+"""A training step: a function's phases and graph, with maps between indices and IR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .phases import Phases
 
 @dataclass(frozen=True)
 class Step:
-    """A function with phases and its graph; valid until the function is changed."""
+    """The phases and the graph of a function; valid until the function is changed."""
 
     phases: Phases
     numbered: NumberedGraph = field(repr=False)
@@ -35,7 +35,7 @@ class Step:
 
     @classmethod
     def with_graph(cls, phases: Phases, numbered: NumberedGraph) -> Step:
-        """Build the step from its phases and the graph of the same operations with other phases."""
+        """Build the step from its phases, and from a graph of the same operations whose phases may differ."""
         stated = tuple([phases.phase[op] for op in phases.order.operations])
         if stated != numbered.graph.phases:
             numbered = replace(numbered, graph=replace(numbered.graph, phases=stated))
@@ -67,4 +67,4 @@ class Step:
 
 
 Steps = Sequence[tuple[FuncOp, Step]]
-"""The functions with a gradient and their graphs; valid until the module is changed."""
+"""The functions with a gradient, and their steps; valid until the module is changed."""

@@ -1,7 +1,7 @@
-"""Values whose memory is unknown, which must therefore not be moved to the host.
+"""Values that may not be in device memory, which must therefore not be moved to the host.
 
-A value is in the same memory as the operands of its operation. An operation of unknown effect may put its results into
-any memory, and so may an attribute that names a memory or a place of computation.
+A value is in the same memory as the operands of its operation. An operation with unknown effects may put its results
+into any memory, as may an attribute that names a memory or a place of computation.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _is_on_device(attributes: Mapping[str, Attribute]) -> bool:
 
 
 def _moves(op: Operation) -> bool:
-    """Return whether the operation, or one in its regions, may put a value into another memory."""
+    """Return whether the operation, or an operation in its regions, may put a value into another memory."""
     return any(
         is_placement(inner)
         or FRONTEND in inner.attributes

@@ -1,4 +1,4 @@
-"""Storages that several values share: a reshape or a transpose is a view of its operand, not a copy."""
+"""Storages and the values that share them: a reshape or a transpose is a view of its operand, not a copy."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Storages:
     """The storages of the values of a block.
 
     Attributes:
-        root: For each view, the value that owns its storage; all other values, including captured ones, own their
-            storage.
+        root: For each view, the value that owns its storage. All other values own their storage, including captured
+            values.
         strided: The values that are not stored in row-major order.
         on_host: The owners of storage in host memory.
     """
@@ -29,7 +29,7 @@ class Storages:
     strided: Set[SSAValue]
     on_host: Set[SSAValue] = frozenset()
 
-    def of(self, value: SSAValue) -> SSAValue:
+    def owner(self, value: SSAValue) -> SSAValue:
         return self.root.get(value, value)
 
     def bytes_of(self, value: SSAValue) -> int:
@@ -38,10 +38,10 @@ class Storages:
         Raises:
             Refusal: The value has a dynamic shape.
         """
-        return 0 if self.lies_on_host(value) else value_bytes(self.of(value))
+        return 0 if self.lies_on_host(value) else value_bytes(self.owner(value))
 
     def lies_on_host(self, value: SSAValue) -> bool:
-        return bool(self.on_host) and self.of(value) in self.on_host
+        return bool(self.on_host) and self.owner(value) in self.on_host
 
 
 def value_bytes(value: SSAValue) -> int:
@@ -60,7 +60,7 @@ def value_bytes(value: SSAValue) -> int:
     unknown = f"the size in bytes of {value.type} is unknown"
     if is_shaped(value.type):
         raise DynamicShape(_maker(value), f"{unknown}; recomputation needs static shapes")
-    raise Refusal(_maker(value), f"{unknown}; declare them with recompute.rules.register_type")
+    raise Refusal(_maker(value), f"{unknown}; declare it with recompute.rules.register_type")
 
 
 def _maker(value: SSAValue) -> Operation:
@@ -87,7 +87,7 @@ def element_type_of(value: SSAValue) -> Attribute | None:
 def storages(order: Order, strided_outside: Set[SSAValue] = frozenset()) -> Storages:
     """Return the owner of each value's storage, found by following views.
 
-    A reshape of a strided value (a transpose, a broadcast) copies, and owns its result.
+    A reshape of a strided value, such as a transpose or a broadcast, copies the value, so its result owns its storage.
 
     `strided_outside`: strided values that the block may capture.
     """

@@ -1,2 +1,1 @@
-"""Verification of a step: dominance, the invariants of copies and tokens, and that operations read the planned
-copies."""
+"""Verification of a step: dominance, the invariants of copies and tokens, and the reads of planned copies."""

@@ -20,7 +20,7 @@ def verify_dominance(module: ModuleOp) -> None:
     with one block, and the passes accept no others.
 
     Raises:
-        Refusal: An operation violates this; the error is reported at the first one.
+        Refusal: An operation reads an undefined or invisible value. The error is reported at the first such operation.
     """
     _check_operation(module, set())
 

@@ -1,7 +1,10 @@
-"""Verification of an emitted program against its plan, use by use, by the attributes of the copies.
+"""Verification that each operand of an emitted program is the copy that the plan selects.
 
-A reader of a value, other than a forward operation, must read the copy in the latest preceding copy group that replaces
-the value, or the original if there is none. The check does not rely on the bookkeeping of `apply_plan`.
+Copies are identified by their attributes.
+
+A forward operation must read the original value. Any other operation must read the copy from the latest preceding copy
+group that replaces the value, or the original if there is none. The check does not rely on the bookkeeping of
+`apply_plan`.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ Source = tuple[int, int] | SSAValue
 
 
 def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
-    """Yield the operations that read another value than planned, with a description.
+    """Yield the operations that read a value other than the planned value, each with a description.
 
-    The step must contain its copies, and must not be cleaned up yet.
+    The step must contain its copies, and must not yet be cleaned up.
     """
     graph = step.graph
     replacing = dict[int, list[CopyGroup]]()
@@ -58,7 +61,7 @@ def _expected_copy(step: Step, value: int, group: CopyGroup | None) -> tuple[Sou
 
 
 def _source(value: SSAValue) -> tuple[Source, int]:
-    """Look through `recompute.depend` to the copy or the original value; return it with its result index."""
+    """Return the copy or original value behind `recompute.depend` operations, with the result index of the copy."""
     while isinstance(value, OpResult) and name_of(value.op) == "recompute.depend":
         value = value.op.operands[value.index]
     if isinstance(value, OpResult) and Names.COPY in value.op.attributes:
@@ -73,7 +76,7 @@ def _number(op: Operation, name: str) -> int:
 
 def _describe(step: Step, value: int) -> str:
     maker = step.graph.maker[value]
-    return f"a value of {step.graph.names[maker]}" if maker >= 0 else "a value from outside"
+    return f"a result of {step.graph.names[maker]}" if maker >= 0 else "a value from outside the block"
 
 
 def _describe_source(source: Source) -> str:

@@ -1,7 +1,7 @@
 """Invariants of a step with copies.
 
-The results of a step do not reveal a violation, since a step whose copies save nothing computes the same. Each check
-yields `(operation, message)`; `recompute-verify` reports the first violation as an error.
+The results of a step do not reveal a violation, since a step whose copies save nothing computes the same results. Each
+check yields `(operation, message)`, and `recompute-verify` reports the first violation as an error.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Violation = tuple[Operation, str]
 
 
 @dataclass(frozen=True)
-class Recomputed:
-    """A function with copies, and cached facts for the checks."""
+class RecomputedStep:
+    """A function with copies, and cached facts about it for the checks."""
 
     step: Step
 
@@ -40,7 +40,7 @@ class Recomputed:
 
     @cached_property
     def originals(self) -> dict[tuple[object, ...], int]:
-        """The position of each original operation, by segment and id."""
+        """The positions of the original operations, keyed by segment and id."""
         return {
             _identity(op): index
             for index, op in enumerate(self.phases.order.operations)
@@ -60,14 +60,15 @@ class Recomputed:
 
     @cached_property
     def delayed_copies(self) -> dict[Operation, list[Operation]]:
-        """For each `recompute.depend` and barrier the copies that read a result, directly or in their regions."""
+        """For each `recompute.depend` and barrier, the copies that read one of its results, directly or in their
+        regions."""
         delays = [op for op in self.tokens_and_delays if name_of(op) != "recompute.token"]
         readers_of = self.phases.order.readers
         return {
             op: [reader for result in op.results for reader in readers_of(result) if is_copy(reader)] for op in delays
         }
 
-    def delays(self, value: SSAValue) -> Operation | None:
+    def delay_of(self, value: SSAValue) -> Operation | None:
         """Return the barrier or `recompute.depend` that defines the value; None if another operation does."""
         owner = value.owner
         return owner if isinstance(owner, Operation) and name_of(owner) in FORWARDS else None
@@ -75,13 +76,13 @@ class Recomputed:
 
 def violations(step: Step) -> Iterator[Violation]:
     """Yield all violations of a function with copies, in the order of `CHECKS`."""
-    function = Recomputed(step)
+    function = RecomputedStep(step)
     for check in CHECKS:
         yield from check(function)
 
 
-def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies that lack an attribute without which the next CSE may merge a copy with its original."""
+def _incomplete_copies(function: RecomputedStep) -> Iterator[Violation]:
+    """Yield copies that lack an attribute that keeps CSE from merging them with their originals."""
     required = (Names.DUPLICATED, Names.COPY, Names.ID)
     for op in function.phases.order.operations:
         if Names.DUPLICATED not in op.attributes and Names.COPY not in op.attributes:
@@ -90,7 +91,7 @@ def _incomplete_copies(function: Recomputed) -> Iterator[Violation]:
             yield op, f"this copy of {name_of(op)} lacks the attribute '{missing[0]}'"
 
 
-def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
+def _reads_of_originals(function: RecomputedStep) -> Iterator[Violation]:
     """Yield gradient operations that read an original that is marked for recomputation, unless it is a constant."""
     phases = function.phases
     for op in phases.order.operations:
@@ -100,13 +101,14 @@ def _reads_of_originals(function: Recomputed) -> Iterator[Violation]:
                     yield from (
                         (
                             reader,
-                            f"{name_of(reader)} reads the original of {name_of(op)}, which should have been recomputed",
+                            f"{name_of(reader)} reads the original {name_of(op)} instead of a copy, although it is "
+                            "marked for recomputation",
                         )
                         for reader in _gradient_readers(function, result)
                     )
 
 
-def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operation]:
+def _gradient_readers(function: RecomputedStep, value: SSAValue) -> Iterator[Operation]:
     """Yield the gradient operations that read the value, directly or through a token or a barrier."""
     for reader in function.phases.order.readers(value):
         if not function.phases.is_gradient(reader):
@@ -119,25 +121,25 @@ def _gradient_readers(function: Recomputed, value: SSAValue) -> Iterator[Operati
                 yield from _gradient_readers(function, delayed)
 
 
-def _duplicate_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield every copy that has the same segment instance, id and copy number as an earlier one."""
+def _duplicate_copies(function: RecomputedStep) -> Iterator[Violation]:
+    """Yield every copy that has the same segment instance, id and copy number as an earlier copy."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
         key = (*_identity(op), _data(op, Names.COPY))
         if key in keys:
-            yield op, f"a second copy of {name_of(op)} with the same segment, id and copy number"
+            yield op, f"an earlier copy of {name_of(op)} has the same segment, id and copy number"
         keys.add(key)
 
 
-def _misplaced_copies(function: Recomputed) -> Iterator[Violation]:
+def _misplaced_copies(function: RecomputedStep) -> Iterator[Violation]:
     """Yield copies that are not in the backward pass."""
     for op in function.copies:
         if not function.phases.is_gradient(op):
             yield op, f"this copy of {name_of(op)} is in phase '{function.phases.phase[op]}', not in phase 'gradient'"
 
 
-def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
-    """Yield copies that read anything other than copies, constants, and values that wait for a gradient."""
+def _ungated_copies(function: RecomputedStep) -> Iterator[Violation]:
+    """Yield copies that read a value other than a copy, a constant, or a value that waits for a gradient."""
     for op in function.copies:
         for value in read_values(op):
             if value in function.constants or _waits(function, value):
@@ -145,17 +147,17 @@ def _ungated_copies(function: Recomputed) -> Iterator[Violation]:
             yield op, f"this copy of {name_of(op)} reads {_describe(value)} without waiting for a gradient"
 
 
-def _waits(function: Recomputed, value: SSAValue) -> bool:
+def _waits(function: RecomputedStep, value: SSAValue) -> bool:
     owner = value.owner
     if not isinstance(owner, Operation):
         return False
     if is_copy(owner):
         return True
-    return (delay := function.delays(value)) is not None and bool(gates_of(function, delay))
+    return (delay := function.delay_of(value)) is not None and bool(gates_of(function, delay))
 
 
-def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
-    """Return the gradient values for which a barrier, or a `recompute.depend` through its token, waits."""
+def gates_of(function: RecomputedStep, delay: Operation) -> list[SSAValue]:
+    """Return the gradient values for which a barrier waits, or for which the token of a `recompute.depend` waits."""
     if name_of(delay) == "recompute.depend":
         token = delay.operands[-1].owner
         candidates = token.operands if isinstance(token, Operation) else ()
@@ -164,10 +166,10 @@ def gates_of(function: Recomputed, delay: Operation) -> list[SSAValue]:
     return [value for value in candidates if is_gradient_value(function, value)]
 
 
-def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
-    """Return whether the backward pass computes the value, which must not be a copy, a constant, or a delayed forward
+def is_gradient_value(function: RecomputedStep, value: SSAValue) -> bool:
+    """Return whether the backward pass computes the value, and it is not a copy, a constant, or a delayed forward
     value."""
-    while (delay := function.delays(value)) is not None:
+    while (delay := function.delay_of(value)) is not None:
         value = delay.operands[delay.results.index(value)]
     owner = value.owner
     return (
@@ -178,15 +180,15 @@ def is_gradient_value(function: Recomputed, value: SSAValue) -> bool:
     )
 
 
-def _unused_gates(function: Recomputed) -> Iterator[Violation]:
+def _unused_gates(function: RecomputedStep) -> Iterator[Violation]:
     """Yield tokens without users or without a gate, and barriers of copies whose gradient results are all unused."""
     for op in function.tokens_and_delays:
         if name_of(op) == "recompute.token":
             if not any(is_gradient_value(function, value) for value in op.operands):
                 yield (
                     op,
-                    "this token waits for no gradient value, so the operations that "
-                    "depend on it run in the forward pass",
+                    "this token waits for no gradient value, so the operations that depend on it may run in the "
+                    "forward pass",
                 )
             elif op.results[0].first_use is None:
                 yield op, "this token has no uses"
@@ -196,16 +198,16 @@ def _unused_gates(function: Recomputed) -> Iterator[Violation]:
             if gradient_results and all(leg.first_use is None for leg in gradient_results):
                 yield (
                     op,
-                    "the gradient results of this barrier have no uses: a compiler "
-                    "drops them, and the ordering with them",
+                    "the gradient results of this barrier have no uses, so a compiler removes them, and with them the "
+                    "order of the copies",
                 )
 
 
-def _early_gates(function: Recomputed) -> Iterator[Violation]:
-    """Yield the tokens and barriers of copies whose gates are all known before the originals of these copies have run.
+def _early_gates(function: RecomputedStep) -> Iterator[Violation]:
+    """Yield the delays of copies whose gates are all available before the originals of these copies have run.
 
-    Otherwise the value, and so the copies, could run in the forward pass. Cotangent arguments are exempt, because the
-    caller determines when they exist.
+    Such copies could run in the forward pass. Cotangent arguments are exempt, because the caller determines when they
+    exist.
     """
     for op, delayed in function.delayed_copies.items():
         if not delayed:
@@ -235,7 +237,11 @@ def _data(op: Operation, name: str) -> object:
 def _describe(value: SSAValue) -> str:
     owner = value.owner
     if not isinstance(owner, Operation):
-        return f"argument {owner.args.index(value)}" if isinstance(value, BlockArgument) else "a value from outside"
+        return (
+            f"argument {owner.args.index(value)}"
+            if isinstance(value, BlockArgument)
+            else "a value from outside the block"
+        )
     segment = owner.attributes.get(Names.SEGMENT)
     inside = f" of segment '{segment.data}'" if isinstance(segment, StringAttr) else ""
     return f"{name_of(owner)}{inside}"

@@ -104,7 +104,7 @@ class Jitted(Generic[P, R]):
         compiled = None if key is None else self._compiled.get(key)
         if compiled is None:
             with progress(f"{self._package}: {self._name}") as line:
-                line.at("tracing")
+                line.set_phase("tracing")
                 lowered = self.lower_quietly(*args, **kwargs)
                 choice = lowered.compiled_step
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
@@ -229,7 +229,7 @@ class Jitted(Generic[P, R]):
         The report also lists the saved values, with reasons, and the recomputed operations.
         """
         with progress(f"{self._package}: {self._name}") as line:
-            line.at("tracing")
+            line.set_phase("tracing")
             return report(self.lower_quietly(*args, **kwargs))
 
     @shortened

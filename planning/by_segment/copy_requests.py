@@ -33,7 +33,6 @@ FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""
 SKIPPED = "it is on the list of segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
-UPDATE_READS = "the update reads it, so it outlives the backward pass anyway"
 NOTHING_FREED = "nothing is saved: everything that it would recompute stays alive for other uses"
 
 

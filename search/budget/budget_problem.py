@@ -17,7 +17,7 @@ from ...planning.objective import EAGER_SHARE
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...transforms.preparation.flatten import drop_dead
-from ...transforms.preparation.timelines import flat, is_flat, peaks_of
+from ...transforms.preparation.timelines import flat_copy, is_flat, peaks_of
 from ..limits import Budget, BudgetLimits
 from ..outcome import RewriteResult
 
@@ -64,7 +64,7 @@ class BudgetProblem:
         """Return the peaks in bytes without dead code, which a rewrite drops."""
         if result.module is not None:
             return result.peaks
-        module = flat(self.module)
+        module = flat_copy(self.module)
         drop_dead(module)
         return peaks_of(module, self.budget.model)
 

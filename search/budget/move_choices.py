@@ -26,7 +26,7 @@ def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
     of the cost."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
-    return moved.waiting(offload.speed, forward, backward) - moved.cost(offload.assumed_speed)
+    return moved.waiting_time(offload.speed, forward, backward) - moved.cost(offload.assumed_speed)
 
 
 def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> None:

@@ -66,7 +66,7 @@ def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, in
     smallest = min(reached, key=problem.limits.largest_ratio)
     needed = ", ".join(readable_bytes(smallest[name]) for name in problem.limits.plain_bytes)
     best = f"the best of {counted(len(reached), 'candidate')} needs {needed}"
-    return f"{words}: {best}; no lower bound is known; bytes are by the model, {MODEL_ERROR}"
+    return f"{words}: {best}; no lower bound is known; the model gives {MODEL_ERROR}"
 
 
 def within_budget(
@@ -103,12 +103,11 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     """Add the remark on a budget that is met."""
     before, after = problem.limits.plain_bytes, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
-    model = problem.budget.by if problem.budget.model == ORDER else f"{problem.budget.by}, {MODEL_ERROR}"
     extra = f"{counted(result.outcome.copies, 'operation')} run again, {result.outcome.extra_flops} FLOPs more"
     # Without loops to cut, a schedule has no effect.
     is_other = result.loops != problem.options.loop_schedule and has_loops(problem.module)
     loops = f", with {result.loops.pass_option}" if is_other else ""
-    text = f"budget {problem.wording}: {peaks} at the peak {model}; {extra}{loops}"
+    text = f"budget {problem.wording}: {peaks} at the peak {problem.budget.by}; {extra}{loops}"
     amounts = (
         ("peak_bytes_before", max(before.values(), default=0)),
         ("peak_bytes_after", max(after.values(), default=0)),
@@ -116,7 +115,11 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
         ("flops", result.outcome.extra_flops),
     )
     remark = replace(_remark(problem, text, RemarkKind.PASSED), amounts=amounts)
-    return replace(result, budget_remarks=(remark,))
+    if problem.budget.model == ORDER:
+        return replace(result, budget_remarks=(remark,))
+    # A remark of its own, so that it is printed once, with the number of repetitions.
+    error = _remark(problem, f"the model of XLA:CPU gives {MODEL_ERROR}", RemarkKind.ANALYSIS)
+    return replace(result, budget_remarks=(remark, error))
 
 
 def _remark(problem: BudgetProblem, text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:

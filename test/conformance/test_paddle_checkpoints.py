@@ -164,7 +164,7 @@ INNER = """  %zero = stablehlo.constant dense<0> : tensor<i32> loc("jit(f)")
     [
         ("x", "it is an argument of the function"),
         ("h", "it is computed in the backward pass"),
-        ("inner", "it is defined inside the region of an operation; name the result of that operation"),
+        ("inner", "it is defined inside a region; name a result of the operation that contains the region"),
     ],
 )
 def test_paddle_08_invalid_checkpoint_is_reported_with_reason(name: str, why: str) -> None:

@@ -105,7 +105,9 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     result = by_hand(module, Selection(skip=(1, 3)))
     assert regions_of_copies(result.after) == ["block2", "block0"]
     assert result.has_remark("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
-    with pytest.raises(Refusal, match="there is no segment 5 to skip: the step has 5, numbered from 0: block0, block1"):
+    with pytest.raises(
+        Refusal, match="there is no segment 5 to skip: the step has 5 segments, numbered from 0: block0, block1"
+    ):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 
 
@@ -170,7 +172,7 @@ def test_paddle_46_stages_are_split_into_segments(segments: int, copied: list[st
 
 def test_paddle_46_more_segments_than_stages_is_an_error() -> None:
     """The error names the cause; Paddle fails with 'range() arg 3 must not be zero'."""
-    with pytest.raises(Refusal, match=r"cannot divide 5 segments: block0, .*, block4 into 6 segments"):
+    with pytest.raises(Refusal, match=r"cannot divide 5 segments \(block0, .*, block4\) into 6 segments"):
         mark(chain(LAYERS, 5), Selection(segment_count=6))
 
 
@@ -189,7 +191,7 @@ def test_paddle_47_explain_counts_phases_and_saved_values(tmp_path: Path, capsys
     assert explained["segments"][1]["extra_flops"] == 2 * 16**3 + 16**2 + 16**2
     reasons = {item["value"]: item["reason"] for item in explained["values"]}
     assert reasons["%r1"] is None and reasons.keys() == {"%r0", "%r1", "%r2", "%r3"}
-    assert all("saves it: a checkpoint" in reasons[kept] for kept in ("%r0", "%r2"))
+    assert all("the selection saves it, as a checkpoint" in reasons[kept] for kept in ("%r0", "%r2"))
     assert "the function returns it" in reasons["%r3"]
 
 

@@ -77,8 +77,8 @@ def test_paddle_16_the_gradient_reads_saved_values_only() -> None:
     reader.operands[0] = named(after, "r1")
     with pytest.raises(
         Refusal,
-        match=r"compare reads the original of stablehlo\.maximum, "
-        "which should have been recomputed",
+        match=r"compare reads the original stablehlo\.maximum instead of a copy"
+        ", although it is marked for recomputation",
     ):
         verify(after)
 

@@ -56,7 +56,7 @@ def programs() -> dict[str, tuple[ModuleOp, ModuleOp]]:
             after = before.clone()
             rolled = recompute_loops(after, loops=loops)
             assert rolled.copies and (
-                loops is True or any("holds its carries" in str(remark) for remark in rolled.remarks)
+                loops is True or any("saves its carries" in str(remark) for remark in rolled.remarks)
             )
             result[f"{name}, {loops}"] = before, after
     return result

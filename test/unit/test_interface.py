@@ -12,7 +12,7 @@ import recompute
 from recompute.driver import verified
 from recompute.options.selection import Selection
 from recompute.proof.verdict import Proof
-from recompute.support.interface import by_interface, command_line, option
+from recompute.support.interface import command_line, interface_wording, option
 from recompute.test.examples import FOLDER
 from recompute.tools.recompute_opt import main
 
@@ -27,9 +27,9 @@ OF_OTHER_TOOLS = {"--mlir-print-op-generic"}
 
 
 def test_option_names_follow_the_interface() -> None:
-    assert (option("primal-results"), by_interface("--flag", "flag=True")) == ("primal_results", "flag=True")
+    assert (option("primal-results"), interface_wording("--flag", "flag=True")) == ("primal_results", "flag=True")
     with command_line():
-        assert (option("primal-results"), by_interface("--flag", "flag=True")) == ("primal-results", "--flag")
+        assert (option("primal-results"), interface_wording("--flag", "flag=True")) == ("primal-results", "--flag")
     assert option("primal-results") == "primal_results"
 
 
@@ -63,7 +63,7 @@ def test_error_on_unproved_loops_names_the_option() -> None:
 
 
 def test_messages_outside_tools_name_no_flags() -> None:
-    """Outside the tools, strings with a flag are arguments of `by_interface` or docstrings."""
+    """Outside the tools, strings with a flag are arguments of `interface_wording` or docstrings."""
     result = dict[str, set[str]]()
     for package in CALLED_FROM_PYTHON:
         for path in sorted((ROOT / package).rglob("*.py")):
@@ -78,4 +78,4 @@ def test_messages_outside_tools_name_no_flags() -> None:
 
 
 def _is_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "by_interface"
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "interface_wording"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from recompute import universe
-from recompute.universe import PASSES, TARGETS
+from recompute.rewriting import recompute
+from recompute.universe import PASSES, RECOMPUTE_PASSES, TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +36,16 @@ def test_every_pass_file_is_registered() -> None:
     files = {path.stem for path in (ROOT / "transforms").glob("*.py")} - {"__init__"}
     assert files | {"plan", "recompute"} == {name.removeprefix("recompute-").replace("-", "_") for name in PASSES}
     assert not files & {"plan", "recompute"}
+
+
+def test_passes_of_recompute_are_listed_alike_everywhere() -> None:
+    pipeline = f"builtin.module({','.join(RECOMPUTE_PASSES)})"
+    assert pipeline in (ROOT / "docs" / "driver.md").read_text()
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    (sentence,) = re.findall(r"The pass `recompute` applies (.+?) in this order", page, re.DOTALL)
+    assert re.findall(r"`([\w-]+)`", sentence) == list(RECOMPUTE_PASSES)
+    (listed,) = re.findall(r"\n\n(take-marks .+?);", recompute.__doc__ or "", re.DOTALL)
+    assert [f"recompute-{word}" for word in re.split(r"\s+->\s+", listed)] == list(RECOMPUTE_PASSES)
 
 
 def test_stock_xdsl_opt_runs_our_passes() -> None:

@@ -1,4 +1,4 @@
-"""Propagation of a segment's switches to its collectives and its random operations."""
+"""Propagate the switches of a segment to its operations, such as collectives and random operations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def propagate_switches(operations: Iterable[Operation], switches: Mapping[str, b
 def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
     """Return whether the switches allow the operation to run twice; None if no switch applies to it."""
     if is_collective(op):
-        of_parameters = name_of(op) in _GATHERS and any(map(_is_of_an_argument, op.operands))
+        of_parameters = name_of(op) in _GATHERS and any(map(_derives_from_argument, op.operands))
         kind = Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE if of_parameters else Names.MP_COMM_RECOMPUTE
         return switches.get(kind)
     if name_of(op) in HIDDEN_STATE and switches.get(Names.PRESERVE_RNG_STATE) is False:
@@ -51,7 +51,7 @@ def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:
     return None
 
 
-def _is_of_an_argument(value: object) -> bool:
+def _derives_from_argument(value: object) -> bool:
     """Return whether the value is an argument, or derived from one by operations with one operand, such as casts and
     reshapes."""
     while not isinstance(value, BlockArgument):

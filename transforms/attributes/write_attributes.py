@@ -1,4 +1,4 @@
-"""Write the attributes by which users mark, name and divide a step, and combine them with those that exist."""
+"""Write the attributes for marks, names and checkpoints, and combine them with existing attributes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from ...dialects.names import Names
 
 
 def mark_result(value: SSAValue, mark: Attribute) -> None:
-    """Mark one result of an operation, unless it has a mark already.
+    """Mark one result of an operation, unless it already has a mark.
 
-    On a call the mark is always a list entry, because a mark without a list would apply to all operations of the
-    callee.
+    The mark of a call is always an entry in a list, because a single mark would apply to all operations of the callee.
     """
     op = value.owner
     assert isinstance(op, Operation), "results of operations are marked"
@@ -53,7 +52,7 @@ def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Conta
 
 
 def add_names(op: Operation, names: Iterable[str]) -> None:
-    """Prepend names to the names of the operation."""
+    """Add names to an operation, before its existing names."""
     attributes = [StringAttr(name) for name in dict.fromkeys((*names, *given_names(op)))]
     op.attributes[Names.NAME] = attributes[0] if len(attributes) == 1 else ArrayAttr(attributes)
 

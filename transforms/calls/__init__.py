@@ -1,1 +1,2 @@
-"""Calls: the origin of each inlined operation, the functions of the output, and custom calls that may run twice."""
+"""Restore inlined calls: the origins of inlined operations, and the functions of the output. Also mark repeatable
+custom calls."""

@@ -1,4 +1,4 @@
-"""Bodies of outlined functions, built from the operations of an inlined call at their present positions.
+"""Build the bodies of outlined functions from the current operations of inlined calls.
 
     %1 = stablehlo.multiply %y, %c   // origin (call 3, operation 2)         func.func private @f(%a, %b) {
     %2 = stablehlo.tanh %1           // origin (call 3, operation 3)    ->     %0 = stablehlo.constant …
@@ -6,9 +6,10 @@
                                                                                %2 = stablehlo.tanh %1
 
 The template is the function before inlining. Its operations read arguments, or results of other operations of the
-function. The current operands must correspond to them: one value for each argument and, for a result, the matching
-operation of this call or a constant, which is cloned into the body. The body is cloned from the current operations, so
-it computes the same values even if the match were wrong.
+function. The current operands must correspond to them. For each argument of the template, all operations must read one
+value. For a result, they must read the result of the matching operation of this call, or a constant, which is cloned
+into the body. The body is cloned from the current operations, so it would compute the same values even if the match
+were wrong.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ class LeftInlined(Exception):
 
 
 @dataclass(frozen=True)
-class CallReading:
+class MatchedCall:
     """The operations of one inlined call, matched to the template of its callee.
 
     Attributes:
         template: The function before inlining.
-        parts: The parts of functions that were outlined before.
+        parts: The parts of functions that were outlined earlier.
         members: The operations of the call, by their index in the template.
-        constants: Values that are computed only from constants.
-        current_values: For each value of the template that is read, its current value.
-        cloned: Operations from outside the call that the body clones, by their index in the template.
+        constants: The values that are computed only from constants.
+        current_values: The current value of each template value that operations read.
+        cloned: The operations outside the call that the body clones, by their index in the template.
     """
 
     template: CallTemplate
@@ -51,26 +52,26 @@ class CallReading:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the operands match the template exactly.
+        """Whether the operands match the template exactly: no operation calls a part of a function, and operations in
+        regions read the same values of these regions.
 
-        That is the case if no operation calls a part of a function, and operations in regions read the same values of
-        the regions. If all operations of the template are then read, the body equals the template's body.
+        If the match also covers all operations of the template, the body equals the body of the template.
         """
         present = {**self.cloned, **self.members}
         return all(
             part_called(op, self.template.operations[index], self.parts) is None
-            and (not op.regions or _reads_alike(op, self.template.operations[index]))
+            and (not op.regions or _have_equal_regions(op, self.template.operations[index]))
             for index, op in present.items()
         )
 
-    def read_all(self) -> None:
+    def match_all(self) -> None:
         """Match the operands of all operations of the call.
 
         Raises:
             LeftInlined: An operand does not correspond to the template.
         """
         for index, op in self.members.items():
-            self._read(index, op)
+            self._match(index, op)
 
     def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operation and all operations in its regions, each with its counterpart in the template."""
@@ -87,7 +88,7 @@ class CallReading:
                 )
             yield inner, original
 
-    def _read(self, index: int, op: Operation) -> None:
+    def _match(self, index: int, op: Operation) -> None:
         for inner, original in self.pairs(op, self.template.operations[index]):
             operands = tuple(inner._operands)  # pyright: ignore[reportPrivateUsage]
             for place, original_operand in operand_pairs(inner, original, self.parts):
@@ -99,7 +100,7 @@ class CallReading:
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
                 raise LeftInlined("an operation of its loop reads an outer value instead of a loop argument")
-            self.current_values[template_value] = _later(self.current_values.get(template_value, value), value)
+            self.current_values[template_value] = _later_value(self.current_values.get(template_value, value), value)
             return
         assert isinstance(template_value, OpResult), "a value is an argument or a result"
         index = self.template.index[template_value.op]
@@ -118,18 +119,17 @@ class CallReading:
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
             raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
-            # A literal was merged with an equal one elsewhere, or an operation of this call with another operation of
-            # it.
-            self._read(index, value.op)
+            # CSE merged a literal with an equal literal elsewhere, or merged two operations of this call.
+            self._match(index, value.op)
             return
         raise LeftInlined(f"it reads two different values where the template reads {name_of(template_value.op)}")
 
 
-def _reads_alike(op: Operation, other: Operation) -> bool:
-    """Return whether two operations whose inner operations are of the same kinds have equal regions.
+def _have_equal_regions(op: Operation, other: Operation) -> bool:
+    """Return whether two operations have equal regions. Their inner operations are known to be of the same kinds.
 
-    Regions are equal if they have the same arguments, and their operations read corresponding values of the regions and
-    none from outside.
+    Regions are equal if their arguments have the same types, and their operations read corresponding values of the
+    regions and no outside values.
     """
     if len(op.regions) != len(other.regions):
         return False
@@ -167,22 +167,25 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
     return holder is op
 
 
-def _later(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values, one of which barriers derive from the other.
+def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
+    """Return the later of two values, if barriers derive one from the other.
 
-    A call may read the later value, since it may wait longer.
+    A call may read the later value, because it may wait for more operations than the call that was inlined.
+
+    Raises:
+        LeftInlined: Neither value is derived from the other.
     """
-    if first is second or _is_behind_barriers(first, second):
+    if first is second or _is_derived_by_barriers(first, second):
         return first
-    if _is_behind_barriers(second, first):
+    if _is_derived_by_barriers(second, first):
         return second
     raise LeftInlined("an argument of the call would have two different values")
 
 
-def _is_behind_barriers(behind: SSAValue, value: SSAValue) -> bool:
-    while isinstance(behind, OpResult) and name_of(behind.op) == OptimizationBarrierOp.name:
-        behind = behind.op.operands[behind.index]
-        if behind is value:
+def _is_derived_by_barriers(derived: SSAValue, value: SSAValue) -> bool:
+    while isinstance(derived, OpResult) and name_of(derived.op) == OptimizationBarrierOp.name:
+        derived = derived.op.operands[derived.index]
+        if derived is value:
             return True
     return False
 
@@ -192,9 +195,9 @@ class InlinedBody:
     """The body of an outlined function.
 
     Attributes:
-        block: The operations.
+        block: The block with the operations.
         arguments: For each argument, its index in the template and the value that the call passes.
-        returned: The template's values that the function returns.
+        returned: The values of the template that the function returns.
     """
 
     block: Block
@@ -202,29 +205,29 @@ class InlinedBody:
     returned: tuple[SSAValue, ...]
 
     @property
-    def passed(self) -> list[SSAValue]:
+    def call_operands(self) -> list[SSAValue]:
         return [value for _, value in self.arguments]
 
 
-def body_of(reading: CallReading, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> InlinedBody:
-    """Build the body, with operations in the order and at the locations of the template.
+def body_of(matched: MatchedCall, arguments: Mapping[int, SSAValue], returned: tuple[SSAValue, ...]) -> InlinedBody:
+    """Build the body of an outlined function. Its operations have the order and the locations of the template.
 
     Args:
-        reading: The operations of the call.
-        arguments: The passed values, by the index of the argument in the template.
-        returned: The template's values to return.
+        matched: The operations of the call.
+        arguments: The values that the call passes, by the index of the argument in the template.
+        returned: The values of the template that the function returns.
 
     Raises:
-        LeftInlined: A value to return is no longer defined.
+        LeftInlined: A returned value is no longer defined.
     """
-    template = reading.template
+    template = matched.template
     block = Block(arg_types=[value.type for value in arguments.values()])
     new = dict[SSAValue, SSAValue]()
     for argument, index in zip(block.args, arguments, strict=True):
         new[template.block.args[index]] = argument
         argument.name_hint = template.block.args[index].name_hint
-    for index, op in sorted({**reading.cloned, **reading.members}.items()):
-        block.add_op(_clone_operation(reading, index, op, new))
+    for index, op in sorted({**matched.cloned, **matched.members}.items()):
+        block.add_op(_clone_operation(matched, index, op, new))
     if not all(value in new for value in returned):
         raise LeftInlined("it no longer defines one of its results")
     return_op = ReturnOp(*(new[value] for value in returned))
@@ -233,18 +236,18 @@ def body_of(reading: CallReading, arguments: Mapping[int, SSAValue], returned: t
     return InlinedBody(block, tuple(arguments.items()), returned)
 
 
-def _clone_operation(reading: CallReading, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
-    template_op, located = reading.template.operations[index], reading.template.locations[index]
+def _clone_operation(matched: MatchedCall, index: int, op: Operation, new: dict[SSAValue, SSAValue]) -> Operation:
+    template_op, located = matched.template.operations[index], matched.template.locations[index]
     copy = clone_of(op)
     for inner, original, located_inner, current in zip(
         *map(every_operation, (copy, template_op, located, op)), strict=True
     ):
         strip(inner)
         inner.location = located_inner.location
-        for place, value in operand_pairs(current, original, reading.parts):
+        for place, value in operand_pairs(current, original, matched.parts):
             if not _is_inside(current.operands[place], op):
                 inner.operands[place] = new[value]
-    for result, original_result in result_pairs(copy, template_op, reading.parts):
+    for result, original_result in result_pairs(copy, template_op, matched.parts):
         new[original_result] = result
         result.name_hint = original_result.name_hint
     return copy

@@ -1,14 +1,14 @@
-"""Attributes of calls that are inlined and outlined again.
+"""Preserve the attributes of calls that are inlined and outlined again.
 
-Attributes of this dialect: copy number, segment, phase and location move from a call to its inlined operations and
-back. The called functions do not carry them, since originals and copies share the functions.
+The copy number, segment, phase and location of a call move to its inlined operations, and back to the outlined call.
+The called function does not have these attributes, because originals and copies share it.
 
-Foreign attributes of a call or a callee, which inlining would lose:
+Inlining would lose the foreign attributes of a call or a callee:
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
 `recompute` inlines these calls for planning, and then outlines them again with their attributes. If this fails, the
-step is rewritten once more with these functions marked `recompute.whole`, which the inliner skips.
+step is rewritten once more with the called functions marked `recompute.whole`; the inliner skips their calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
 
-from ...analysis.step.jax_paths import as_backward, path_of
+from ...analysis.step.jax_paths import backward_path, path_of
 from ...analysis.step.marks import asks_to_recompute, is_copy
 from ...dialects.making import name_location
 from ...dialects.names import Names
@@ -42,12 +42,16 @@ from .bodies import LeftInlined
 from .origins import InlinedCall
 
 OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
-"""Attributes that a copy of a call does not carry."""
+"""Attributes of a call that are not written on its copies."""
 
 
 def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
-    """Return the names of attributes of other dialects, on a call or its callee, that would be lost by inlining the
-    call."""
+    """Return the names of the attributes of other dialects that inlining a call would lose.
+
+    Args:
+        attributes: The attributes of the call.
+        function: The called function.
+    """
     end = function.body.block.last_op if function.body.blocks else None
     stated = [attributes, function.attributes, {} if end is None else end.attributes]
     for listed in (function.properties.get("arg_attrs"), function.properties.get("res_attrs")):
@@ -58,7 +62,7 @@ def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) ->
 
 
 _REPEATS_THE_TYPE = frozenset({"jax.token"})
-"""Attributes without information: JAX writes `jax.token` on each argument and result of token type
+"""Attributes that only repeat the type: JAX writes `jax.token` on each argument and result of token type
 (jax/_src/interpreters/mlir.py)."""
 
 
@@ -79,7 +83,7 @@ class CallAttributes:
 
     @classmethod
     def of(cls, instance: InlinedCall, number: int, members: Sequence[Operation]) -> CallAttributes:
-        """Collect the attributes for a call from its inlined operations.
+        """Derive the attributes of a call from its inlined operations.
 
         Args:
             instance: The call before inlining.
@@ -109,7 +113,7 @@ class CallAttributes:
         marks = call.attributes.get(Names.RECOMPUTE)
         is_of_the_whole = isinstance(marks, ArrayAttr) and len(cast(ArrayAttr[Attribute], marks)) != len(call.results)
         if is_of_the_whole or asks_to_recompute(call):
-            # The request is fulfilled. It covered the whole call, of which some operations may not be copied: constant
+            # The mark has been applied. On a call, it would also apply to operations that must not be copied: constant
             # expressions, and results whose marks were removed.
             del call.attributes[Names.RECOMPUTE]
 
@@ -124,14 +128,14 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 
 
 def _location(instance: InlinedCall) -> LocationAttr:
-    """Return the location of the call, prefixed by the calls around it that were also inlined."""
+    """Return the location of the call, with the paths of the enclosing inlined calls before its own path."""
     outer_call = instance.at.instance
     return instance.location if outer_call is None else location_in_call(_location(outer_call), instance.location)
 
 
 def _backward(location: LocationAttr) -> LocationAttr:
     position = location.location if isinstance(location, NameLoc) else location
-    return name_location(as_backward(path_of(location) or "call"), position)
+    return name_location(backward_path(path_of(location) or "call"), position)
 
 
 def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr:
@@ -146,10 +150,10 @@ def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr
     return name_location(f"{outer}/{own}" if own else outer, position)
 
 
-class Inherited:
-    """Propagates the attributes of calls to the inlined operations that lack them.
+class AttributePropagator:
+    """Propagates the attributes of calls to their inlined operations, without replacing existing attributes.
 
-    Each operation of a copied call needs a unique id, which it shares only with its original.
+    Each operation of a copied call gets an id that it shares only with its original.
     """
 
     def __init__(self, root: Operation):
@@ -160,7 +164,7 @@ class Inherited:
     def propagate(self, call: CallOp, op: Operation, index: int) -> None:
         """Add the attributes of the call to an inlined operation.
 
-        `index`: the position of the operation in the body.
+        `index`: the position of the operation in the body of the callee.
         """
         attributes = call.attributes
         for name in (Names.RECOMPUTE, Names.SEGMENT, Names.PHASE, Names.COPY, Names.DUPLICATED):
@@ -181,8 +185,7 @@ class Inherited:
 
 
 def functions_with_attributes(module: ModuleOp) -> dict[FuncOp, str]:
-    """Return the private functions with foreign attributes, on the function or its calls, and the names of these
-    attributes."""
+    """Return the names of the foreign attributes of each private function that has any, on itself or on a call."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):
@@ -194,9 +197,9 @@ def functions_with_attributes(module: ModuleOp) -> dict[FuncOp, str]:
 
 @contextmanager
 def keep_whole(module: ModuleOp) -> Generator[set[str]]:
-    """Mark the functions with foreign attributes as `recompute.whole` within the context.
+    """Mark all functions with foreign attributes as `recompute.whole` within the context.
 
-    Yields the names of the functions that were not marked before.
+    Yields the names of the newly marked functions.
     """
     marked = {op.sym_name.data for op in functions_with_attributes(module) if Names.WHOLE not in op.attributes}
     for function in _functions_named(module, marked):

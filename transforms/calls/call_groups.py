@@ -1,4 +1,4 @@
-"""Groups of operations that belong to one inlined call: where the call is inserted, and how it replaces them.
+"""Replace groups of operations, each from one inlined call, by calls: find the insertion point, and redirect uses.
 
 The operations of a group need not be adjacent.
 
@@ -6,9 +6,9 @@ The operations of a group need not be adjacent.
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
-The call is inserted at the first of them, or after the last definition that it reads. Operations before that point that
-read its results move after the call. If the call reads a result of such an operation, there is no valid point. The
-order of effects must not change.
+The call is inserted at the first operation of its group, or after the last definition that it reads. Operations before
+that point that read results of the group move after the call. If the call reads a result of such an operation, there is
+no valid insertion point. The order of effects must not change.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ...analysis.step.order import read_values
 from ...dialects.dead_code import erase_unread
 from ...rules.effects import PURE_IF_BODY_IS, is_constant, why_impure
 from ...support.operations import every_operation, name_of, operations_in
-from .bodies import CallReading, InlinedBody, LeftInlined, body_of
+from .bodies import InlinedBody, LeftInlined, MatchedCall, body_of
 from .origins import InlinedCall, Origins
 from .templates import CallTemplate, Parts, result_pairs, same_body
 
 
 @dataclass(frozen=True)
-class Place:
+class InsertionPoint:
     """The insertion point of a call.
 
     Attributes:
         before: The operation before which the call is inserted.
-        moved_after: The operations that move between the call and `before`, in this order.
+        moved_after: The operations to move between the call and `before`, in order.
     """
 
     before: Operation
@@ -68,7 +68,9 @@ class Positions:
                 return
 
 
-def place_of(members: Collection[Operation], inputs: Collection[SSAValue], positions: Positions) -> Place:
+def insertion_point_of(
+    members: Collection[Operation], inputs: Collection[SSAValue], positions: Positions
+) -> InsertionPoint:
     """Find the insertion point of a call.
 
     Args:
@@ -84,7 +86,7 @@ def place_of(members: Collection[Operation], inputs: Collection[SSAValue], posit
     makers = [op for value in inputs if (op := positions.definition(value)) is not None]
     latest = max(makers, key=positions.of.__getitem__, default=None)
     if latest is None or positions.of[latest] < positions.of[first]:
-        return Place(first, ())
+        return InsertionPoint(first, ())
     results = {result for op in inside for result in op.results}
     moved_after = list[Operation]()
     current = first
@@ -99,7 +101,7 @@ def place_of(members: Collection[Operation], inputs: Collection[SSAValue], posit
     while current in inside:
         assert current.next_op is not None, "the block ends with a terminator"
         current = current.next_op
-    return Place(current, tuple(moved_after))
+    return InsertionPoint(current, tuple(moved_after))
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,12 @@ class Effects:
             return False  # `has_effect` also checks the operations in its regions.
         return why_impure(op) is not None
 
-    def demand_order(self, members: Sequence[Operation], place: Place, positions: Positions) -> None:
-        """Raise `LeftInlined` if replacing `members` by a call at the insertion point would reorder effects."""
-        if not any(map(self.has_effect, (*members, *place.moved_after))):
+    def require_order(self, members: Sequence[Operation], point: InsertionPoint, positions: Positions) -> None:
+        """Raise `LeftInlined` if a call at the insertion point, in place of `members`, would reorder effects."""
+        if not any(map(self.has_effect, (*members, *point.moved_after))):
             return
         inside = set(members)
-        end = max(positions.of[op] for op in (place.before, *members))
+        end = max(positions.of[op] for op in (point.before, *members))
         current: Operation | None = min(members, key=positions.of.__getitem__)
         while current is not None and positions.of[current] < end:
             if current not in inside and self.has_effect(current):
@@ -136,9 +138,13 @@ class Effects:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The operations of one call, or of one copy of it, in one block.
+    """The operations in one block that come from one inlined call, or from one copy of it.
 
-    `members`: the operations by their index in the callee.
+    Attributes:
+        instance: The inlined call.
+        copy: The number of the copy; 0 for the call itself.
+        block: The block.
+        members: The operations, by their index in the callee.
     """
 
     instance: InlinedCall
@@ -147,15 +153,15 @@ class Group:
     members: dict[int, Operation] = field(default_factory=dict[int, Operation])
 
     def results(self, template: CallTemplate, parts: Parts) -> dict[SSAValue, SSAValue]:
-        """Map the results that other operations use to the results of the template.
+        """Map each result that other operations use to the corresponding result of the template.
 
         Raises:
-            LeftInlined: The template lacks such a result.
+            LeftInlined: The template has no such result.
         """
         original_results = dict[SSAValue, SSAValue]()
         inside = self._ids()
         for index, op in self.members.items():
-            outside = [result for result in op.results if any(self._is_by_others(use, inside) for use in result.uses)]
+            outside = [result for result in op.results if any(self._is_outside_use(use, inside) for use in result.uses)]
             if not outside:
                 continue
             original = dict(result_pairs(op, template.operations[index], parts))
@@ -166,17 +172,17 @@ class Group:
         return original_results
 
     def _ids(self) -> set[int]:
-        """The ids of the members: looking them up is several times faster than looking up operations."""
+        """Return the Python ids of the members. Looking up ids is much faster than looking up operations."""
         return set(map(id, self.members.values()))
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
         """Yield the uses of the value by operations outside the group, as pairs of operation and operand index."""
         inside = self._ids()
         for use in list(value.uses):
-            if self._is_by_others(use, inside):
+            if self._is_outside_use(use, inside):
                 yield use.operation, use.index
 
-    def _is_by_others(self, use: Use, inside: Collection[int]) -> bool:
+    def _is_outside_use(self, use: Use, inside: Collection[int]) -> bool:
         reader = use.operation
         if id(reader) in inside:
             return False
@@ -184,83 +190,83 @@ class Group:
 
 
 def whole_body(
-    group: Group, reading: CallReading, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
+    group: Group, matched: MatchedCall, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """Return the body if it equals the body of the unmodified function, else None.
+    """Return the body of the unmodified function if the group equals it, else None.
 
     Args:
-        group, reading: The operations and their match.
-        needed: The template's values that the call must return.
+        group, matched: The operations and their match with the template.
+        needed: The values of the template that the call must return.
         passed: The current values of the call's original operands, for arguments that no operation reads.
     """
-    template = reading.template
-    operations = len(reading.members.keys() | reading.cloned.keys())
+    template = matched.template
+    operations = len(matched.members.keys() | matched.cloned.keys())
     if operations != template.length - 1 or (group.copy and template.is_marked):
         return None
     if not set(needed).issubset(template.returned):
         return None
-    arguments = dict(passed) | _arguments(reading)
+    arguments = dict(passed) | _arguments(matched)
     if len(arguments) != len(template.block.args):
         return None
     listed = dict(sorted(arguments.items()))
-    if reading.is_exact:
+    if matched.is_exact:
         return InlinedBody(template.block, tuple(listed.items()), template.returned)
-    body = body_of(reading, listed, template.returned)
+    body = body_of(matched, listed, template.returned)
     return body if same_body(body.block, template.block) else None
 
 
-def part_body(reading: CallReading, needed: Iterable[SSAValue]) -> InlinedBody:
-    """Return the body of a part: the operations of the function that remain.
+def part_body(matched: MatchedCall, needed: Iterable[SSAValue]) -> InlinedBody:
+    """Return the body of a part of the function, which contains the operations that still exist.
 
-    `needed`: the template's values that the call must return.
+    `needed`: the values of the template that the call must return.
 
     Raises:
         LeftInlined: No result is used, or operations of the function are marked.
     """
-    template = reading.template
+    template = matched.template
     if template.is_marked:
         raise LeftInlined("operations of the function are marked")
-    order = {value: place for place, value in reversed(list(enumerate(template.returned)))}
-    listed = sorted(needed, key=lambda value: (order.get(value, len(order)), _rank(template, value)))
+    order = {value: index for index, value in reversed(list(enumerate(template.returned)))}
+    listed = sorted(needed, key=lambda value: (order.get(value, len(order)), _definition_order(template, value)))
     if not listed:
         raise LeftInlined("its results are unused")
-    return body_of(reading, _arguments(reading), tuple(listed))
+    return body_of(matched, _arguments(matched), tuple(listed))
 
 
-def _arguments(reading: CallReading) -> dict[int, SSAValue]:
-    arguments = enumerate(reading.template.block.args)
-    return {index: reading.current_values[value] for index, value in arguments if value in reading.current_values}
+def _arguments(matched: MatchedCall) -> dict[int, SSAValue]:
+    arguments = enumerate(matched.template.block.args)
+    return {index: matched.current_values[value] for index, value in arguments if value in matched.current_values}
 
 
-def _rank(template: CallTemplate, value: SSAValue) -> tuple[int, int]:
+def _definition_order(template: CallTemplate, value: SSAValue) -> tuple[int, int]:
     assert isinstance(value, OpResult), "values with outside uses are results"
     return template.index[value.op], value.index
 
 
-def insert_call(call: CallOp, place: Place, positions: Positions) -> None:
-    """Insert the call at the place, and move the operations that must follow it."""
-    positions.block.insert_op_before(call, place.before)
-    for op in place.moved_after:
+def insert_call(call: CallOp, point: InsertionPoint, positions: Positions) -> None:
+    """Insert the call at the insertion point, and move the operations that must follow it."""
+    positions.block.insert_op_before(call, point.before)
+    for op in point.moved_after:
         op.detach()
-        positions.block.insert_op_before(op, place.before)
-    positions.insert([call, *place.moved_after])
+        positions.block.insert_op_before(op, point.before)
+    positions.insert([call, *point.moved_after])
 
 
 def redirect_passed_arguments(
-    call: CallOp, group: Group, template: CallTemplate, around: CallTemplate, origins: Origins, positions: Positions
+    call: CallOp, group: Group, template: CallTemplate, enclosing: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Redirect uses of values that the function returns unchanged from its arguments to the results of the new call.
+    """Restore the uses of those results of the call that the function passes through from its arguments.
 
-    Inlining replaced these results by the call's operands.
+    Inlining redirected these uses to the operands of the call.
 
     Args:
         call: The new call.
-        group, template: The group that it replaces, and its callee.
-        around: The function that contained the call.
+        group, template: The group that the call replaces, and its callee.
+        enclosing: The function that contained the call before inlining.
         origins: The origin of each operation.
         positions: The positions in the block.
     """
-    called = around.operations[group.instance.at.index]
+    called = enclosing.operations[group.instance.at.index]
     here = (group.instance.at.instance, group.copy)
     for returned, result, original_result in zip(template.returned, call.results, called.results, strict=True):
         if not isinstance(returned, BlockArgument):
@@ -270,15 +276,15 @@ def redirect_passed_arguments(
             reader = group.block.find_ancestor_op_in_block(use.operation)
             if origin is None or reader is None or (origin.instance, origin.copy) != here:
                 continue
-            operands = around.operations[origin.index].operands
+            operands = enclosing.operations[origin.index].operands
             if positions.of[reader] > positions.of[call] and original_result in operands[use.index : use.index + 1]:
                 use.operation.operands[use.index] = result
 
 
-def erase(members: Iterable[Operation]) -> None:
-    """Erase the operations of an outlined call, and the literals that only they read.
+def erase_members(members: Iterable[Operation]) -> None:
+    """Erase the operations of an outlined call and the literals that only these operations read.
 
-    Constant expressions that other operations still read are kept.
+    Constant expressions that other operations still read stay.
     """
     listed = list(members)
     read = [value.owner for op in listed for inner in every_operation(op) for value in inner.operands]

@@ -1,10 +1,10 @@
-"""The origin of each operation of an inlined module: the inlined call, and the operation's index in the callee.
+"""Record the origin of each operation of an inlined module: the inlined call, and the operation's index in the callee.
 
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that was the third one in `@f` has the origin (instance, 3). The table is stored outside
-the module, keyed by operation, since attributes would be printed and compared, and could be left behind.
+After inlining, an operation that had index 3 in `@f` has the origin (instance, 3). The table is stored outside the
+module, keyed by operation, because attributes would be printed and compared, and might not be removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class InlinedCall:
 
     Attributes:
         callee: The name of the called function.
-        at: The origin of the call itself.
+        at: The origin of the call operation itself.
         location, attributes, operands: The location, attributes and operands of the call.
         names: The SSA names of its results.
     """
@@ -49,12 +49,12 @@ class InlinedCall:
 
 @dataclass(frozen=True)
 class Origin:
-    """The call and the function from which an operation was inlined.
+    """The inlined call that an operation comes from, and the operation's index in the called function.
 
     Attributes:
         instance: The inlined call; None if the operation was not inlined.
-        index: The operation's position in its function, in pre-order.
-        copy: 0 for the operation itself, otherwise the number of the copy.
+        index: The index of the operation in its function, in pre-order.
+        copy: The number of the copy; 0 if the operation is not a copy.
     """
 
     instance: InlinedCall | None
@@ -73,23 +73,23 @@ class Origins:
         origin = self.of.get(op)
         return None if origin is None else origin.instance
 
-    def number(self, functions: Iterable[FuncOp]) -> None:
-        """Record every operation of these functions as not inlined; to be called before inlining."""
+    def record_functions(self, functions: Iterable[FuncOp]) -> None:
+        """Record every operation of these functions as not inlined. Must be called before inlining."""
         for function in functions:
             self.of.update((op, Origin(None, index)) for index, op in enumerate(every_operation(function)))
 
     def record_inlining(
         self, call: CallOp, body: Iterable[tuple[Operation, Operation]], mapping: Mapping[int, SSAValue]
     ) -> None:
-        """Record that the operations of a callee were cloned in place of a call.
+        """Record that clones of a callee's operations replace a call.
 
-        Calls nested deeper than `MAX_DEPTH` are not recorded and stay inlined, since each level copies the origins of
-        all levels below it.
+        Calls nested deeper than `MAX_DEPTH` are not recorded, and stay inlined: each level copies the origins of all
+        deeper levels.
 
         Args:
             call: The call.
             body: Each operation of the callee, which contains no calls, with its clone.
-            mapping: For each value of the callee, by its id, the value of the clone.
+            mapping: The value of the clone for each value of the callee, by the id of the latter.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)
@@ -107,15 +107,19 @@ class Origins:
                 origin = self.of.get(inner_op)
                 if origin is None or (origin.instance is not None and _is_deep(origin.instance)):
                     continue
-                inner = outer if origin.instance is None else _within(outer, origin.instance, mapping, new_instances)
+                inner = (
+                    outer
+                    if origin.instance is None
+                    else _nested_instance(outer, origin.instance, mapping, new_instances)
+                )
                 self.of[inner_clone] = Origin(inner, origin.index)
 
     def follow_loops(self, replaced: Mapping[SSAValue, SSAValue]) -> None:
         """Update the table after loops were replaced.
 
-        Calls that read an erased value without a replacement are removed from the table and stay inlined.
+        Calls that read an erased value without a replacement are removed from the table, and stay inlined.
 
-        `replaced`: for each old result, the new result.
+        `replaced`: maps each result of an erased loop to its replacement.
         """
         mapping = dict(replaced)
         new_instances = dict[InlinedCall, InlinedCall]()
@@ -126,14 +130,14 @@ class Origins:
             if origin.instance is not None:
                 instance = _copy_instance(origin.instance, mapping, new_instances)
                 self.of[op] = replace(origin, instance=instance)
-                if any(_is_gone(value) for call in _with_enclosing_calls(instance) for value in call.operands):
+                if any(_is_erased(value) for call in _with_enclosing_calls(instance) for value in call.operands):
                     del self.of[op]
 
     def follow_copies(self, module: ModuleOp) -> None:
-        """Give copies the origins of their originals, which have the same `recompute.id`.
+        """Record for each copy the origin of its original, which has the same `recompute.id`.
 
-        If several originals share an id, their copies get no origin; copies in another block than their original, as in
-        repeated loops, get none either. Both stay inlined.
+        A copy gets no origin, and stays inlined, if several originals share its id, or if it is in a different block
+        from its original, as in repeated loops.
         """
         # Keyed by integer, because attributes are slow to hash.
         originals = dict[object, list[Operation]]()
@@ -145,13 +149,17 @@ class Origins:
                 originals.setdefault(_number(identity), []).append(op)
         for copy in copies:
             candidates = originals.get(_number(copy.attributes[Names.ID]), [])
-            if len(candidates) == 1 and candidates[0].parent is copy.parent and _are_alike(candidates[0], copy):
+            if (
+                len(candidates) == 1
+                and candidates[0].parent is copy.parent
+                and _contain_same_operations(candidates[0], copy)
+            ):
                 self._follow(candidates[0], copy)
 
     def _follow(self, original: Operation, copy: Operation) -> None:
         number = copy.attributes[Names.COPY]
         assert isinstance(number, IntegerAttr), "a copy has a number"
-        mapping = _values(original, copy)
+        mapping = _inner_value_map(original, copy)
         new_instances = dict[InlinedCall, InlinedCall]()
         if (top := self.instance_of(original)) is not None:
             new_instances[top] = top
@@ -177,15 +185,15 @@ def _with_enclosing_calls(instance: InlinedCall) -> Iterator[InlinedCall]:
         current = current.at.instance
 
 
-def _is_gone(value: SSAValue) -> bool:
+def _is_erased(value: SSAValue) -> bool:
     """Return whether the definition of the value was erased."""
     if isinstance(value, OpResult):
         return value.op.parent is None
     return isinstance(value, BlockArgument) and value not in value.block.args
 
 
-def _are_alike(original: Operation, copy: Operation) -> bool:
-    """Return whether both operations still contain the same operations; one of two loops may have been cut since."""
+def _contain_same_operations(original: Operation, copy: Operation) -> bool:
+    """Return whether original and copy still contain the same operations. If they are loops, one may have been cut."""
     if not (original.regions or copy.regions):
         return original.name == copy.name and len(original.operands) == len(copy.operands)
     originals, copies = every_operation(original), every_operation(copy)
@@ -194,7 +202,7 @@ def _are_alike(original: Operation, copy: Operation) -> bool:
     )
 
 
-def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
+def _inner_value_map(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
     """Map the values that the regions of an operation define to the values of its clone."""
     values = dict[SSAValue, SSAValue]()
     if not original.regions:
@@ -210,7 +218,13 @@ def _values(original: Operation, copy: Operation) -> dict[SSAValue, SSAValue]:
 def _copy_instance(
     instance: InlinedCall, mapping: Mapping[SSAValue, SSAValue], new_instances: dict[InlinedCall, InlinedCall]
 ) -> InlinedCall:
-    """Return the instance that represents an inlined call in the copy of the loop that contains it."""
+    """Return the instance that represents an inlined call after its loop was copied or replaced.
+
+    Args:
+        instance: The instance in the original loop.
+        mapping: The value in the new loop for each value of the original loop.
+        new_instances: The instances in the new loop so far, by their originals; the new instance is added.
+    """
     if instance not in new_instances:
         at = instance.at
         if at.instance is not None:
@@ -220,16 +234,17 @@ def _copy_instance(
     return new_instances[instance]
 
 
-def _within(
+def _nested_instance(
     outer: InlinedCall,
     inner: InlinedCall,
     mapping: Mapping[int, SSAValue],
     new_instances: dict[InlinedCall, InlinedCall],
 ) -> InlinedCall:
-    """Return the instance that represents an inlined call of a callee, after the callee itself was inlined by the call
-    `outer`."""
+    """Return the instance that represents the call `inner` of a callee after the callee was inlined for `outer`."""
     if inner not in new_instances:
-        nearest = outer if inner.at.instance is None else _within(outer, inner.at.instance, mapping, new_instances)
+        nearest = (
+            outer if inner.at.instance is None else _nested_instance(outer, inner.at.instance, mapping, new_instances)
+        )
         operands = tuple(mapping.get(id(value), value) for value in inner.operands)
         new_instances[inner] = replace(inner, at=Origin(nearest, inner.at.index), operands=operands)
     return new_instances[inner]

@@ -1,6 +1,7 @@
-"""The called functions of the output: unmodified functions, and parts of them.
+"""Collect the functions that the output calls: unmodified functions, and parts of functions.
 
-Equal functions are merged. A part is inserted after its whole function, and is named after it with a number: `silu_1`.
+Equal functions are merged. A part is inserted after its whole function, and its name is the name of that function with
+a number, such as `silu_1`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from .templates import CallPart, CallTemplate, Templates, same_body
 
 @dataclass
 class OutputFunctions:
-    """The called functions of the output.
+    """The functions that the output calls.
 
     Attributes:
         original: The module before inlining.
-        templates: Its functions.
-        taken: The function names that are in use.
+        templates: The functions of that module.
+        taken: The function names in use.
         parts: The parts of each function, by the name of the whole function.
     """
 
@@ -38,12 +39,12 @@ class OutputFunctions:
 
     @classmethod
     def of(cls, original: ModuleOp, templates: Templates) -> OutputFunctions:
-        """Start with the functions of the module before inlining, and no parts."""
+        """Return an instance without parts, for a module before inlining."""
         taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
-        """Return the name of the part with this body; add the part if there is no equal one."""
+        """Return the name of the part with this body, after adding the part unless an equal part exists."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)
@@ -84,7 +85,8 @@ class OutputFunctions:
         module.body.block.add_ops(listed)
 
     def _callees(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
-        """Return the names of the functions in the module and of all functions that they call, transitively."""
+        """Return the names of the functions in the module, and of all functions that they call directly or
+        indirectly."""
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
         names, waiting = set(here), list[Operation](module.ops)
         while waiting:
@@ -97,10 +99,12 @@ class OutputFunctions:
 
 
 def _are_equal(function: FuncOp, other: FuncOp) -> bool:
-    return _around_body(function) == _around_body(other) and same_body(function.body.block, other.body.block)
+    return _properties_without_name(function) == _properties_without_name(other) and same_body(
+        function.body.block, other.body.block
+    )
 
 
-def _around_body(function: FuncOp) -> tuple[object, ...]:
+def _properties_without_name(function: FuncOp) -> tuple[object, ...]:
     return {k: v for k, v in function.properties.items() if k != "sym_name"}, function.attributes
 
 

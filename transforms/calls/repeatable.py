@@ -1,4 +1,4 @@
-"""Marking of the custom calls that the option `recompute{repeatable=my_kernel,other_*}` allows to run twice.
+"""Mark the custom calls that may run twice according to the option `recompute{repeatable=my_kernel,other_*}`.
 
 stablehlo.custom_call @my_kernel(%x)    ->    stablehlo.custom_call @my_kernel(%x) {recompute.repeatable}
 """
@@ -22,7 +22,7 @@ def mark_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
     """Mark the custom calls whose targets match one of the shell-style patterns.
 
     Raises:
-        Refusal: A pattern matches no custom call without side effects; the cause is a `BadSelection`.
+        Refusal: A pattern matches no custom call that the option may declare repeatable.
     """
     if not patterns:
         return
@@ -33,7 +33,7 @@ def mark_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
         if not matching:
             targets = sorted({op.call_target_name.data for op in candidates})
             listed = f"; custom calls that can be named: {', '.join(targets)}" if targets else ""
-            wanted = "no custom call without side effects that is not already known"
+            wanted = "no custom call without side effects, apart from those that are repeatable by default"
             reason = f"repeatable: '{pattern}' matches {wanted}{listed}"
             raise BadRequest(module, reason) from BadSelection(reason)
         for op in matching:

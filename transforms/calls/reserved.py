@@ -1,12 +1,12 @@
-"""Placement of the operations that XLA requires next to a call of a function with a reserved name.
+"""Keep operations adjacent to calls of functions with reserved names where XLA requires it.
 
     %1 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%0)      %1 = stablehlo.custom_call @xla.sdy.Global…(%0)
     %2 = call @xla.sdy.manual_computation_body(%1)                  %2 = call @xla.sdy.manual_computation_body(%1)
     %3 = stablehlo.multiply …                                ->     %5 = stablehlo.custom_call @xla.sdy.Local…(%2)
     %5 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2)      %3 = stablehlo.multiply …
 
-Copies wait for the last value of the gradient. If that value were a result of the call, a barrier would be placed
-between the call and its reader, where XLA's `shard_map_import.cc` allows no other operation.
+Copies wait for the last value of the gradient. If that value were a result of the call, a barrier would be inserted
+between the call and its reader, where `shard_map_import.cc` of XLA allows no other operation.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ...support.operations import every_operation
 BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
-def gather_reserved(module: ModuleOp) -> None:
-    """Move the operations that XLA requires next to calls of reserved names there, unless they would pass an effect.
+def move_next_to_reserved_calls(module: ModuleOp) -> None:
+    """Move operations next to calls of reserved functions where XLA requires it, unless they would pass an effect.
 
     The module is changed in place.
     """

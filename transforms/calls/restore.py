@@ -1,7 +1,7 @@
-"""Outlining of the calls that were inlined for planning.
+"""Outline the calls that were inlined for planning.
 
 The operations of a call become a call again if none of them was copied, moved or delayed. If a call was copied as a
-whole, the copy becomes a call, too.
+whole, the copy also becomes a call.
 
     %5 = stablehlo.multiply %3, %c1                              %5 = call @silu(%3)
     %6 = stablehlo.tanh %5                               ->      …
@@ -9,9 +9,10 @@ whole, the copy becomes a call, too.
     %8 = stablehlo.multiply %7, %c1 {recompute.copy = 1}
     %9 = stablehlo.tanh %8 {recompute.copy = 1}
 
-XLA rounds a step with inlined calls differently from the original step (docs/bits.md), and the text is shorter with
-calls. Nested calls are outlined first, so that the calls around them treat them as ordinary operations. Groups of
-operations that do not match their function stay inlined, which computes the same.
+There are two reasons to restore calls: XLA rounds a step with inlined calls differently from the original step
+(docs/bits.md), and the text is shorter with calls. Nested calls are outlined first, so that enclosing calls treat them
+as ordinary operations. A group of operations that does not match its function stays inlined, which computes the same
+values.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from ...dialects.names import Names
 from ...rules.effects import is_constant
 from ...support.operations import every_operation
 from ...support.timing import part
-from .bodies import CallReading, InlinedBody, LeftInlined
+from .bodies import InlinedBody, LeftInlined, MatchedCall
 from .call_attributes import CallAttributes, foreign_attributes
 from .call_groups import (
     Effects,
     Group,
     Positions,
-    erase,
+    erase_members,
     insert_call,
+    insertion_point_of,
     part_body,
-    place_of,
     redirect_passed_arguments,
     whole_body,
 )
@@ -56,9 +57,9 @@ class Restored:
 
     Attributes:
         calls: The number of outlined calls.
-        whole: The number of these calls whose callee is an unmodified function.
+        whole: The number of outlined calls whose callee is an unmodified function.
         left: The number of groups that stay inlined, by reason.
-        lost: The functions with foreign attributes of which at least one call stays inlined.
+        lost: The functions with foreign attributes for which at least one call stays inlined.
     """
 
     calls: int
@@ -144,8 +145,7 @@ class _Restoring:
         return Restored(calls, whole, left, frozenset(lost))
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
-        """Collect the constants that a call in the block can read: constants of the enclosing blocks, then of the
-        block."""
+        """Collect the constants that a call in the block can read, first from the enclosing blocks."""
         if block in visited:
             return
         visited.add(block)
@@ -154,9 +154,9 @@ class _Restoring:
         Order.of(block).add_constants(self.constants)
 
     def _add_to_group(self, op: Operation, waiting: Waiting) -> None:
-        """Add the operation to the group of its call, if it was at the top level of the callee.
+        """Add the operation to the group of its call if it was at the top level of the callee.
 
-        Literals are left out, because they belong to their readers.
+        Literals are skipped, because they are outlined with their readers.
         """
         origin = self.origins.of.get(op)
         if origin is None or origin.instance is None or op.parent is None or is_constant(op):
@@ -174,51 +174,53 @@ class _Restoring:
         """Outline one group as a call.
 
         Raises:
-            LeftInlined: The group cannot be outlined. The module is unchanged.
+            LeftInlined: The group cannot be outlined; the module is then unchanged.
         """
         template = self.templates.of(group.instance.callee)
-        reading = CallReading(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
-        reading.read_all()
-        members = list(reading.members.values())
+        matched = MatchedCall(template, self.templates.parts, dict(sorted(group.members.items())), self.constants)
+        matched.match_all()
+        members = list(matched.members.values())
         results = group.results(template, self.templates.parts)
-        body, is_whole = self._body(group, reading, results)
+        body, is_whole = self._body(group, matched, results)
         if not is_whole and foreign_attributes(group.instance.attributes, template.function):
             raise LeftInlined(OF_THE_WHOLE)
         if group.block not in self.positions:
             self.positions[group.block] = Positions(group.block)
         positions = self.positions[group.block]
-        place = place_of(members, body.passed, positions)
-        self.effects.demand_order(members, place, positions)
+        point = insertion_point_of(members, body.call_operands, positions)
+        self.effects.require_order(members, point, positions)
         call_attributes = CallAttributes.of(group.instance, group.copy, members)
         name = group.instance.callee if is_whole else self.output_functions.name_of_part(template, body)
         types = [value.type for value in body.returned]
-        call = CallOp.create(operands=body.passed, result_types=types, properties={"callee": SymbolRefAttr(name)})
+        call = CallOp.create(
+            operands=body.call_operands, result_types=types, properties={"callee": SymbolRefAttr(name)}
+        )
         call_attributes.write(call)
-        insert_call(call, place, positions)
+        insert_call(call, point, positions)
         if is_whole:
             for result, hint in zip(call.results, group.instance.names, strict=True):
                 result.name_hint = hint
-        self._read_results(call, body, group, results)
+        self._redirect_results(call, body, group, results)
         if is_whole and any(isinstance(value, BlockArgument) for value in template.returned):
             redirect_passed_arguments(
                 call,
                 group,
                 template=template,
-                around=self._function_around(group),
+                enclosing=self._enclosing_function(group),
                 origins=self.origins,
                 positions=positions,
             )
         if not any(map(self.effects.has_effect, members)):
             self.effects.pure.add(call)
         self.origins.of[call] = Origin(group.instance.at.instance, group.instance.at.index, group.copy)
-        erase(members)
+        erase_members(members)
         return call
 
     def _body(
-        self, group: Group, reading: CallReading, results: Mapping[SSAValue, SSAValue]
+        self, group: Group, matched: MatchedCall, results: Mapping[SSAValue, SSAValue]
     ) -> tuple[InlinedBody, bool]:
-        """Return the body for the group's function, and whether it is the body of the unmodified function."""
-        returned = reading.template.returned
+        """Return the body of the function to call, and whether it is the body of the unmodified function."""
+        returned = matched.template.returned
         # Constant expressions that are not returned stay in place for other readers.
         read_values = {
             original for value, original in results.items() if value not in self.constants or original in returned
@@ -229,12 +231,12 @@ class _Restoring:
             for index, value in operands
             if (current := self._current_value(value, group.block)) is not None
         }
-        if (whole := whole_body(group, reading, read_values, passed)) is not None:
+        if (whole := whole_body(group, matched, read_values, passed)) is not None:
             return whole, True
-        return part_body(reading, read_values), False
+        return part_body(matched, read_values), False
 
     def _current_value(self, value: SSAValue, block: Block) -> SSAValue | None:
-        """Return the current value of a call's original operand; None if it is erased or not visible from the block."""
+        """Return the current value of an original operand of a call; None if it is not visible from the block."""
         while value in self.replaced:
             value = self.replaced[value]
         defining_block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
@@ -243,10 +245,10 @@ class _Restoring:
             enclosing = enclosing.parent_block()
         return None if enclosing is None else value
 
-    def _read_results(
+    def _redirect_results(
         self, call: CallOp, body: InlinedBody, group: Group, results: Mapping[SSAValue, SSAValue]
     ) -> None:
-        """Redirect uses of the operations' results to the results of the call."""
+        """Redirect uses of the group's results to the results of the call."""
         new_results = dict(zip(reversed(body.returned), reversed(call.results), strict=True))
         for value, original in results.items():
             if original not in new_results:
@@ -258,10 +260,10 @@ class _Restoring:
             for reader, index in group.uses_by_others(value):
                 reader.operands[index] = new_results[original]
 
-    def _function_around(self, group: Group) -> CallTemplate:
+    def _enclosing_function(self, group: Group) -> CallTemplate:
         """Return the unmodified function that contained the call."""
-        if (around := group.instance.at.instance) is not None:
-            return self.templates.of(around.callee)
+        if (enclosing := group.instance.at.instance) is not None:
+            return self.templates.of(enclosing.callee)
         function = group.block.parent_op()
         while not isinstance(function, FuncOp):
             assert function is not None, "inlined operations are inside a function"

@@ -1,4 +1,4 @@
-"""Templates: the functions before inlining, with which inlined operations are compared."""
+"""Define templates, the functions before inlining, and compare inlined operations with them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CallTemplate:
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:
-        """The operations in pre-order; the index of an `Origin` is an index into them."""
+        """The operations in pre-order, to which the index of an `Origin` refers."""
         return tuple(self.bare.walk())
 
     @cached_property
@@ -82,11 +82,11 @@ class CallPart:
 
 
 Parts = dict[str, CallPart]
-"""Parts by the names of their functions."""
+"""The parts of functions, by the name of the function that represents each part."""
 
 
 class Templates:
-    """The templates of a module, which must not change."""
+    """The templates of a module. The module must not change."""
 
     def __init__(self, module: ModuleOp):
         self._functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
@@ -111,7 +111,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 
 def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
-    """Return the part that `op` calls if `template_op` calls the whole function; None if it calls no part."""
+    """Return the part that `op` calls where `template_op` calls the whole function; None if it calls no such part."""
     if not parts or type(op) is not CallOp or type(template_op) is not CallOp:
         return None
     part = parts.get(op.callee.string_value())
@@ -119,7 +119,7 @@ def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart
 
 
 def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
-    """Return whether `op` computes the same as `template_op`, or a part of it, from its operands."""
+    """Return whether `op` computes the same results as `template_op` from its operands, or some of these results."""
     if name_of(op) != name_of(template_op) or bare_attributes(op) != template_op.attributes:
         return False
     return part_called(op, template_op, parts) is not None or (
@@ -131,7 +131,7 @@ def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
 
 
 def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
-    """Return the index of each operand with the corresponding operand of the template."""
+    """Return pairs of each operand's index and the corresponding operand of the template."""
     part = part_called(op, template_op, parts)
     return list(
         enumerate(template_op.operands if part is None else (template_op.operands[index] for index in part.arguments))
@@ -139,7 +139,7 @@ def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[t
 
 
 def result_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
-    """Return the pairs of corresponding results of the operation and the template; other results are left out."""
+    """Return the pairs of corresponding results of the operation and the template, without other results."""
     part = part_called(op, template_op, parts)
     if part is None:
         return list(zip(op.results, template_op.results, strict=True))

@@ -1,1 +1,1 @@
-"""Outlining of nested steps as functions, so that passes apply to them as to any step."""
+"""Outline nested steps as functions, so that passes apply to them as to any other step."""

@@ -1,18 +1,18 @@
-"""Outlining of nested steps: loop bodies, branches or per-device bodies with a forward pass and its gradient.
+"""Outline nested steps: loop bodies, branches and per-device bodies with a forward pass and its gradient.
 
     %r = stablehlo.while(...) do {              func.func @"main/0"(...) {
       forward; gradient                  ->       forward; gradient
       stablehlo.return %next, %sum                return %next, %sum
     }                                           }
 
-Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run,
-such a block is a function of its own, so that every pass over steps applies to it; a placeholder takes its place. A
-block with several gradients in sequence contains several steps:
+Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run, such
+a block is a separate function, so that every pass over steps applies to it, and a placeholder replaces it. A block
+with several gradients in sequence contains several steps:
 
     forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
 
-Examples are the second step of a GAN, of actor and critic, or of SAM: it begins with the first forward operation after
-a gradient.
+Examples are the second step of a GAN, of an actor-critic method, or of SAM. A later step begins with the first forward
+operation after a gradient.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class NestedStep:
         placeholder: The operation whose results replace the results of the outlined operations.
         parent: The name of the function from which the step is outlined.
         is_later: Whether the step follows another one in its block.
-        runs: How often the step runs in one run of `parent`: the product of the trip counts of the loops around it.
+        runs: The number of times that the step runs in one run of `parent`: the product of the trip counts of the
+            enclosing loops.
     """
 
     function: FuncOp
@@ -59,8 +60,8 @@ class NestedStep:
 
 
 def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
-    """Outline every nested block that is a step, inner blocks first, then every later step of each function, the last
-    first."""
+    """Outline every nested block that is a step, inner blocks first. Then outline the later steps of each function,
+    the last step first."""
     nested = [
         _outline_block(module, block, function.sym_name.data, number)
         for function in functions_of(module)
@@ -76,48 +77,47 @@ def outline_nested_steps(module: ModuleOp) -> Sequence[NestedStep]:
     return nested
 
 
-def put_back(nested: Sequence[NestedStep], is_held_back: bool = False) -> None:
+def put_back(nested: Sequence[NestedStep], delays_later_steps: bool = False) -> None:
     """Inline each function at its placeholder.
 
-    `is_held_back`: whether to insert a barrier before each later step, so that no executor begins its forward pass
-    before the gradient of the previous step is complete.
+    `delays_later_steps`: whether to insert a barrier before each later step, so that no executor begins its forward
+    pass before the gradient of the previous step is complete.
     """
     for step in reversed(nested):
         inside = step.function.body.block
-        holder = block_of(step.placeholder)
+        enclosing_block = block_of(step.placeholder)
         returned = terminator_of(inside)
         for result, value in zip(step.placeholder.results, list(returned.operands), strict=True):
             result.replace_all_uses_with(value)
         inside.erase_op(returned)
         operations = operations_in(inside)
-        _move(operations, holder, step.placeholder)
+        _move(operations, enclosing_block, step.placeholder)
         for argument, value in zip(inside.args, (*step.first, *step.placeholder.operands), strict=True):
             argument.replace_all_uses_with(value)
-        holder.erase_op(step.placeholder)
+        enclosing_block.erase_op(step.placeholder)
         Rewriter.erase_op(step.function)
-        if is_held_back and step.is_later:
-            _hold_back(operations)
+        if delays_later_steps and step.is_later:
+            _insert_barrier(operations)
 
 
-def _hold_back(operations: Sequence[Operation]) -> None:
-    """Insert a barrier before the values that the forward pass of a later step reads.
+def _insert_barrier(operations: Sequence[Operation]) -> None:
+    """Insert a barrier that delays the values that the forward pass of a later step reads.
 
     The gate is a value of the previous step's gradient: a value that the forward pass reads, or else the last value.
 
-    Args:
-        operations: The operations of the later step.
+    `operations`: the operations of the later step.
     """
     block, phase_sources = block_of(operations[0]), sources()
     order = Order.of(block)
     start = order.position[operations[0]]
     forward = [op for op in operations if _has_direction(phase_sources, op, Direction.FORWARD)]
     backward = [op for op in order.operations[:start] if _has_direction(phase_sources, op, Direction.BACKWARD)]
-    behind = _values_behind(order, backward, start)
+    dependents = _gradient_dependents(order, backward, start)
     outside = dict.fromkeys(value for op in forward for value in order.reads[order.position[op]])
     read = [value for value in outside if order.definition(value) < start and value not in order.constants]
-    waiting, late = ([value for value in read if (value in behind) is is_late] for is_late in (False, True))
+    waiting, late = ([value for value in read if (value in dependents) is is_late] for is_late in (False, True))
     end = max((order.position[op] for op in forward), default=start)
-    gate = late[0] if late else _last_read_after(order, backward, end)
+    gate = late[0] if late else _last_result_read_after(order, backward, end)
     if not waiting or gate is None:
         return
     barrier = OptimizationBarrierOp([*waiting, gate])
@@ -135,19 +135,19 @@ def _hold_back(operations: Sequence[Operation]) -> None:
         )
 
 
-def _values_behind(order: Order, backward: Sequence[Operation], start: int) -> set[SSAValue]:
-    """Return the values defined before position `start` that backward operations compute, or that depend on such
-    values."""
-    behind = set[SSAValue](result for op in backward for result in op.results)
+def _gradient_dependents(order: Order, backward: Sequence[Operation], start: int) -> set[SSAValue]:
+    """Return the values defined before position `start` that backward operations compute, and the values that depend
+    on these."""
+    dependents = set[SSAValue](result for op in backward for result in op.results)
     for op in order.operations[order.position[backward[0]] if backward else start : start]:
-        if not behind.isdisjoint(read_values(op)):
-            behind.update(op.results)
-    return behind
+        if not dependents.isdisjoint(read_values(op)):
+            dependents.update(op.results)
+    return dependents
 
 
-def _last_read_after(order: Order, backward: Sequence[Operation], end: int) -> SSAValue | None:
-    """Return a result of the last backward operation before `end` that has results read after `end`; None if there is
-    none."""
+def _last_result_read_after(order: Order, backward: Sequence[Operation], end: int) -> SSAValue | None:
+    """Return a backward result that is read after position `end`, from the last operation with such a result; None if
+    there is none."""
     results = (result for op in reversed(backward) for result in op.results)
     return next((value for value in results if any(order.position[op] > end for op in order.readers(value))), None)
 
@@ -157,7 +157,7 @@ def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, directio
 
 
 def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction | None:
-    """Return the direction of an operation according to the first source that states it; None if none does."""
+    """Return the direction of an operation according to the first source that knows it; None if no source does."""
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 
@@ -176,9 +176,9 @@ def _outline(
     `first`: the values that become the first arguments.
     """
     block = operations[0].parent
-    holder = operations[0].parent_op()
-    assert block is not None and holder is not None, "a step is inside an operation"
-    # The runs are counted before the move, since a loop without its body does not show its trip count.
+    enclosing_op = operations[0].parent_op()
+    assert block is not None and enclosing_op is not None, "a step is inside an operation"
+    # The runs are counted before the operations move, because a loop without its body has no known trip count.
     runs = runs_of(operations[0])
     order, chosen = Order.of(block), set(operations)
     results = [
@@ -205,7 +205,7 @@ def _outline(
         value.replace_uses_with_if(argument, lambda use: inside.find_ancestor_op_in_block(use.operation) is not None)
     types = FunctionType.from_lists([value.type for value in outside], [value.type for value in results])
     function = FuncOp(name, types, Region(inside))
-    function.location = holder.location
+    function.location = enclosing_op.location
     module.body.block.add_op(function)
     return NestedStep(function, first, placeholder, parent, runs=runs)
 
@@ -246,8 +246,7 @@ def _is_step(block: Block) -> bool:
 
 
 def _later_steps(block: Block) -> list[list[Operation]]:
-    """Return the operations of each step except for the first one, to which operations outside all steps are
-    assigned."""
+    """Return the operations of each step but the first. A step extends to the start of the next one."""
     order = Order.of(block)
     *operations, _ = order.operations
     if any(stated_phase(op) is not None for op in operations):

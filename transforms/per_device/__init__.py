@@ -1,2 +1,1 @@
-"""Rewrites for `shard_map`: the forward and the backward body of a step become one function, and are split
-afterwards."""
+"""Join the forward and the backward body of a `shard_map` step in one function, and split the function afterwards."""

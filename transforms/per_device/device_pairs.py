@@ -1,4 +1,4 @@
-"""Pairs of per-device bodies that are a forward pass and its gradient.
+"""Find the pairs of per-device bodies that are a forward pass and its gradient.
 
     %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
     %1 = sdy.manual_computation(%ct, %0#1) {…}
@@ -7,11 +7,11 @@ JAX lowers the gradient of a `shard_map` to such bodies. Two bodies are a pair i
 runs on the same devices, and reads results of the first with the same sharding.
 
 When a pair is joined, two placeholder operations represent the rest of the step, which runs between forward pass and
-gradient and uses memory too:
+gradient and also uses memory:
 
     %y = …                                        the forward pass
-    %left = left(%y)                              its end
-    %c, %rest = arrived(%ct, %left)               %rest: residuals of the steps in between, dead at once
+    %end = forward_end(%y)
+    %c, %rest = gradient_start(%ct, %end)         %rest: residuals of the steps in between, dead at once
     %g = multiply %c, …                           the gradient reads %c instead of %ct
 
 Without the placeholders, the cotangents of a per-device step would be live from the start, and the memory of other
@@ -60,7 +60,7 @@ class DevicePair:
 
     Attributes:
         forward, backward: The bodies.
-        links: The source of each operand of the gradient; None for other operands, such as cotangents.
+        links: The source of each operand of the gradient; None for an operand without one, such as a cotangent.
         mesh: The mesh of devices.
     """
 
@@ -71,8 +71,10 @@ class DevicePair:
 
 
 def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
-    """Yield the pairs of a function in the order of their gradients, inner blocks last; a body is in at most one
-    pair."""
+    """Yield the pairs of a function in the order of their gradients, those in inner blocks last.
+
+    A body is in at most one pair.
+    """
     blocks = list(function.body.blocks)
     for op in every_operation(function)[1:]:
         if not isinstance(op, ManualComputationOp):
@@ -82,7 +84,7 @@ def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
 
 
 def _pairs_in(block: Block) -> Iterator[DevicePair]:
-    """Yield the pairs of one block; candidates with the most linked operands take precedence."""
+    """Yield the pairs of one block. If candidates share a body, the one with the most linked operands is taken."""
     bodies = [op for op in operations_in(block) if type(op) is ManualComputationOp]
     candidates = [
         pair
@@ -146,51 +148,53 @@ def _link(forward: ManualComputationOp, backward: ManualComputationOp, index: in
 
 
 @dataclass(frozen=True)
-class Arrival:
+class CotangentDelay:
     """The placeholders that delay the cotangents of a pair.
 
     Attributes:
-        left: The last operation of the forward pass.
-        arrived: The first operation of the gradient.
+        forward_end: The placeholder at the end of the forward pass.
+        gradient_start: The placeholder at the start of the gradient.
     """
 
-    left: UnrealizedConversionCastOp
-    arrived: UnrealizedConversionCastOp
+    forward_end: UnrealizedConversionCastOp
+    gradient_start: UnrealizedConversionCastOp
 
 
-def insert_arrival(cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation) -> Arrival:
-    """Delay the cotangents of the gradient.
+def insert_cotangent_delay(
+    cotangents: Sequence[SSAValue], needed: Sequence[SSAValue], held: int, before: Operation
+) -> CotangentDelay:
+    """Insert placeholders that delay the cotangents of the gradient.
 
     Args:
         cotangents: The cotangents.
-        needed: The results of the forward pass, which must be defined before the cotangents arrive.
-        held: The bytes of other values that are live when the cotangents arrive.
+        needed: The results of the forward pass, which must be defined before the cotangents.
+        held: The bytes of other values that are live when the gradient begins.
         before: The first operation of the gradient.
     """
-    left = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
+    forward_end = UnrealizedConversionCastOp(operands=[needed], result_types=[[TensorType(i8, [0])]])
     held_types = [TensorType(i8, [held])] if held else []
     types = [*(value.type for value in cotangents), *held_types]
-    arrived = UnrealizedConversionCastOp(operands=[[*cotangents, *left.outputs]], result_types=[types])
-    arrived.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)
-    for value, result in zip(cotangents, arrived.outputs, strict=False):
+    gradient_start = UnrealizedConversionCastOp(operands=[[*cotangents, *forward_end.outputs]], result_types=[types])
+    gradient_start.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)
+    for value, result in zip(cotangents, gradient_start.outputs, strict=False):
         result.name_hint = value.name_hint
-        value.replace_uses_with_if(result, lambda use: use.operation is not arrived)
-    Rewriter.insert_op([left, arrived], InsertPoint.before(before))
-    return Arrival(left, arrived)
+        value.replace_uses_with_if(result, lambda use: use.operation is not gradient_start)
+    Rewriter.insert_op([forward_end, gradient_start], InsertPoint.before(before))
+    return CotangentDelay(forward_end, gradient_start)
 
 
-def remove_arrival(arrival: Arrival) -> None:
+def remove_cotangent_delay(delay: CotangentDelay) -> None:
     """Remove the placeholders, so that the gradient reads the cotangents themselves."""
-    arrived = arrival.arrived
-    for operand, result in zip(arrived.inputs, arrived.outputs, strict=False):
+    gradient_start = delay.gradient_start
+    for operand, result in zip(gradient_start.inputs, gradient_start.outputs, strict=False):
         if any(result.uses):
             result.replace_all_uses_with(operand)
-    for op in (arrived, arrival.left):
+    for op in (gradient_start, delay.forward_end):
         Rewriter.erase_op(op)
 
 
 def has_cotangents(pair: DevicePair) -> bool:
-    """Return whether the pair has a cotangent that is not a constant, so that it exists only after the forward pass."""
+    """Return whether a cotangent of the pair is not a constant, and therefore exists only after the forward pass."""
     block = block_of(pair.backward)
     constants = Order.of(block).constants
     return any(

@@ -1,4 +1,4 @@
-"""Outlining of per-device steps: the forward pass and the gradient of a `shard_map` become one function.
+"""Outline per-device steps: join the forward pass and the gradient of a `shard_map` in one function.
 
     %0:2 = sdy.manual_computation(%x) {                   func.func @"main/devices0"(%x, %ct) {
       forward; sdy.return %y, %r }                          forward
@@ -6,11 +6,11 @@
     %1 = sdy.manual_computation(%ct, %0#1) {                return %y, %dx
       gradient; sdy.return %dx }                          }
 
-Then every pass over steps applies to the function. Two empty bodies replace the original bodies: one returns the
-results of the forward pass that the rest of the step uses, the other reads the cotangents and the operands of the
+Every pass over steps then applies to the function. Two empty bodies replace the original bodies: the first returns the
+results of the forward pass that the rest of the step uses, and the second reads the cotangents and the operands of the
 forward pass.
 
-JAX restarts the location paths inside a `shard_map`, so they are completed:
+The location paths inside a `shard_map` do not include the path around it, so they are completed:
 
     "layer0/sin"  in  "jit(loss)/jvp()/shard_map"      is      "jit(loss)/jvp()/layer0/sin"
 """
@@ -33,21 +33,27 @@ from ...dialects.sdy.computations import ManualComputationOp, ShardyReturnOp
 from ...dialects.sdy.shardings import ShardingPerValueAttr
 from ...support.operations import block_of, every_operation, terminator_of
 from ...support.phase import Phase
-from .device_pairs import Arrival, DevicePair, has_cotangents, insert_arrival, pairs_of, residual_bytes_between
+from .device_pairs import (
+    CotangentDelay,
+    DevicePair,
+    has_cotangents,
+    insert_cotangent_delay,
+    pairs_of,
+    residual_bytes_between,
+)
 
 
-def continue_paths(around: Operation, inside: Iterable[Operation]) -> None:
-    """Complete the location paths of the operations in a body, at every depth, by the path of the enclosing
-    operation."""
+def complete_paths(around: Operation, inside: Iterable[Operation]) -> None:
+    """Prepend the path of the enclosing operation to the location paths of the operations in it, at every depth."""
     prefix = split_path(path_of(around.location))[:-1]
     if not prefix:
         return
     for op in inside:
         for inner in every_operation(op):
-            inner.location = _continue_location(inner.location, "/".join(prefix), prefix[0])
+            inner.location = _complete_location(inner.location, "/".join(prefix), prefix[0])
 
 
-def _continue_location(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
+def _complete_location(location: LocationAttr, prefix: str, start: str) -> LocationAttr:
     kinds = list[StringAttr]()
     inner = cast(Attribute, location)
     while isinstance(inner, NameLoc) and inner.desc.data.endswith(":"):
@@ -62,7 +68,7 @@ def _continue_location(location: LocationAttr, prefix: str, start: str) -> Locat
 
 
 def is_stand_in(op: Operation) -> bool:
-    """Return whether the operation is a placeholder for operations that are currently outlined. Reports skip it."""
+    """Return whether the operation is a placeholder for outlined operations, which reports skip."""
     if isinstance(op, ManualComputationOp):
         return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
     return isinstance(op, UnrealizedConversionCastOp)
@@ -74,13 +80,13 @@ def rebuild(
     results: Sequence[tuple[Attribute, str]],
     block: Block,
 ) -> ManualComputationOp:
-    """Insert a new body before `op`, on the same devices.
+    """Insert a new per-device body before `op`, with the same devices and attributes.
 
     Args:
         op: The body to replace.
         operands: The operands with their shardings.
         results: The result types with their shardings.
-        block: The content.
+        block: The block of the new body.
     """
     rebuilt = ManualComputationOp.create(
         operands=[value for value, _ in operands],
@@ -119,20 +125,21 @@ class DeviceStep:
 
     Attributes:
         function: The function. Its arguments are the arguments of the forward pass, then the arguments that only the
-            gradient has; its results are the forward results that others use, then the results of the gradient.
+            gradient has. Its results are the forward results that other operations use, then the results of the
+            gradient.
         forward, backward: The empty bodies that replace the step in its original function.
         mesh: The mesh of devices.
         parent: The name of the function from which the bodies are outlined.
-        stated: The operations that are temporarily marked as gradient.
-        arrival: The placeholders at which its cotangents arrive; None if all cotangents are constants.
+        newly_marked: The operations that are temporarily marked as gradient.
+        delay: The placeholders that delay the cotangents; None if all cotangents are constants.
     """
 
     function: FuncOp
     forward: ManualComputationOp
     backward: ManualComputationOp
     mesh: str
-    stated: tuple[Operation, ...]
-    arrival: Arrival | None
+    newly_marked: tuple[Operation, ...]
+    delay: CotangentDelay | None
     parent: str
 
 
@@ -153,19 +160,19 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     Args:
         module: The module, to which the function is added.
         pair: The pair.
-        parent, number: The function that contains the pair, and the number of the pair there.
-        held: The bytes of other values that are live when the cotangents arrive.
+        parent, number: The name of the function that contains the pair, and the index of the pair in it.
+        held: The bytes of other values that are live when the gradient begins.
     """
     kept = [
         result.index for result in pair.forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)
     ]
-    alone = [index for index, link in enumerate(pair.links) if link is None]
+    unlinked = [index for index, link in enumerate(pair.links) if link is None]
     is_late = has_cotangents(pair)
-    joined = _join(pair, alone)
-    stated, arrival = _state_gradient(joined.gradient), None
+    joined = _join(pair, unlinked)
+    newly_marked, delay = _mark_as_gradient(joined.gradient), None
     if is_late and joined.gradient:
         needed = [joined.forward_results[index] for index in kept]
-        arrival = insert_arrival(joined.cotangents, needed, held, joined.gradient[0])
+        delay = insert_cotangent_delay(joined.cotangents, needed, held, joined.gradient[0])
     # The gradient may return a cotangent, which is a delayed value by now.
     returned = terminator_of(pair.backward.body.block).operands
     values = [*(joined.forward_results[index] for index in kept), *returned]
@@ -174,7 +181,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     function = FuncOp(f"{parent}/devices{number}", types, Region(joined.block))
     function.location = pair.forward.location
     module.body.block.add_op(function)
-    forward, backward = _empty_bodies(pair, joined, kept, alone)
+    forward, backward = _empty_bodies(pair, joined, kept, unlinked)
     for op in (pair.backward, pair.forward):
         Rewriter.erase_op(op)
     return DeviceStep(
@@ -182,26 +189,26 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
         forward=forward,
         backward=backward,
         mesh=pair.mesh,
-        stated=stated,
-        arrival=arrival,
+        newly_marked=newly_marked,
+        delay=delay,
         parent=parent,
     )
 
 
 def _empty_bodies(
-    pair: DevicePair, joined: _JoinedBodies, kept: Sequence[int], alone: Sequence[int]
+    pair: DevicePair, joined: _JoinedBodies, kept: Sequence[int], unlinked: Sequence[int]
 ) -> tuple[ManualComputationOp, ManualComputationOp]:
     """Replace both bodies of a pair by empty ones.
 
     Args:
         pair, joined: The pair, and its bodies as one block.
         kept: The indices of the forward results that other operations read.
-        alone: The indices of the gradient's operands that are not values of the forward pass.
+        unlinked: The indices of the gradient's operands that are not values of the forward pass.
     """
     own = list(zip(pair.forward.inputs, pair.forward.in_shardings.data, strict=True))
     own_types, cotangent_types = ([value.type for value in values] for values in (joined.own, joined.cotangents))
     forward = _replace_by_empty(pair.forward, own, own_types, kept, joined.forward_results)
-    cotangents = [(pair.backward.inputs[index], pair.backward.in_shardings.data[index]) for index in alone]
+    cotangents = [(pair.backward.inputs[index], pair.backward.in_shardings.data[index]) for index in unlinked]
     returned = terminator_of(pair.backward.body.block).operands
     every_result = range(len(pair.backward.results))
     backward = _replace_by_empty(
@@ -232,20 +239,20 @@ class _JoinedBodies:
     gradient: Sequence[Operation]
 
 
-def _join(pair: DevicePair, alone: Sequence[int]) -> _JoinedBodies:
-    """Join both bodies. `alone`: the indices of the gradient's operands that are not values of the forward pass."""
+def _join(pair: DevicePair, unlinked: Sequence[int]) -> _JoinedBodies:
+    """Join both bodies. `unlinked`: the indices of the gradient's operands that are not values of the forward pass."""
     forward_block, backward_block = pair.forward.body.block, pair.backward.body.block
-    arguments = [*forward_block.args, *(backward_block.args[index] for index in alone)]
+    arguments = [*forward_block.args, *(backward_block.args[index] for index in unlinked)]
     block = Block(arg_types=[argument.type for argument in arguments])
     for argument, value in zip(arguments, block.args, strict=True):
         value.name_hint = argument.name_hint
     own, cotangents = block.args[: len(forward_block.args)], block.args[len(forward_block.args) :]
     for argument, value in zip(forward_block.args, own, strict=True):
         argument.replace_all_uses_with(value)
-    continue_paths(pair.forward, forward_block.ops)
-    continue_paths(pair.backward, backward_block.ops)
+    complete_paths(pair.forward, forward_block.ops)
+    complete_paths(pair.backward, backward_block.ops)
     last = terminator_of(forward_block)
-    cotangent_of = dict(zip(alone, cotangents, strict=True))
+    cotangent_of = dict(zip(unlinked, cotangents, strict=True))
     for index, (argument, link) in enumerate(zip(backward_block.args, pair.links, strict=True)):
         if link is None:
             argument.replace_all_uses_with(cotangent_of[index])
@@ -257,8 +264,8 @@ def _join(pair: DevicePair, alone: Sequence[int]) -> _JoinedBodies:
     return _JoinedBodies(block, own, cotangents, tuple(last.operands), gradient)
 
 
-def _state_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Mark the operations that have no phase as gradient operations, and return them."""
+def _mark_as_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Mark the operations without a phase as gradient operations, and return these operations."""
     unmarked = tuple(op for op in gradient if Names.PHASE not in op.attributes)
     for op in unmarked:
         op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)
@@ -272,7 +279,15 @@ def _replace_by_empty(
     kept: Sequence[int],
     values: Sequence[SSAValue],
 ) -> ManualComputationOp:
-    """Replace the body by an empty one with only the results at the indices in `kept`."""
+    """Replace the body by an empty one that returns only the results at the indices in `kept`.
+
+    Args:
+        op: The body.
+        operands: The operands of the new body, with their shardings.
+        parts: The types of these operands on one device.
+        kept: The indices of the results to return.
+        values: The values on one device that the original body returns.
+    """
     block = Block(arg_types=parts)
     cast = UnrealizedConversionCastOp(
         operands=[list(block.args)], result_types=[[values[index].type for index in kept]]

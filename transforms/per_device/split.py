@@ -1,13 +1,13 @@
-"""Splitting of an outlined per-device step into its forward and its backward body.
+"""Split an outlined per-device step into its forward and its backward body.
 
-The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. A value of the
-forward pass that it reads is
+The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. The values of
+the forward pass that it reads are passed to it as follows:
 
-    an argument        and becomes an operand of both
-    a constant         and is cloned into both
-    another value      and becomes a residual
+    an argument          becomes an operand of both bodies
+    a constant           is cloned into both bodies
+    any other value      becomes a residual
 
-A residual passes from the forward body to the backward body on the same device, without moving:
+A residual passes from the forward body to the backward body on the same device, without communication:
 
     tensor<4x8xf32> on each of 2 × 3 devices        tensor<24x8xf32>, [{"a", "b"}, {}]
 
@@ -36,10 +36,10 @@ from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
 from ...support.phase import Phase
 from ...support.type_guards import is_tensor
-from .device_pairs import remove_arrival
+from .device_pairs import remove_cotangent_delay
 from .outline import DeviceStep, move, outline_device_steps, rebuild, replace_results
 
-NO_TENSOR = (
+NOT_SHARDABLE = (
     "the gradient on each device would read a forward value of type {type}, which cannot be passed as a sharded array"
 )
 
@@ -52,14 +52,14 @@ def _type_on_one_device(step: DeviceStep, value: SSAValue) -> TensorType[Attribu
     """
     type_ = value.type
     if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
-        raise Refusal(step.forward, NO_TENSOR.format(type=type_))
+        raise Refusal(step.forward, NOT_SHARDABLE.format(type=type_))
     return type_ if type_.get_num_dims() else TensorType(type_.element_type, [1], type_.encoding)
 
 
 def _type_on_all_devices(step: DeviceStep, part: TensorType[Attribute]) -> TensorType[Attribute]:
-    """Return the global type of a residual, for all devices together.
+    """Return the global type of a residual.
 
-    `part`: its type on one device.
+    `part`: the type on one device.
     """
     sizes = axes_of_mesh(step.forward, step.mesh)
     rows, *others = part.get_shape()
@@ -68,8 +68,8 @@ def _type_on_all_devices(step: DeviceStep, part: TensorType[Attribute]) -> Tenso
 
 
 def _residual_sharding(step: DeviceStep, part: TensorType[Attribute]) -> str:
-    """Return the sharding of a residual: all manual axes shard the first dimension; other axes are left to the
-    partitioner."""
+    """Return the sharding of a residual: all manual axes shard the first dimension, and the partitioner chooses the
+    dimensions that other axes shard."""
     manual = step.forward.manual_axes.data
     open_axes = "" if set(manual) == set(axes_of_mesh(step.forward, step.mesh)) else "?"
     first = ", ".join([*(f'"{axis}"' for axis in manual), *filter(None, [open_axes])])
@@ -83,10 +83,10 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
         Refusal: The gradient reads a value that cannot be a residual.
     """
     for step in reversed(steps):
-        if step.arrival is not None:
-            remove_arrival(step.arrival)
+        if step.delay is not None:
+            remove_cotangent_delay(step.delay)
         _Bodies(step).write()
-        for op in step.stated:
+        for op in step.newly_marked:
             op.attributes.pop(Names.PHASE, None)
         for op in (step.backward, step.forward, step.function):
             Rewriter.erase_op(op)
@@ -112,7 +112,7 @@ class _Parts:
 
     Attributes:
         own, cotangents: The arguments of the function for the forward pass and for the gradient.
-        kept, returned: The results of the forward pass, and of the gradient, that other operations read.
+        kept, returned: The results of the forward pass that other operations read, and the results of the gradient.
     """
 
     forward: tuple[Operation, ...]
@@ -130,8 +130,8 @@ def _parts(step: DeviceStep) -> _Parts:
     cotangents = set(block.args[taken:])
     forward, backward = list[Operation](), list[Operation]()
     for op in operations:
-        is_behind = backward or _is_of_gradient(op) or not cotangents.isdisjoint(read_values(op))
-        (backward if is_behind else forward).append(op)
+        is_in_gradient = backward or _is_of_gradient(op) or not cotangents.isdisjoint(read_values(op))
+        (backward if is_in_gradient else forward).append(op)
     arguments = (tuple(block.args[:taken]), tuple(block.args[taken:]))
     results = tuple(last.operands)
     return _Parts(tuple(forward), tuple(backward), *arguments, results[:kept], results[kept:])
@@ -147,8 +147,8 @@ class _Crossing:
     """The forward values that the gradient reads.
 
     Attributes:
-        constants: The values that are cloned.
-        shared: The indices of those that are arguments of the function.
+        constants: The constants, which are cloned.
+        shared: The indices of the values that are arguments of the forward pass.
         residuals: All other values.
     """
 
@@ -169,7 +169,7 @@ def _crossing(parts: _Parts) -> _Crossing:
 
 
 class _Bodies:
-    """Builder of the two bodies of a step.
+    """Builds the two bodies of a step.
 
     Attributes:
         step: The step.
@@ -185,14 +185,14 @@ class _Bodies:
         self.shardings = [_residual_sharding(step, type_) for type_ in self.types]
 
     def write(self) -> None:
-        """Insert the bodies in place of the empty ones."""
-        # The gradient is built first, since its uses of forward values are found by position.
+        """Insert the two bodies in place of the empty bodies."""
+        # The gradient is built first, while the forward operations are still in place.
         gradient = self._gradient_block()
         residuals = self._write_forward(self._forward_block())
         self._write_backward(gradient, residuals)
 
     def _write_forward(self, block: Block) -> Sequence[SSAValue]:
-        """Insert the forward body; return the residuals on all devices."""
+        """Insert the forward body, and return the residuals as global values."""
         empty = self.step.forward
         inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
         results = [
@@ -264,7 +264,7 @@ def _reshape(value: SSAValue, type_: Attribute, block: Block) -> SSAValue:
 
 
 def _replace_operands(mapping: Mapping[SSAValue, SSAValue], operations: Sequence[Operation]) -> None:
-    """Replace operands of the operations, and of operations nested in them."""
+    """Replace operands of the operations and of all operations nested in them, according to `mapping`."""
     for op in operations:
         for inner in every_operation(op):
             inner.operands = [mapping.get(operand, operand) for operand in inner.operands]

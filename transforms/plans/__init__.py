@@ -1,1 +1,1 @@
-"""Application of plans: the insertion of copies into the program, and notes on its operations."""
+"""Apply plans: insert copies into the program, and convert between marks and the notes of plan files."""

@@ -9,7 +9,7 @@ becomes, for a group that copies the `tanh` that defines `%1`,
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations read `%x` instead of `%0`, too; otherwise both would be live. This module makes no decisions.
+Later gradient operations also read `%x` instead of `%0`; otherwise both would be live. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr, LocationAttr, ModuleOp, NameLoc, 
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...analysis.step.jax_paths import as_backward, as_read_by, path_of, split_path
+from ...analysis.step.jax_paths import backward_path, backward_path_in_loop, path_of, split_path
 from ...analysis.step.step import Step
 from ...dialects.channels import free_channels, take_channels
 from ...dialects.cloning import Cloner
@@ -63,7 +63,7 @@ def copy_of_original(
     copy.attributes |= {Names.COPY: _number(number), Names.DUPLICATED: _UNIT, Names.NEED_CSE: _UNIT}
     for inner in every_operation(copy):
         path = path_of(inner.location) or name_of(inner)
-        inner.location = _at(inner.location, as_read_by(path, reader) if reader else as_backward(path))
+        inner.location = _at(inner.location, backward_path_in_loop(path, reader) if reader else backward_path(path))
     return copy
 
 
@@ -72,7 +72,7 @@ def token_location(location: LocationAttr, word: str) -> LocationAttr:
 
     `word`: the last component of the path.
     """
-    return _at(location, as_backward("/".join([*split_path(path_of(location))[:-1], word])))
+    return _at(location, backward_path("/".join([*split_path(path_of(location))[:-1], word])))
 
 
 def _at(location: LocationAttr, path: str) -> LocationAttr:
@@ -90,7 +90,7 @@ class FreeNumbers:
 
     @classmethod
     def free_in(cls, module: ModuleOp) -> FreeNumbers:
-        """Start after the largest numbers that the module uses."""
+        """Return the numbers that follow the largest ids and channels in the module."""
         taken = (op.attributes.get(Names.ID) for op in every_operation(module))
         first = max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
         return cls(count(first), free_channels(module))
@@ -114,7 +114,7 @@ def apply_plan(step: Step, plan: Plan, numbers: FreeNumbers) -> None:
 
 @dataclass(frozen=True)
 class _LatestCopy:
-    """The copy of a value that later uses read, and the operation before which it was inserted."""
+    """The latest copy of a value, which later uses read, and the operation before which it was inserted."""
 
     value: SSAValue
     before: Operation
@@ -126,8 +126,8 @@ class _CopyInserter:
 
     Attributes:
         latest: The latest copy of each original value.
-        delays: For each value with delayed versions, the position from which each version is read, with the version, in
-            program order.
+        delays: For each value that was delayed, its delayed versions in program order, each with the position from
+            which it is read.
     """
 
     step: Step
@@ -154,22 +154,22 @@ class _CopyInserter:
         copy_of = dict(zip(group.operations, group.numbers, strict=True))
         gates = numbered.values_of(group.gates)
         for batch in group.batches:
-            new = self._copies_behind_a_token(batch, gates, cloner, copy_of)
-            _state_phase(new, before)
+            new = self._token_and_copies(batch, gates, cloner, copy_of)
+            _write_phase(new, before)
             Rewriter.insert_op(new, InsertPoint.before(before))
         for value in delayed:
             self.delays.setdefault(self._latest_copy_of(value), []).append((group.before, cloner.values[id(value)]))
         self._redirect(group, before, cloner.values)
 
-    def _copies_behind_a_token(
+    def _token_and_copies(
         self, batch: Batch, gates: Iterable[SSAValue], cloner: Cloner, copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """Create the copies of a batch of operations, whose inputs wait for a token.
+        """Create a token and the copies of a batch of operations, whose inputs wait for the token.
 
         Args:
             batch: The batch.
-            gates: Values for which the token waits, in addition to the values for which the batch waits.
-            cloner: The mapping from originals to the copies made so far; the copies of this batch are added to it.
+            gates: Values for which the token waits, in addition to those that the batch awaits.
+            cloner: The mapping from originals to their copies so far, to which the copies of this batch are added.
             copy_of: The copy number of each operation of the batch.
 
         Returns:
@@ -196,9 +196,9 @@ class _CopyInserter:
         return self.latest[value].value if value in self.latest else value
 
     def redirect_to_delayed(self) -> None:
-        """Redirect gradient operations after a group to the delayed inputs of the latest group before them.
+        """Let gradient operations read the delayed inputs of the latest group before them.
 
-        Otherwise both a value and its delayed twin would be live.
+        Otherwise both a value and its delayed version would be live.
         """
         for value, delays in self.delays.items():
             for use in list(value.uses):
@@ -216,7 +216,7 @@ class _CopyInserter:
     def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[int, SSAValue]) -> None:
         """Redirect later uses of the values that the group replaces to the copies.
 
-        `mapping`: for each value, by its id, the copy.
+        `mapping`: the copy of each value, by the id of the value.
         """
         for value in self.step.numbered.values_of(group.replaces):
             current = self._latest_copy_of(value)
@@ -227,7 +227,7 @@ class _CopyInserter:
                     reader.attributes[Names.TARGET_GRAD] = _UNIT
 
     def _later_reader(self, use: Use, before: int) -> Operation | None:
-        """Return the operation that contains the use if it must read the copy inserted at position `before`, else None.
+        """Return the operation that contains the use if it must read the copy at position `before`, else None.
 
         Operations before that position read an earlier copy, and forward operations read the original.
         """
@@ -237,8 +237,8 @@ class _CopyInserter:
         return reader
 
 
-def _state_phase(operations: Iterable[Operation], reader: Operation) -> None:
-    """Write the phase of the reader on new operations, if it has a phase attribute."""
+def _write_phase(operations: Iterable[Operation], reader: Operation) -> None:
+    """Write the gradient phase on new operations if their reader has a phase attribute."""
     if Names.PHASE in reader.attributes:
         for op in operations:
             op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)

@@ -1,4 +1,4 @@
-"""Segment budgets as marks: the values that a segment saves for its own gradient, within its budget.
+"""Write the choice under segment budgets as marks: the values that each segment saves, and those that it recomputes.
 
     segment-budgets="layer*:50%"
 
@@ -44,7 +44,7 @@ class StepLimits:
 
 @part("segment budgets")
 def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
-    """Choose the saved values within the budgets, and write the marks.
+    """Choose the values that segments save within their budgets, and mark their operations.
 
     Raises:
         Refusal: A budget is invalid, matches no segment, or is below the bytes that its segment has to save.
@@ -90,9 +90,12 @@ class EmittedPlan(Protocol):
 
 
 def check_limits(module: ModuleOp, limits: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
-    """Raise `Refusal` if a segment saves more than its limit, because recomputation elsewhere reads its values.
+    """Raise `Refusal` if a segment saves more than its limit. Recomputation elsewhere may read its values.
 
-    `limits`: the limits by function name.
+    Args:
+        module: The module, at which errors are reported.
+        limits: The limits by function name.
+        emitted_plans: The applied plans.
     """
     for emitted in emitted_plans:
         of_step = limits.get(emitted.function)
@@ -106,7 +109,7 @@ def _name(function: FuncOp) -> str:
 
 
 def selection_without_budgets(selection: Selection) -> Selection:
-    """Return the selection for segments without a budget. They are recomputed only if the selection names segments."""
+    """Return the selection for segments without a budget, which are recomputed only if the selection names segments."""
     is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
     if selection.segment_budgets and is_open:
         return replace(selection, segments="none", segment_budgets=())
@@ -116,7 +119,7 @@ def selection_without_budgets(selection: Selection) -> Selection:
 def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """Raise `Refusal` for a budget that matches no segment.
 
-    The error is reported at the first function without a placeholder of another step, since placeholders hide segments.
+    The error is reported at the first function that contains no outlined step, whose segments would be hidden.
     """
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]

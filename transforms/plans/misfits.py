@@ -1,7 +1,7 @@
-"""Record the functions to which a selection does not apply, because it names a segment or checkpoint that they lack.
+"""Record the functions to which a selection does not apply, because it names a segment or checkpoint not found there.
 
-A nested step is outlined as its own function. A selection that names only segments of the nested step is not an error
-for the outer step.
+A nested step is outlined as a separate function. A selection that names only segments of the nested step is not an
+error for the outer step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Misfits:
     fits: int = 0
 
     def try_on(self, function: FuncOp, work: Callable[[], T]) -> T | None:
-        """Return the result of `work`; None after recording a `BadSelection` that it raises."""
+        """Return the result of `work`. If it raises `BadSelection`, record the error and return None."""
         try:
             result = work()
         except BadSelection as error:
@@ -41,7 +41,7 @@ class Misfits:
     def refuse(self) -> None:
         """Raise `Refusal` for the first misfit.
 
-        A function that contains the placeholder of a nested step is excused if the selection applies to another
+        A function that contains the placeholder of a nested step is skipped if the selection applies to another
         function.
         """
         for function, error in self.misfits:

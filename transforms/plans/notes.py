@@ -1,4 +1,4 @@
-"""Conversion of the attributes that `recompute-mark` writes to `Note`s of a plan file, and back."""
+"""Convert the attributes that `recompute-mark` writes to the `Note`s of a plan file, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_CHANGES: Mapping[Operation, Mapping[str, Attribute]] = {}
 def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = NO_CHANGES) -> Iterator[Note]:
     """Yield a note for each operation with a segment, mark or checkpoint attribute.
 
-    `changed`: for some operations, attributes to read instead of their own, such as those from `marked_attributes`.
+    `changed`: for some operations, the attributes to read instead of their current ones; see `marked_attributes`.
     """
     for number, op in enumerate(step.numbered.operations):
         attributes = changed.get(op, op.attributes)

@@ -1,6 +1,6 @@
-"""Remarks on the recomputed operations of a plan.
+"""Report the recomputed operations of a plan as remarks.
 
-They state, for each segment, the number of operations, the bytes that need not be saved, and the FLOPs. They are
+Each remark states the number of operations of a segment, the bytes that need not be saved, and the FLOPs. These are
 `passed` remarks in LLVM's sense, with the topic `RECOMPUTED`. Tools print them only on request, because a step may have
 hundreds of segments.
 """
@@ -34,7 +34,7 @@ def recomputed_remarks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _remark(step: Step, groups: Sequence[CopyGroup]) -> Remark:
-    """Return the remark on copy groups of one segment, or of one position in the source."""
+    """Return the remark on the copy groups of one segment, or of one source position outside segments."""
     numbers = [op for group in groups for op in group.operations]
     originals = step.numbered.operations_of(sorted(set(numbers)))
     first = next((op for op in originals if not is_stand_in(op)), originals[0])

@@ -1,2 +1,2 @@
-"""Preparation of modules for the passes and the search: flattening, values on offer for moves to the host, and memory
-timelines."""
+"""Prepare modules for the passes and the search: flatten them, list the values that may be moved to the host, and
+compute memory timelines."""

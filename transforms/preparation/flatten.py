@@ -1,7 +1,6 @@
-"""Flatten a module, which is the first stage of `recompute`: inline calls, gradient regions and segments, write phases,
-and drop dead code.
+"""Flatten a module: inline its calls, gradient regions and segments, write phases, and drop dead code.
 
-All further stages work on the flat copy; the module itself stays unchanged.
+This is the first stage of `recompute`. All further stages work on the flat copy; the module itself stays unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ...support.diagnostics import Remark
 from ...support.timing import part
 from ..calls.origins import Origins
 from ..calls.repeatable import mark_repeatable
-from ..calls.reserved import gather_reserved
+from ..calls.reserved import move_next_to_reserved_calls
 from ..flatten_tuples import read_elements
 from ..inline import inline, why_calls_stay
 from ..inline_gradient import inline_gradient
@@ -35,7 +34,7 @@ class FlatModule:
 
     Attributes:
         module: The copy.
-        selection: The selection, with the checkpoints that the step itself declares, and without dead ones.
+        selection: The selection, with the checkpoints that the step itself declares, and without dead checkpoints.
         is_structured: Whether the module had gradient regions.
         remarks: Remarks on calls that stay, guessed phases, and ignored checkpoints.
         origins: The origin of each inlined operation.
@@ -58,7 +57,7 @@ def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
     origins, staying_calls = Origins(), why_calls_stay(copy)
     with part("inline"):
         inline(copy, origins)
-        gather_reserved(copy)
+        move_next_to_reserved_calls(copy)
         read_elements(copy)
         is_structured = inline_gradient(copy) > 0
         inline_segments(copy)
@@ -73,7 +72,7 @@ def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Erase dead code, whose operands would count as outputs of their segments."""
+    """Erase dead code. Its operands would otherwise count as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 

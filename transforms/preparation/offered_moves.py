@@ -1,7 +1,6 @@
-"""List the values that may be moved to the host under a budget: those with the highest recomputation cost per
-byte.
+"""List the values that may be moved to the host under a budget: those with the highest recomputation cost per byte.
 
-The planners choose among them.
+The planners choose among these values.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LEAST_BYTES = 1 << 12
 
 
 def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequence[SSAValue]]:
-    """Return the values of each step that may be moved to the host, for a flat module.
+    """Return, for each step of a flat module, the values that may be moved to the host.
 
     Raises:
         Refusal: The module has no gradient, or a step is malformed.
@@ -38,13 +37,13 @@ def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequenc
     offered = dict[FuncOp, Sequence[SSAValue]]()
     for function, phases in steps_of(module):
         excluded = constants_only(phases.order) | unplaced_values(function, phases.order)
-        offered[function] = list(_worth_offering(phases, offload, excluded))
+        offered[function] = list(_values_to_offer(phases, offload, excluded))
     return offered
 
 
-def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Yield values in order of falling recomputation cost per byte, until transfers take their share of the forward
-    pass's time.
+def _values_to_offer(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
+    """Yield values in order of decreasing recomputation cost per byte, as far as their transfers stay within
+    `offload.share`, a percentage of the time of the forward pass.
 
     Values that cannot be recomputed come first.
     """
@@ -54,7 +53,7 @@ def _worth_offering(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -
     bytes_left = seconds * offload.speed * offload.share / 100
     worth = list[tuple[float, SSAValue]]()
     for op in operations:
-        # The viewed value may be moved itself.
+        # A view is not offered, because the viewed value may be offered itself.
         for value in op.results if not is_view(op) else ():
             if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= LEAST_BYTES:
                 worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))

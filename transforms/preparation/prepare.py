@@ -28,7 +28,7 @@ from .offered_moves import offered_moves
 
 @dataclass(frozen=True)
 class Prepared:
-    """A flat copy of a module, with the data for the choice and for the restoration.
+    """A flat copy of a module, with the data to make a choice and to restore the form of the module.
 
     Attributes:
         module: The copy.
@@ -36,7 +36,7 @@ class Prepared:
         is_structured: Whether the module had gradient regions.
         remarks: Remarks on ignored options and on unchanged loops.
         origins: The origin of each inlined operation.
-        nested: Steps inside loops and branches, outlined as functions until `put_back`.
+        nested: Steps outlined_functions loops and branches, outlined as functions until `put_back`.
         per_device: Steps with bodies per device, outlined as functions until `put_back`.
         rolled: The recomputation in loops.
         limits: The limits of segments with budgets; their operations are marked.
@@ -53,21 +53,19 @@ class Prepared:
     limits: StepLimits
 
     @property
-    def containing(self) -> Mapping[str, str]:
-        """The name of the public function that contains the step of each outlined function, by the name of the
-        latter."""
+    def containing_functions(self) -> Mapping[str, str]:
+        """The name of the public function that contains each outlined step, by the name of the outlined function."""
         parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
-        containing = dict[str, str]()
+        containing_functions = dict[str, str]()
         for name, parent in parents.items():
             while parent in parents:
                 parent = parents[parent]
-            containing[name] = parent
-        return containing
+            containing_functions[name] = parent
+        return containing_functions
 
     @property
-    def runs(self) -> Mapping[str, int]:
-        """The number of runs of each outlined step in one run of the module, through loops around it, by function
-        name."""
+    def run_counts(self) -> Mapping[str, int]:
+        """The number of times that each outlined step runs in one run of the module, by the name of its function."""
         in_parent = {step.function.sym_name.data: (step.parent, 1) for step in self.per_device}
         in_parent |= {step.function.sym_name.data: (step.parent, step.runs) for step in self.nested}
 
@@ -78,26 +76,26 @@ class Prepared:
         return {name: runs(name) for name in in_parent}
 
     @property
-    def inside(self) -> Sequence[FuncOp]:
+    def outlined_functions(self) -> Sequence[FuncOp]:
         """The outlined functions."""
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
-    def put_back(self, is_held_back: bool = False) -> None:
+    def put_back(self, delays_later_steps: bool = False) -> None:
         """Inline the outlined functions again.
 
-        `is_held_back`: whether to insert a barrier that delays each later step until the preceding step has run.
+        `delays_later_steps`: whether to insert a barrier that delays each later step until the preceding step has run.
         """
-        put_back(self.nested, is_held_back)
+        put_back(self.nested, delays_later_steps)
         split_device_steps(self.per_device)
 
 
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
-    """Make a flat copy of the module, in which loops are cut and moves to the host are offered according to the
-    options.
+    """Make a flat copy of the module, then cut loops, outline nested steps and offer moves to the host in it, as the
+    options say.
 
     Raises:
-        Refusal: For options that do not apply to the module.
+        Refusal: The options do not apply to the module.
     """
     offload = options.planned_moves
     flat = flatten(module, options.selection)

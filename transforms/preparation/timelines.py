@@ -1,4 +1,4 @@
-"""Memory timelines of the functions of a module, computed on an inlined and flattened copy."""
+"""Compute the memory timelines of the functions of a module on an inlined and flattened copy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..inline_gradient import inline_gradient
 from ..inline_segments import inline_segments
 
 _TIMELINES: dict[str, Callable[[FuncOp, Phases | None, Labels], Timeline]] = {ORDER: timeline, XLA: xla_timeline}
-"""The function that computes a timeline under each memory model. In program order, every result is stored."""
+"""The function that computes a timeline, for each memory model. Under `order`, every result is stored."""
 
 
-def flat(module: ModuleOp) -> ModuleOp:
+def flat_copy(module: ModuleOp) -> ModuleOp:
     """Return a copy of the module with calls, gradient regions and segments inlined."""
     copy = clone_of(module)
     inline(copy)
@@ -34,13 +34,14 @@ def flat(module: ModuleOp) -> ModuleOp:
 def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
     """Return the peak of each public function in bytes, after inlining.
 
-    It equals the peak of the timeline by `timelines_of`, which also computes labels.
+    The peaks are those of `timelines_of`, but labels are not computed.
 
-    Raises `Refusal` for dynamic shapes.
+    Raises:
+        Refusal: A function has dynamic shapes.
     """
     if model != ORDER:
         return {name: function_timeline.peak_bytes for name, function_timeline in timelines_of(module, model)}
-    return peaks_in_order(module if is_flat(module) else flat(module))
+    return peaks_in_order(module if is_flat(module) else flat_copy(module))
 
 
 def peaks_in_order(module: ModuleOp) -> dict[str, int]:
@@ -49,7 +50,8 @@ def peaks_in_order(module: ModuleOp) -> dict[str, int]:
 
 
 def is_flat(module: ModuleOp) -> bool:
-    """Return whether the module is one function without calls and regions, so that `flat` changes nothing."""
+    """Return whether the module is one function without calls and regions, so that `flat_copy` would change
+    nothing."""
     operations = list(module.ops)
     if len(operations) != 1 or not isinstance(function := operations[0], FuncOp) or is_private(function):
         return False
@@ -62,7 +64,7 @@ def timelines_of(module: ModuleOp, model: str) -> list[tuple[str, Timeline]]:
     Raises:
         Refusal: A function has dynamic shapes.
     """
-    flattened = module if is_flat(module) else flat(module)
+    flattened = module if is_flat(module) else flat_copy(module)
     classified = [(function, phases(function)) for function in functions_of(flattened)]
     return [
         (function.sym_name.data, _TIMELINES[model](function, stated, Labels.of(stated)))

@@ -1,1 +1,1 @@
-"""Rewrites of loops and their carries, which `recompute-loops` uses."""
+"""Rewrite loops and their carries for `recompute-loops`."""

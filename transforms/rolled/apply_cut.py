@@ -4,8 +4,9 @@
     backward:  %y  = dynamic_slice %s, 7 - %j               ->    backward:  %x  = dynamic_slice %s, 7 - %j
                                                                              %y  = tanh(%x)
 
-Loop-invariant values of the forward loop are read from outside both loops. Its counter is replaced by the index of the
-iteration that wrote the slice. No token is needed, because no operation moves from one body into another.
+The copies read loop-invariant values of the forward loop outside both loops. In the copies, the index of the iteration
+that wrote the slice replaces the counter of the forward loop. No token is needed, because no operation moves from one
+body into another.
 """
 
 from __future__ import annotations
@@ -28,17 +29,19 @@ from ...dialects.stablehlo.shapes import ReshapeOp
 from ...dialects.stablehlo.slices import DynamicUpdateSliceOp
 from ...support.operations import terminator_of
 from ..plans.apply_plan import FreeNumbers, copy_of_original
-from .carries import Replaced, with_more_carries, without_dead_carries
+from .carries import Replaced, append_carries, drop_dead_carries_of
 from .loop_builder import Builder, builder_before
 from .sink_broadcasts import sink_broadcasts
 
 
 def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops according to the cut, and return the number of copies. Analyses of the loops become
-    invalid."""
+    """Rewrite both loops according to the cut, and return the number of copies.
+
+    Earlier analyses of the loops become invalid.
+    """
     pair = cut.pair
     first = pair.stacks[0]
-    writer = with_more_carries(pair.writer.op, _empty_stacks(cut.new, pair.writer), replaced)
+    writer = append_carries(pair.writer.op, _empty_stacks(cut.new, pair.writer), replaced)
     added = writer.results[len(writer.results) - len(cut.new) :]
     for value, result in zip(cut.new, added, strict=True):
         _write_in_each_iteration(writer, result.index, value, first)
@@ -50,8 +53,8 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
         group = [reading for reading in cut.dropped_reads if reading.written == written]
         copies += _Recomputation(cut, numbers, written).replace(group, kept)
     sink_broadcasts(pair.reader.op)
-    without_dead_carries(pair.reader.op, replaced)  # The reader comes first, since it reads results of the writer.
-    without_dead_carries(writer, replaced)
+    drop_dead_carries_of(pair.reader.op, replaced)  # The reader comes first, since it reads results of the writer.
+    drop_dead_carries_of(writer, replaced)
     return copies
 
 
@@ -68,15 +71,15 @@ class _StackedValue:
 
 
 def _empty_stacks(values: Sequence[SSAValue], loop: CountedLoop) -> list[SSAValue]:
-    """Insert before the loop an empty stack for each of these values of its body."""
+    """Insert an empty stack before the loop for each of these values of its body."""
     builder = builder_before(loop)
     return [builder.empty(loop.trips, shape_of(value), element_of(value)) for value in values]
 
 
 def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like: Stack) -> None:
-    """Write the value to a carry in each iteration, at the same index at which the stack `like` is written.
+    """Write the value to a stack in each iteration, at the position at which the stack `like` is written.
 
-    `index`: the index of the carry.
+    `index`: the index of the carry that holds the stack.
     """
     block = writer.body.block
     last = terminator_of(writer.body.block)
@@ -89,10 +92,13 @@ def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like:
 
 @dataclass(frozen=True)
 class _Recomputation:
-    """Builder of the copies in the reading body.
+    """Builds the copies in the reading body.
 
-    The copies recompute one iteration of the writing loop: the iteration `written`, as a function of the reading loop's
-    iteration index.
+    Attributes:
+        cut: The cut.
+        numbers: The free ids and channels.
+        written: The iteration of the writing loop that the copies recompute, as a function of the reading loop's
+            iteration index.
     """
 
     cut: LoopCut
@@ -113,14 +119,14 @@ class _Recomputation:
         Rewriter.insert_op(copies, InsertPoint.before(first))
         for reading in readings:
             slice_ = mapping[reading.stack.slice]
-            _read_unsliced(reading.op.result, look_through_reshapes(slice_))
+            _bypass_reshapes(reading.op.result, look_through_reshapes(slice_))
             reading.op.result.replace_all_uses_with(slice_)
             Rewriter.erase_op(reading.op)
         return len(copies)
 
     def _inputs(self, kept: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
-        """Map the inputs of the copies (loop-invariant values, the counter and stacked values) to values of the
-        reading body.
+        """Map the inputs of the copies (loop-invariant values, the counter and stacked values) to values that the
+        reading body can read.
 
         New operations are inserted before the operation `before`.
         """
@@ -133,21 +139,20 @@ class _Recomputation:
                 mapping[value] = outside
         counter = writer.block.args[writer.counter]
         if counter in inputs:
-            mapping[counter] = self._number(self._of_reader(Affine(1, writer.start)), counter.type, before)
+            mapping[counter] = self._number(self._in_reader(Affine(1, writer.start)), counter.type, before)
         for stacked in kept:
             if stacked.value in inputs:
                 mapping[stacked.value] = self._slice(stacked, before)
         return mapping
 
-    def _of_reader(self, place: Affine) -> Affine:
-        """Convert a function of the writing loop's iteration index to a function of the reading loop's iteration
-        index."""
+    def _in_reader(self, place: Affine) -> Affine:
+        """Convert a function of the writing loop's iteration index to one of the reading loop's iteration index."""
         return Affine(place.scale * self.written.scale, place.scale * self.written.offset + place.offset)
 
     def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:
-        """Emit the value of a function of the reading loop's iteration index, or reuse an equal value of this type."""
+        """Emit the value of a function of the reading loop's iteration index, unless an equal value exists already."""
         reader = self.cut.pair.reader
-        for op in _before(before):
+        for op in _operations_before(before):
             if len(op.results) == 1 and op.results[0].type == type_ and reader.affine(op.results[0]) == number:
                 return op.results[0]
         builder = self._builder(before)
@@ -155,16 +160,16 @@ class _Recomputation:
         offset = number.offset - number.scale * reader.start
         match number.scale:
             case 0:
-                return builder.number(offset)
+                return builder.integer(offset)
             case 1:
-                return builder.plus(counter, offset)
+                return builder.add_constant(counter, offset)
             case _:
-                return builder.minus_from(offset, counter)
+                return builder.subtract_from(offset, counter)
 
     def _slice(self, stacked: _StackedValue, before: Operation) -> SSAValue:
         """Emit a read of the stacked value, in the shape that it has in the writing loop."""
         builder = self._builder(before)
-        place = self._number(self._of_reader(stacked.place), builder.counter_type, before)
+        place = self._number(self._in_reader(stacked.place), builder.counter_type, before)
         slice_ = builder.read(stacked.stack, place)
         return slice_ if slice_.type == stacked.value.type else builder.value(ReshapeOp(slice_, stacked.value.type))
 
@@ -173,14 +178,14 @@ class _Recomputation:
         return Builder(InsertPoint.before(before), before.location, reader.block.args[reader.counter].type)
 
 
-def _read_unsliced(slice_: SSAValue, value: SSAValue) -> None:
-    """Redirect uses of reshapes of the slice to the value itself, so that equal conditions are one value."""
+def _bypass_reshapes(slice_: SSAValue, value: SSAValue) -> None:
+    """Let readers of reshapes of the slice read the value itself, so that equal conditions become one value."""
     for use in list(slice_.uses):
         if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
             use.operation.result.replace_all_uses_with(value)
 
 
-def _before(op: Operation) -> Iterator[Operation]:
+def _operations_before(op: Operation) -> Iterator[Operation]:
     """Yield the operations before `op`, beginning with the nearest one."""
     while (previous := op.prev_op) is not None:
         yield previous

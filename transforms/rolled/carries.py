@@ -1,6 +1,6 @@
-"""Add carries to loops, and remove dead carries.
+"""Append carries to loops, and remove dead carries.
 
-All functions add entries to `replaced`, which maps results of erased loops to their replacements.
+All functions add the replaced results of erased loops to `replaced`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Replaced = dict[SSAValue, SSAValue]
 """Maps results of erased loops to their replacements."""
 
 
-def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Replaced) -> WhileOp:
-    """Append carries with these initial values, which the body yields unchanged; return the new loop."""
+def append_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Replaced) -> WhileOp:
+    """Append carries with the given initial values, which the body yields unchanged, and return the new loop."""
     if not initial:
         return loop
     for region in (loop.cond, loop.body):
@@ -33,22 +33,25 @@ def with_more_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Repl
     return _rebuild(loop, [*loop.operands, *initial], range(len(loop.operands)), replaced)
 
 
-def without_dead_carries(loop: WhileOp, replaced: Replaced) -> None:
-    """Remove the carries of a loop and its nested loops on which no condition, used result or effect depends."""
+def drop_dead_carries_of(loop: WhileOp, replaced: Replaced) -> None:
+    """Remove the dead carries of a loop and of its nested loops.
+
+    A carry is dead if no condition, used result or effect depends on it.
+    """
     carried = -1
-    # Removing a carry of an inner loop may remove the last use of a carry of this one.
+    # Removing a carry of a nested loop may remove the last use of a carry of the loop itself.
     while carried != (carried := _carry_count(loop)):
         loop = _remove_dead_carries(loop, replaced)
         drop_dead_carries(loop.body.block, replaced)
 
 
 def drop_dead_carries(block: Block, replaced: Replaced) -> None:
-    """Remove dead carries of all loops in the block and its branches.
+    """Remove the dead carries of all loops in the block and in its branches.
 
-    The last loop comes first, since it may read results of earlier loops.
+    Loops are processed from the last to the first, because later loops may read results of earlier ones.
     """
     for loop in reversed(list(_loops_in(block))):
-        without_dead_carries(loop, replaced)
+        drop_dead_carries_of(loop, replaced)
 
 
 def _carry_count(loop: WhileOp) -> int:
@@ -56,7 +59,7 @@ def _carry_count(loop: WhileOp) -> int:
 
 
 def _loops_in(block: Block) -> Iterator[WhileOp]:
-    """Yield the loops of the block and of its branches, without loops nested in loops."""
+    """Yield the loops of the block and of its branches, except for loops nested in loops."""
     for op in block.ops:
         if isinstance(op, WhileOp):
             yield op
@@ -82,9 +85,9 @@ def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
 
 
 def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
-    """Rebuild the loop around the same regions.
+    """Rebuild the loop with its regions and new operands.
 
-    The results of the new loop replace those results of the old loop whose indices are in `kept`.
+    The results of the new loop replace the results of the old loop whose indices are in `kept`.
     """
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)
@@ -109,15 +112,15 @@ def _needed_carries(loop: WhileOp) -> set[int]:
     last = terminator_of(loop.body.block)
     needed = {argument.index for argument in loop.cond.block.args if any(argument.uses)}
     needed |= {result.index for result in loop.results if any(result.uses)}
-    behind: dict[SSAValue, frozenset[int]] = {argument: frozenset({argument.index}) for argument in block.args}
+    dependencies: dict[SSAValue, frozenset[int]] = {argument: frozenset({argument.index}) for argument in block.args}
     for op in block.ops:
-        read = frozenset[int]().union(*(behind.get(value, frozenset()) for value in read_values(op)))
-        behind.update(dict.fromkeys(op.results, read))
+        read = frozenset[int]().union(*(dependencies.get(value, frozenset()) for value in read_values(op)))
+        dependencies.update(dict.fromkeys(op.results, read))
         if op is not last and (why_impure(op) is not None or not is_erasable(op)):
             needed |= read
     pending = list(needed)
     while pending:
-        more = behind.get(last.operands[pending.pop()], frozenset[int]()) - needed
+        more = dependencies.get(last.operands[pending.pop()], frozenset[int]()) - needed
         needed |= more
         pending.extend(more)
     return needed

@@ -1,4 +1,4 @@
-"""Rewrite two loops that share stacks, so that carries are saved once per chunk of iterations instead.
+"""Rewrite two loops that share stacks: instead of the stacks, save the carries once per chunk of iterations.
 
 With chunks of k iterations, both loops become loops over chunks:
 
@@ -6,8 +6,8 @@ With chunks of k iterations, both loops become loops over chunks:
     while m < 8 { read 7 - m; … }                ->   while p < 4 { %h = read 3 - p; while r < 2 { stack %h; %h1 = … }
                                                                     while j < 2 { read 1 - j; … } }
 
-If k does not divide the number of iterations, the remainder forms a last chunk, whose carries are not in a stack. The
-code size does not depend on the number of iterations.
+If k does not divide the number of iterations, the remaining iterations form a last chunk, whose carries are not
+stacked. The code size does not depend on the number of iterations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .iterations import (
     clone_in_place_of_original,
 )
 from .loop_builder import Builder, builder_before
-from .loop_replacement import read_results, replace_loop
+from .loop_replacement import replace_loop, used_results
 
 
 def save_in_chunks(chunks: Chunks, numbers: FreeNumbers, replaced: Replaced) -> int:
@@ -44,7 +44,8 @@ def save_in_chunks(chunks: Chunks, numbers: FreeNumbers, replaced: Replaced) -> 
 
 @dataclass(frozen=True)
 class _SavedCarries:
-    """The carries at the start of each chunk: stacks for complete chunks, and values for an incomplete last chunk."""
+    """The carries at the start of each chunk: stacks for the complete chunks, and values for an incomplete last
+    chunk."""
 
     stacks: Sequence[SSAValue]
     last: Sequence[SSAValue]
@@ -54,20 +55,20 @@ class _ForwardInChunks:
     """Replaces the forward loop by a loop over chunks, which saves the carries at the start of each chunk.
 
     Attributes:
-        needed: The part of the forward loop that is needed without the dropped stacks.
-        iterations: Its iterations.
+        needed: The part of the forward loop that is still needed without the dropped stacks.
+        iterations: The iterations of this part.
         saved: The positions of the saved carries among the carries of `needed`.
     """
 
     def __init__(self, chunks: Chunks, numbers: FreeNumbers):
         self.chunks, self.numbers, self.loop = chunks, numbers, chunks.pair.writer
-        read = read_results(self.loop) - {stack.index for stack in chunks.dropped}
+        read = used_results(self.loop) - {stack.index for stack in chunks.dropped}
         self.needed = needed_part(self.loop, [], read | set(chunks.checkpoints))
         self.iterations = Iterations(self.loop, self.needed)
         self.saved = [self.needed.carries.index(index) for index in chunks.checkpoints]
 
     def replace(self, replaced: Replaced) -> _SavedCarries:
-        """Build the new loop, redirect uses of the old one to it, and return the saved carries."""
+        """Build the new loop, redirect uses of the old loop's results to it, and return the saved carries."""
         builder, chunks = builder_before(self.loop), self.chunks
         initial = [self.loop.op.operands[index] for index in self.needed.carries]
         results = builder.loop(chunks.whole_chunks, [*initial, *self._empty_stacks(builder)], self._chunk)
@@ -95,12 +96,13 @@ class _ForwardInChunks:
 
 
 class _BackwardInChunks:
-    """Replaces the backward loop by a loop over chunks, which reruns each chunk from its carries, then computes its
-    gradients.
+    """Replaces the backward loop by a loop over chunks. Each iteration reruns a chunk from its saved carries, then
+    computes its gradients.
 
     Attributes:
-        needed: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
-        iterations: Its iterations.
+        needed: The part of the backward loop that is needed when other operations provide the slices of the dropped
+            stacks.
+        iterations: The iterations of this part.
         rerun: The second run of the forward iterations of a chunk.
     """
 
@@ -108,12 +110,12 @@ class _BackwardInChunks:
         self.chunks, self.numbers, self.saved = chunks, numbers, saved
         self.writer, self.loop = chunks.pair.writer, chunks.pair.reader
         slices = {reading.op.result for reading in chunks.dropped_reads}
-        self.needed = needed_part(self.loop, [], read_results(self.loop), slices)
+        self.needed = needed_part(self.loop, [], used_results(self.loop), slices)
         self.iterations = Iterations(self.loop, self.needed)
         self.rerun = Rerun(self.writer, chunks.recomputed_part, chunks.dropped)
 
     def replace(self, replaced: Replaced) -> None:
-        """Build the new loop, and redirect uses of the old one to it."""
+        """Build the new loop, and redirect uses of the old loop's results to it."""
         builder, chunks = builder_before(self.loop), self.chunks
         carries: Sequence[SSAValue] = [self.loop.op.operands[index] for index in self.needed.carries]
         if chunks.remainder and chunks.is_reversed:
@@ -124,9 +126,9 @@ class _BackwardInChunks:
         replace_loop(self.loop, dict(zip(self.needed.carries, carries, strict=True)), builder, replaced)
 
     def _chunk(self, builder: Builder, p: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Emit the gradients of a complete chunk, the one that the new loop reaches in iteration `p`."""
+        """Emit the gradients of the complete chunk that the new loop processes in iteration `p`."""
         every, is_reversed = self.chunks.every, self.chunks.is_reversed
-        q = builder.minus_from(self.chunks.whole_chunks - 1, p) if is_reversed else p
+        q = builder.subtract_from(self.chunks.whole_chunks - 1, p) if is_reversed else p
         begin = [builder.read_value(stack, q) for stack in self.saved.stacks]
         stacks = self.rerun.emit_loop(builder, every, begin, OriginalCounter(self.writer.start, every, q), self.numbers)
         counter = OriginalCounter(self.loop.start + self.chunks.remainder * is_reversed, every, p)
@@ -144,15 +146,15 @@ class _BackwardInChunks:
         return self.iterations.emit_loop(builder, chunk, clone, self._slices_of(stacks, trips))
 
     def _slices_of(self, stacks: Sequence[SSAValue], trips: int) -> ExtraValues:
-        """Return the function that emits the reads of a chunk's slices, which replace the reads of the dropped stacks.
+        """Return a function that emits reads of a chunk's slices. They replace the reads of the dropped stacks.
 
         Args:
-            stacks: The slices of the chunk, in the order of the dropped stacks.
+            stacks: The stacks with the slices of the chunk, in the order of the dropped stacks.
             trips: The number of iterations of the chunk.
         """
 
         def slices(builder: Builder, j: SSAValue) -> ValueMap:
-            index = builder.minus_from(trips - 1, j) if self.chunks.is_reversed else j
+            index = builder.subtract_from(trips - 1, j) if self.chunks.is_reversed else j
             return {
                 reading.op.result: builder.read(stack, index)
                 for dropped, stack in zip(self.chunks.dropped, stacks, strict=True)

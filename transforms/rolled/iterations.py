@@ -1,5 +1,5 @@
-"""Emit iterations of a loop inside another loop: the operations of its body, with carries and a counter of the new
-loop."""
+"""Emit iterations of an original loop inside a new loop: the operations of its body, with the carries and the counter
+of the new loop."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ValueMap = dict[SSAValue, SSAValue]
 CloneOperation = Callable[[Operation, ValueMap], Operation]
 """A function that clones an operation and adds its results to the map."""
 ExtraValues = Callable[[Builder, SSAValue], ValueMap]
-"""A function that provides additional values of an iteration: (builder, counter of the new loop) -> map."""
+"""A function that emits additional values of an iteration: (builder, counter of the new loop) -> map."""
 
 
 def clone_in_place_of_original(op: Operation, mapping: ValueMap) -> Operation:
-    """Clone an operation whose original will be erased; the clone keeps its id."""
+    """Clone an operation whose original will be erased. The clone has the same id."""
     return op.clone(mapping)
 
 
 def clone_beside_original(numbers: FreeNumbers) -> CloneOperation:
-    """Return a function that clones operations whose originals stay: ids are dropped, and channels renumbered."""
+    """Return a function that clones operations whose originals stay. Clones have no id, and new channels."""
 
     def clone(op: Operation, mapping: ValueMap) -> Operation:
         copy = op.clone(mapping)
@@ -47,7 +47,7 @@ def clone_beside_original(numbers: FreeNumbers) -> CloneOperation:
 
 
 def clone_as_copy(numbers: FreeNumbers) -> CloneOperation:
-    """Return a function that clones operations as copies, with the ids of their originals."""
+    """Return a function that clones operations as recomputed copies, with the ids of their originals."""
 
     def clone(op: Operation, mapping: ValueMap) -> Operation:
         copy = copy_of_original(op, numbers.id_of(op), 1, lambda original: original.clone(mapping))
@@ -61,7 +61,7 @@ def clone_as_copy(numbers: FreeNumbers) -> CloneOperation:
 class OriginalCounter:
     """The counter of the original loop as a function of the counter n of the new loop.
 
-    The value is `start + chunk * chunk_trips + n`, or `start + n` without chunks.
+    The function is `start + chunk * chunk_trips + n`, or `start + n` without chunks.
     """
 
     start: int
@@ -69,9 +69,9 @@ class OriginalCounter:
     chunk: SSAValue | None = None
 
     def emit(self, builder: Builder, n: SSAValue) -> SSAValue:
-        """Emit the original counter in iteration `n` of the new loop."""
-        inside = n if self.chunk is None else builder.of_chunk(self.chunk, self.chunk_trips, n)
-        return builder.plus(inside, self.start)
+        """Emit the value of the original counter in iteration `n` of the new loop."""
+        inside = n if self.chunk is None else builder.index_in_chunks(self.chunk, self.chunk_trips, n)
+        return builder.add_constant(inside, self.start)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,14 @@ class IterationRange:
 
 @dataclass(frozen=True)
 class Iterations:
-    """The part of a loop's body that computes the needed carries. Loop-invariant values are read from outside the
-    loop."""
+    """Emits the part of a loop's body that computes the needed carries.
+
+    Loop-invariant values are read from outside the loop.
+
+    Attributes:
+        loop: The original loop.
+        needed: The needed part of the loop.
+    """
 
     loop: CountedLoop
     needed: LoopPart
@@ -104,13 +110,13 @@ class Iterations:
         clone: CloneOperation,
         extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
-        """Emit a loop over iterations; return the carries after it.
+        """Emit a loop over iterations, and return its final carries.
 
         Args:
             builder: The builder.
-            iterations: The iterations.
-            clone: Clones the operations.
-            extra: Additional values of each iteration.
+            iterations: The range of iterations.
+            clone: A function that clones the operations.
+            extra: A function that emits additional values of each iteration.
         """
 
         def iteration(inside: Builder, n: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -122,7 +128,7 @@ class Iterations:
         return builder.loop(iterations.trips, iterations.initial, iteration)
 
     def map_inputs(self, counter: SSAValue, carried: Sequence[SSAValue]) -> ValueMap:
-        """Map the inputs of an iteration, which are carries, counter and loop-invariant values, to new values."""
+        """Map the inputs of an iteration (carries, counter and loop-invariant values) to values of the new loop."""
         block, loop = self.loop.block, self.loop
         mapping: ValueMap = {
             block.args[index]: value for index, value in zip(self.needed.carries, carried, strict=True)
@@ -155,7 +161,8 @@ class Rerun:
     def emit_loop(
         self, builder: Builder, trips: int, initial: Sequence[SSAValue], counter: OriginalCounter, numbers: FreeNumbers
     ) -> Sequence[SSAValue]:
-        """Emit the loop, and return stacks with only the slices of these iterations, in loop order."""
+        """Emit the loop, and return stacks that hold only the slices of these iterations, in the order in which they
+        are computed."""
         iterations = Iterations(self.loop, self.needed)
         slices = [stack.slice for stack in self.stacks]
         empty = [builder.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]

@@ -5,8 +5,8 @@
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
 While loops are cut, the operations of a forward branch precede the operations of its gradient, so that stacks connect
-loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read.
-Branches that do not compute a new result return zeros for it, as in JAX.
+loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. A
+branch that does not compute a new result returns zeros for it, as in JAX.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class JoinedBranches:
 
     Attributes:
         forward, backward: The conditionals, which have the same condition.
-        markers: For each region of the gradient, the operation at which the gradient's own operations begin.
+        markers: For each region of the gradient, a placeholder between the forward operations and its own operations.
         outer: The indices of the forward results that operations outside the gradient use.
-        returned: The original operands of each forward terminator.
+        returned: The original operands of the terminator of each forward branch.
         reads: The operands in the gradient that were results of the forward conditional.
     """
 
@@ -69,7 +69,7 @@ def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
 
 
 def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced) -> None:
-    """Move the branches back.
+    """Move the forward operations back to the branches of the forward conditional.
 
     Args:
         joined: The joined conditionals.
@@ -77,7 +77,9 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
         replaced: The map to which the replacements of the forward conditional's results are added.
     """
     forward = [_ops_before(marker) for marker in joined.markers]
-    crossing = [_crossing(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)]
+    crossing = [
+        _crossing_values(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)
+    ]
     for region, operations, marker in zip(joined.forward.regions, forward, joined.markers, strict=True):
         last = terminator_of(region.block)
         for op in operations:
@@ -97,7 +99,7 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
 def _are_pair(forward: Operation, backward: Operation, crossings: Crossings) -> bool:
     if type(forward) is not type(backward) or len(forward.regions) != len(backward.regions):
         return False
-    if not _is_same(forward.operands[0], backward.operands[0]) or not crossings.may_cross(forward, backward):
+    if not _compute_same_value(forward.operands[0], backward.operands[0]) or not crossings.may_cross(forward, backward):
         return False
     if not is_bare(forward) or not any(_reads(backward, result) for result in forward.results):
         return False
@@ -108,9 +110,8 @@ def _are_pair(forward: Operation, backward: Operation, crossings: Crossings) -> 
     return all(is_tensor(result.type) for result in results)
 
 
-def _is_same(first: SSAValue, second: SSAValue) -> bool:
-    """Return whether both values are the same, or are computed from the same value by equal chains of unary
-    operations."""
+def _compute_same_value(first: SSAValue, second: SSAValue) -> bool:
+    """Return whether two values are identical, or are computed from one value by equal chains of unary operations."""
     while first is not second:
         if not (isinstance(first, OpResult) and isinstance(second, OpResult)):
             return False
@@ -146,7 +147,7 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
     for region, gradient in zip(forward.regions, backward.regions, strict=True):
         last = terminator_of(region.block)
         yielded = tuple(last.operands)
-        reads += _read_directly(forward, yielded, gradient.block)
+        reads += _bypass_results(forward, yielded, gradient.block)
         last.operands = [yielded[index] for index in outer]
         returned.append(yielded)
         markers.append(_move_before_gradient(region.block, gradient.block))
@@ -160,10 +161,11 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
     )
 
 
-def _read_directly(forward: Operation, yielded: Sequence[SSAValue], gradient: Block) -> list[Read]:
-    """Make the gradient's operations read values of the forward branch directly instead of results of the conditional.
+def _bypass_results(forward: Operation, yielded: Sequence[SSAValue], gradient: Block) -> list[Read]:
+    """Let the gradient's operations read values of the forward branch instead of results of the conditional.
 
-    Return the operands that were changed.
+    Returns:
+        The operands that were changed.
     """
     reads = list[Read]()
     for op in [op for top in gradient.ops for op in every_operation(top)]:
@@ -175,8 +177,8 @@ def _read_directly(forward: Operation, yielded: Sequence[SSAValue], gradient: Bl
 
 
 def _move_before_gradient(branch: Block, gradient: Block) -> Operation:
-    """Move the operations of a branch to the start of its gradient; return a marker before the gradient's
-    operations."""
+    """Move the operations of a branch to the start of its gradient, and return the placeholder that separates them
+    from the gradient's operations."""
     marker = UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
     first, last = gradient.first_op, terminator_of(branch)
     assert first is not None, "the region was checked to have a terminator"
@@ -195,9 +197,9 @@ def _ops_before(marker: Operation) -> list[Operation]:
     return operations[::-1]
 
 
-def _crossing(operations: Sequence[Operation], marker: Operation) -> list[OpResult]:
-    """Return the values of the forward branch that the gradient reads; constants are cloned into the gradient
-    instead."""
+def _crossing_values(operations: Sequence[Operation], marker: Operation) -> list[OpResult]:
+    """Return the values of the forward branch that the gradient reads, except for constants, which are cloned into the
+    gradient."""
     results = {result for op in operations for result in op.results}
     read, current = dict[SSAValue, None](), marker.next_op
     while current is not None:
@@ -207,30 +209,31 @@ def _crossing(operations: Sequence[Operation], marker: Operation) -> list[OpResu
     for value in [value for value in crossing if is_constant(value.op)]:
         own = value.op.clone()
         Rewriter.insert_op(own, InsertPoint.after(marker))
-        _replace_behind(value, own.results[value.index], marker)
+        _replace_after(value, own.results[value.index], marker)
     return [value for value in crossing if not is_constant(value.op)]
 
 
-def _replace_behind(value: SSAValue, by: SSAValue, marker: Operation) -> None:
+def _replace_after(value: SSAValue, by: SSAValue, marker: Operation) -> None:
     block = block_of(marker)
     position = {op: number for number, op in enumerate(block.ops)}
 
-    def is_behind(op: Operation) -> bool:
+    def is_after_marker(op: Operation) -> bool:
         top = block.find_ancestor_op_in_block(op)
         return top is not None and position[top] > position[marker]
 
-    value.replace_uses_with_if(by, lambda use: is_behind(use.operation))
+    value.replace_uses_with_if(by, lambda use: is_after_marker(use.operation))
 
 
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
-    """Rebuild the forward conditional: it returns the results that other operations use, then the gradient's operands.
+    """Rebuild the forward conditional. It returns the results that other operations use, then the values that the
+    gradient reads.
 
-    `crossing`: for each branch, the values that the gradient reads.
+    `crossing`: the values that the gradient reads from each branch.
     """
     old = joined.forward
     rebuilt = type(old).create(
         operands=list(old.operands),
-        result_types=[*(old.results[index].type for index in joined.outer), *_return_too(old, crossing)],
+        result_types=[*(old.results[index].type for index in joined.outer), *_return_crossing_values(old, crossing)],
         properties=dict(old.properties),
         attributes=dict(old.attributes),
         regions=[old.detach_region(region) for region in list(old.regions)],
@@ -249,8 +252,9 @@ def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResul
     Rewriter.erase_op(old)
 
 
-def _return_too(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) -> Sequence[Attribute]:
-    """Make each branch also return its values in `crossing`, or zeros; return the types of the additional results."""
+def _return_crossing_values(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) -> Sequence[Attribute]:
+    """Append the values in `crossing` to the results of the branches that compute them, and zeros to the results of the
+    other branches; return the types of the new results."""
     ends = [terminator_of(region.block) for region in conditional.regions]
     returned_already = [set(end.operands) for end in ends]
     new = [
@@ -272,23 +276,23 @@ def _return_too(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) 
 
 
 def _result_types(values: Sequence[Sequence[OpResult]]) -> list[Attribute]:
-    """Return the types of the new results: each type as often as it occurs in the branch with most values of the
-    type."""
+    """Return the types of the new results. Each type occurs as many times as in the branch that returns the most values
+    of this type."""
     needed = dict[Attribute, int]()
     for listed in values:
         counts = dict[Attribute, int]()
         for value in listed:
             counts[value.type] = counts.get(value.type, 0) + 1
-        needed = _largest(needed, counts)
+        needed = _larger_counts(needed, counts)
     return [type_ for type_, count in needed.items() for _ in range(count)]
 
 
-def _largest(counts: Mapping[Attribute, int], other: Mapping[Attribute, int]) -> dict[Attribute, int]:
+def _larger_counts(counts: Mapping[Attribute, int], other: Mapping[Attribute, int]) -> dict[Attribute, int]:
     return {type_: max(counts.get(type_, 0), other.get(type_, 0)) for type_ in {**counts, **other}}
 
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
-    """Return zeros for a branch that does not compute a value that the gradient reads in another branch."""
+    """Emit zeros as the result of a branch that does not compute a value which the gradient reads in another branch."""
     assert is_tensor(type_), "all values were checked to be tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))

@@ -1,4 +1,4 @@
-"""A builder for counted loops and for accesses to stacks."""
+"""Build counted loops and accesses to stacks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ from ...support.type_guards import is_tensor, is_unsigned
 
 @dataclass(frozen=True)
 class Builder:
-    """Inserts operations at `point`, all with the same location.
+    """Inserts operations at one point, all with the same location.
 
-    `counter_type`: the type of loop counters.
+    Attributes:
+        point: The insertion point.
+        location: The location.
+        counter_type: The type of loop counters.
     """
 
     point: InsertPoint
@@ -45,31 +48,31 @@ class Builder:
         """Insert an operation and return its first result."""
         return self.add(op).results[0]
 
-    def number(self, number: int) -> SSAValue:
-        """Emit an integer constant that has the type of the loop counter."""
+    def integer(self, number: int) -> SSAValue:
+        """Emit an integer constant of the type of loop counters."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(number), self._element)))
 
-    def plus(self, value: SSAValue, number: int) -> SSAValue:
+    def add_constant(self, value: SSAValue, number: int) -> SSAValue:
         """Emit `value + number`."""
-        return value if number == 0 else self.value(AddOp(value, self.number(number)))
+        return value if number == 0 else self.value(AddOp(value, self.integer(number)))
 
-    def minus_from(self, number: int, value: SSAValue) -> SSAValue:
+    def subtract_from(self, number: int, value: SSAValue) -> SSAValue:
         """Emit `number - value`."""
-        return self.value(SubtractOp(self.number(number), value))
+        return self.value(SubtractOp(self.integer(number), value))
 
-    def of_chunk(self, chunk: SSAValue, every: int, within: SSAValue) -> SSAValue:
+    def index_in_chunks(self, chunk: SSAValue, every: int, within: SSAValue) -> SSAValue:
         """Emit `chunk * every + within`."""
-        return self.add_up(chunk if every == 1 else self.value(MultiplyOp(chunk, self.number(every))), within)
+        return self.add_values(chunk if every == 1 else self.value(MultiplyOp(chunk, self.integer(every))), within)
 
-    def add_up(self, left: SSAValue, right: SSAValue) -> SSAValue:
+    def add_values(self, left: SSAValue, right: SSAValue) -> SSAValue:
         return self.value(AddOp(left, right))
 
     def table(self, numbers: Sequence[int]) -> SSAValue:
-        """Emit a constant vector of integers that have the element type of the loop counter."""
+        """Emit a constant vector of integers, with the element type of loop counters."""
         return self.value(ConstantOp(DenseAttr.from_numpy(np.array(numbers), self._element)))
 
     def empty(self, slices: int, shape: Sequence[int], element: Attribute) -> SSAValue:
-        """Emit a stack of zeros, all of which are overwritten later."""
+        """Emit a stack of zeros. All of them must be overwritten later."""
         zero = self.value(ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize))))
         return self.value(BroadcastInDimOp(zero, [], TensorType(element, [slices, *shape])))
 
@@ -92,14 +95,14 @@ class Builder:
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 
     def loop(self, trips: int | SSAValue, initial: Sequence[SSAValue], emit_body: EmitBody) -> Sequence[SSAValue]:
-        """Emit a loop over 0 … `trips` - 1, and return the final carries without the counter.
+        """Emit a loop with a counter from 0 to `trips` - 1, and return its final carries without the counter.
 
         Args:
             trips: The trip count.
             initial: The initial carries.
-            emit_body: Emits the body.
+            emit_body: A function that emits the body.
         """
-        start = self.number(0)
+        start = self.integer(0)
         types = [self.counter_type, *(value.type for value in initial)]
         cond, body = Block(arg_types=types), Block(arg_types=types)
         for block in (cond, body):
@@ -108,18 +111,18 @@ class Builder:
         test, inside = self._in(cond), self._in(body)
         signed = ComparisonType.UNSIGNED if is_unsigned(self._element) else ComparisonType.SIGNED
         compare = CompareOp(
-            cond.args[0], test.number(trips) if isinstance(trips, int) else trips, ComparisonDirection.LT, signed
+            cond.args[0], test.integer(trips) if isinstance(trips, int) else trips, ComparisonDirection.LT, signed
         )
         test.add(ReturnOp([test.value(compare)]))
         carried = emit_body(inside, body.args[0], body.args[1:])
-        inside.add(ReturnOp([inside.plus(body.args[0], 1), *carried]))
+        inside.add(ReturnOp([inside.add_constant(body.args[0], 1), *carried]))
         return self.add(WhileOp([start, *initial], Region(cond), Region(body))).results[1:]
 
     def _in(self, block: Block) -> Builder:
         return Builder(InsertPoint.at_end(block), self.location, self.counter_type)
 
     def _starts(self, stack: SSAValue, index: SSAValue) -> list[SSAValue]:
-        zero = [self.number(0)] if len(shape_of(stack)) > 1 else []
+        zero = [self.integer(0)] if len(shape_of(stack)) > 1 else []
         return [index, *zero * (len(shape_of(stack)) - 1)]
 
     @property

@@ -1,4 +1,4 @@
-"""Remarks of `recompute-loops` on the loops that it rewrites, and on those that it leaves unchanged."""
+"""Make the remarks of `recompute-loops` on the loops that it rewrites or leaves unchanged."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TOPICS = {
     SMALLEST: Topic.LOOP_STACKS_SMALLEST,
     NOT_COUNTED: Topic.LOOP_NOT_COUNTED,
 }
-"""The topics of remarks, by reason."""
+"""The topic of a remark on an unchanged loop, by reason."""
 
 
 def remark_on_uncut(op: Operation, reason: str, note: str = "", topic: Topic | None = None) -> Remark:
-    """Make the remark that a loop is left unchanged. `topic`: the default is the topic of the reason."""
+    """Return a remark that a loop stays unchanged. `topic`: replaces the default topic of the reason."""
     return Remark(op, f"the loop is left as it is: {reason}{note}", topic=topic or _TOPICS.get(reason, Topic.LOOP_LEFT))
 
 
@@ -52,8 +52,8 @@ def remark_on_saved_carries(saved: SavedCarries) -> Remark:
     after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
     return Remark(
         writer.op,
-        f"the loop of {counted(writer.trips, 'iteration')} holds {saved.description}: {after}, and its stacks were "
-        f"{before}; {iterations} run again, {counted(size, 'operation')} of each",
+        f"the loop of {counted(writer.trips, 'iteration')} saves {saved.description}, {after} instead of {before} of "
+        f"stacks; {iterations} run again, with {counted(size, 'operation')} each",
         RemarkKind.PASSED,
     )
 
@@ -63,9 +63,9 @@ def remark_on_cut(cut: LoopCut) -> Remark:
     stacks = counted(len(cut.dropped), "stack")
     return Remark(
         pair.writer.op,
-        f"the loop of {counted(pair.writer.trips, 'iteration')} hands on {format_bytes(cut.dropped_bytes)} less, in "
-        f"{stacks}, and {format_bytes(cut.new_bytes)} of new ones: the loop that reads them repeats "
-        f"{counted(len(cut.repeated), 'operation')}",
+        f"the loop of {counted(pair.writer.trips, 'iteration')} drops {stacks} ({format_bytes(cut.dropped_bytes)}) and "
+        f"adds {format_bytes(cut.new_bytes)} of new stacks: the loop that reads them recomputes "
+        f"{counted(len(cut.repeated), 'operation')}, before simplification",
         RemarkKind.PASSED,
         amounts=(("dropped_bytes", cut.dropped_bytes), ("new_bytes", cut.new_bytes), ("operations", len(cut.repeated))),
     )

@@ -12,18 +12,18 @@ from .carries import Replaced
 from .loop_builder import Builder
 
 
-def read_results(loop: CountedLoop) -> set[int]:
-    """Return the indices of the loop's results that are read."""
+def used_results(loop: CountedLoop) -> set[int]:
+    """Return the indices of the loop's results that have uses."""
     return {result.index for result in loop.op.results if any(result.uses)}
 
 
 def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builder, replaced: Replaced) -> None:
-    """Redirect uses of the loop's results.
+    """Redirect uses of the loop's results to new values.
 
     Args:
         loop: The loop.
-        values: The new values, by the index of the result. Other results are the constant at which the counter ends, or
-            the initial value of a carry that the loop does not change.
+        values: The new values, by the index of the result. A counter without an entry becomes a constant, its final
+            value; an unchanged carry becomes its initial value.
         builder: The builder for the constant.
         replaced: The map to which the replacements are added.
     """
@@ -32,7 +32,7 @@ def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builde
         if value is None and loop.is_invariant(result.index):
             value = loop.op.operands[result.index]
         elif value is None and result.index == loop.counter and any(result.uses):
-            value = builder.number(loop.start + loop.trips)
+            value = builder.integer(loop.start + loop.trips)
         if value is not None:
             value.name_hint = value.name_hint or result.name_hint
             result.replace_all_uses_with(value)
@@ -40,7 +40,7 @@ def replace_loop(loop: CountedLoop, values: dict[int, SSAValue], builder: Builde
 
 
 def erase_loop(loop: CountedLoop) -> None:
-    """Erase a loop and the operations that still read its results, whose own results are not needed."""
+    """Erase a loop and all operations that depend on its results. The results of these operations must be dead."""
     _erase_readers(loop.op.results)
     Rewriter.erase_op(loop.op)
 

@@ -1,10 +1,10 @@
-"""Sink broadcasts into the body of the loop that reads them: outside, their results would be live during the whole
+"""Sink broadcasts into the body of the loop that reads them, because outside, their results are live during the whole
 loop.
 
     %m = broadcast_in_dim %row : 4x128x128                  while … do {
     while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
 
-XLA does not hoist them again, because it does not hoist operations whose results are larger than their operands.
+XLA does not hoist them again, because it never hoists operations whose results are larger than their operands.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ _SHAPES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stableh
 
 
 def sink_broadcasts(loop: WhileOp) -> None:
-    """Sink chains of shape operations whose result is larger than their operand, such as broadcasts, into the loop's
-    body."""
+    """Sink each chain of shape operations into the body of the loop if its result is larger than its operand."""
     for outside, inside in list(_read_in_body(loop)):
         chain = _chain(outside)
         first = loop.body.block.first_op
@@ -41,7 +40,7 @@ def sink_broadcasts(loop: WhileOp) -> None:
 
 
 def _read_in_body(loop: WhileOp) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Yield each loop-invariant value as a pair: the value outside the loop and the value in the body."""
+    """Yield each loop-invariant value as a pair: the value outside the loop, and the value that the body reads."""
     block = loop.body.block
     last = terminator_of(loop.body.block)
     for index, argument in enumerate(block.args):

@@ -1,12 +1,13 @@
-"""Rewrite two loops that share stacks, so that carries are saved in slots instead (binomial checkpointing).
+"""Rewrite two loops that share stacks: instead of the stacks, save carries in slots (binomial checkpointing).
 
 A fixed number of carries is saved in slots, which are refilled while the later loop runs backwards:
 
-    while n < 8 { stack %h; %h1 = f(%h, n) }          fill the first slots, a few iterations between two of them
+    while n < 8 { stack %h; %h1 = f(%h, n) }          run iterations, and fill the first slots in between
     while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
 
-Tables hold the slots and the numbers of iterations to run (`planning/binomial.py`). The carry of the last iteration,
-with which the later loop begins, has a slot of its own and is not recomputed. No rule of the proof covers this rewrite.
+Constant tables list the slots and the numbers of iterations to run (`planning/binomial.py`). The carry of the last
+iteration, with which the later loop begins, has a separate slot and is not recomputed. No rule of the proof covers this
+rewrite.
 
 The code size does not depend on the number of iterations.
 """
@@ -35,11 +36,11 @@ from .iterations import (
     clone_in_place_of_original,
 )
 from .loop_builder import Builder, builder_before
-from .loop_replacement import read_results, replace_loop
+from .loop_replacement import replace_loop, used_results
 
 
 def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops to use slots; return the number of copies."""
+    """Rewrite both loops to use slots, and return the number of copies."""
     schedule = reversal(slots.pair.writer.trips, slots.slots)
     filled = _ForwardInSlots(slots, schedule, numbers).replace(replaced)
     _BackwardInSlots(slots, schedule, numbers).replace(filled, replaced)
@@ -48,7 +49,7 @@ def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int
 
 @dataclass(frozen=True)
 class _SlotState:
-    """The carries at the beginning of iteration `position`, and the slots, which are one stack for each saved carry."""
+    """The carries at the start of iteration `position`, and the slots: one stack for each saved carry."""
 
     carries: Sequence[SSAValue]
     stacks: Sequence[SSAValue]
@@ -57,8 +58,7 @@ class _SlotState:
 
 @dataclass(frozen=True)
 class _AdvanceTables:
-    """The advances of a schedule as constant tables: the number of iterations to run, and the slot to fill
-    afterwards."""
+    """The advances of a schedule as constant tables. Each advance runs a number of iterations, then fills a slot."""
 
     iterations: SSAValue
     slots: SSAValue
@@ -71,12 +71,12 @@ class _AdvanceTables:
 
 @dataclass(frozen=True)
 class _StepTables:
-    """The steps of the backward loop as constant tables, with an entry for each of its iterations.
+    """The schedule of the backward loop as constant tables, with an entry for each of its iterations.
 
     Attributes:
         slots, positions: The slot from which to load carries, and the index of the iteration that begins with them.
         last_runs: The number of iterations to run after the advances.
-        counts: The number of advances in the step.
+        counts: The number of advances.
         first_advances: The index of the first advance in the table of all advances.
     """
 
@@ -100,11 +100,11 @@ class _StepTables:
 
 @dataclass(frozen=True)
 class _SlotFiller:
-    """Emits loops that run iterations and fill slots as a table prescribes.
+    """Emits loops that run iterations and fill slots according to a table of advances.
 
     Attributes:
         iterations: The iterations.
-        clone: Clones their operations.
+        clone: A function that clones their operations.
         saved: The positions of the carries that the slots hold.
         advances: The table.
     """
@@ -115,17 +115,17 @@ class _SlotFiller:
     advances: _AdvanceTables
 
     def fill(self, builder: Builder, count: int | SSAValue, first: SSAValue, state: _SlotState) -> _SlotState:
-        """Process `count` entries of the table, beginning at entry `first`; return the resulting state."""
+        """Emit a loop that processes `count` entries of the table from entry `first` on, and return the new state."""
         carries = len(state.carries)
 
         def advance(builder: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            entry, position = builder.add_up(first, k), carried[-1]
+            entry, position = builder.add_values(first, k), carried[-1]
             trips = builder.read_value(self.advances.iterations, entry)
             slot = builder.read_value(self.advances.slots, entry)
             counter = OriginalCounter(self.iterations.loop.start, 1, position)
             values = self.iterations.emit_loop(builder, IterationRange(trips, carried[:carries], counter), self.clone)
             written = _write_to_slot(builder, carried[carries:-1], [values[index] for index in self.saved], slot)
-            return [*values, *written, builder.add_up(position, trips)]
+            return [*values, *written, builder.add_values(position, trips)]
 
         results = builder.loop(count, [*state.carries, *state.stacks, state.position], advance)
         return _SlotState(results[:carries], results[carries:-1], results[-1])
@@ -134,7 +134,7 @@ class _SlotFiller:
 def _write_to_slot(
     builder: Builder, stacks: Sequence[SSAValue], values: Sequence[SSAValue], slot: SSAValue
 ) -> list[SSAValue]:
-    """Emit writes of the values to a slot, one in each stack; return the updated stacks."""
+    """Emit a write of each value to the slot in its stack, and return the updated stacks."""
     slices = [builder.as_slice(value) for value in values]
     return [builder.write(stack, slice_, slot) for stack, slice_ in zip(stacks, slices, strict=True)]
 
@@ -143,21 +143,21 @@ class _ForwardInSlots:
     """Replaces the forward loop by loops that also fill the first slots.
 
     Attributes:
-        needed: The part of the forward loop that is needed without the dropped stacks.
-        iterations: Its iterations.
+        needed: The part of the forward loop that is still needed without the dropped stacks.
+        iterations: The iterations of this part.
         saved: The positions of the saved carries among the carries of `needed`.
     """
 
     def __init__(self, slots: Slots, schedule: Reversal, numbers: FreeNumbers):
         self.slots, self.schedule, self.loop = slots, schedule, slots.pair.writer
         self.clone = clone_beside_original(numbers)
-        read = read_results(self.loop) - {stack.index for stack in slots.dropped}
+        read = used_results(self.loop) - {stack.index for stack in slots.dropped}
         self.needed = needed_part(self.loop, [], read | set(slots.checkpoints))
         self.iterations = Iterations(self.loop, self.needed)
         self.saved = [self.needed.carries.index(index) for index in slots.checkpoints]
 
     def replace(self, replaced: Replaced) -> Sequence[SSAValue]:
-        """Build the new loops, redirect uses of the old one to them, and return the slots."""
+        """Build the new loops, redirect uses of the old loop's results to them, and return the slots."""
         builder = builder_before(self.loop)
         start = self.loop.start
         state = self._fill_first_slots(builder)
@@ -165,7 +165,7 @@ class _ForwardInSlots:
         trips = self.loop.trips - 1 - before_last
         counter = OriginalCounter(start + before_last)
         last = self.iterations.emit_loop(builder, IterationRange(trips, state.carries, counter), self.clone)
-        slot = builder.number(self.slots.slots)
+        slot = builder.integer(self.slots.slots)
         stacks = _write_to_slot(builder, state.stacks, [last[index] for index in self.saved], slot)
         final = IterationRange(1, last, OriginalCounter(start + self.loop.trips - 1))
         carries = self.iterations.emit_loop(builder, final, clone_in_place_of_original)
@@ -173,29 +173,30 @@ class _ForwardInSlots:
         return stacks
 
     def _fill_first_slots(self, builder: Builder) -> _SlotState:
-        """Emit the first advances of the schedule, from the initial carries; return the resulting state."""
+        """Emit the first advances of the schedule, which start from the initial carries, and return the new state."""
         initial = [self.loop.op.operands[index] for index in self.needed.carries]
         stacks = [self._slots_with_first(builder, initial[index]) for index in self.saved]
-        state = _SlotState(initial, stacks, builder.number(0))
+        state = _SlotState(initial, stacks, builder.integer(0))
         if not (advances := self.schedule.first):
             return state
         filler = _SlotFiller(self.iterations, self.clone, self.saved, _AdvanceTables.of(builder, advances))
-        return filler.fill(builder, len(advances), builder.number(0), state)
+        return filler.fill(builder, len(advances), builder.integer(0), state)
 
     def _slots_with_first(self, builder: Builder, value: SSAValue) -> SSAValue:
-        """Emit the slots, including one for the carry of the last iteration, and write the value to the first slot."""
+        """Emit a stack of slots, including one for the last iteration, and write the value to the first slot."""
         empty = builder.empty(self.slots.slots + 1, shape_of(value), element_of(value))
-        return builder.write(empty, builder.as_slice(value), builder.number(0))
+        return builder.write(empty, builder.as_slice(value), builder.integer(0))
 
 
 class _BackwardInSlots:
-    """Replaces the backward loop by a loop whose iterations each run from a slot, fill further slots, and compute one
-    gradient.
+    """Replaces the backward loop by a new loop. Each of its iterations reruns forward iterations from a slot, fills
+    further slots, and computes one gradient.
 
     Attributes:
         reruns: The iterations of the forward loop that compute the dropped slices.
-        needed: The part of the backward loop that is needed if the dropped stacks are read elsewhere.
-        gradients: Its iterations.
+        needed: The part of the backward loop that is needed when other operations provide the slices of the dropped
+            stacks.
+        gradients: The iterations of this part.
         tables: The schedule of the new loop, as constants before it.
         has_advances: Whether the schedule has advances.
         filler: Runs the advances of the schedule.
@@ -206,7 +207,7 @@ class _BackwardInSlots:
         self.clone = clone_as_copy(numbers)
         self.reruns = Iterations(self.writer, slots.recomputed_part)
         slices = {reading.op.result for reading in slots.dropped_reads}
-        self.needed = needed_part(self.loop, [], read_results(self.loop), slices)
+        self.needed = needed_part(self.loop, [], used_results(self.loop), slices)
         self.gradients = Iterations(self.loop, self.needed)
         # The loop begins with the carry of the last iteration, which is in the last slot.
         steps = [Backwards(slots.slots, self.loop.trips - 1, (), 0), *schedule.steps[1:]]
@@ -218,7 +219,10 @@ class _BackwardInSlots:
         self.filler = _SlotFiller(self.reruns, self.clone, range(len(slots.checkpoints)), tables)
 
     def replace(self, filled: Sequence[SSAValue], replaced: Replaced) -> None:
-        """Build the new loop, and redirect uses of the old one to it. `filled`: the slots after the forward loop."""
+        """Build the new loop, and redirect uses of the old loop's results to it.
+
+        `filled`: the slots after the forward loop.
+        """
         initial = [self.loop.op.operands[index] for index in self.needed.carries]
         results = self.builder.loop(self.loop.trips, [*initial, *filled], self._step)[: len(initial)]
         replace_loop(self.loop, dict(zip(self.needed.carries, results, strict=True)), self.builder, replaced)
@@ -236,10 +240,11 @@ class _BackwardInSlots:
         return [*self._gradient(builder, m, carries, slices), *state.stacks]
 
     def _rerun(self, builder: Builder, state: _SlotState, trips: SSAValue) -> ValueMap:
-        """Emit `trips` forward iterations, then the iteration whose slices the gradient reads; return its values."""
+        """Emit `trips` forward iterations, then the iteration whose slices the gradient reads, and return the values of
+        the latter."""
         counter = OriginalCounter(self.writer.start, 1, state.position)
         carries = self.reruns.emit_loop(builder, IterationRange(trips, state.carries, counter), self.clone)
-        last_counter = builder.plus(builder.add_up(state.position, trips), self.writer.start)
+        last_counter = builder.add_constant(builder.add_values(state.position, trips), self.writer.start)
         values = self.reruns.map_inputs(last_counter, carries)
         self.reruns.emit_operations(builder, values, self.clone)
         return values
@@ -247,8 +252,8 @@ class _BackwardInSlots:
     def _gradient(
         self, builder: Builder, m: SSAValue, carries: Sequence[SSAValue], forward: ValueMap
     ) -> Sequence[SSAValue]:
-        """Emit backward iteration `m`; return its carries. `forward`: the recomputed values of the forward loop."""
-        mapping = self.gradients.map_inputs(builder.plus(m, self.loop.start), carries)
+        """Emit backward iteration `m`, and return its carries. `forward`: the recomputed forward values."""
+        mapping = self.gradients.map_inputs(builder.add_constant(m, self.loop.start), carries)
         for reading in self.slots.dropped_reads:
             mapping[reading.op.result] = forward.get(reading.stack.slice, reading.stack.slice)
         self.gradients.emit_operations(builder, mapping, clone_in_place_of_original)

@@ -1,4 +1,4 @@
-"""Drop the sharding constraints around the stacks of loops, so that the loops can be cut.
+"""Drop the sharding constraints on the stacks of loops, so that the loops can be cut.
 
 On a mesh with explicit axes, JAX constrains the result of every operation, including those that write a stack:
 
@@ -8,8 +8,8 @@ On a mesh with explicit axes, JAX constrains the result of every operation, incl
       %c = sdy.sharding_constraint %u <@mesh, [{}, {"d"}]>
     %t = sdy.sharding_constraint %r#1 <@mesh, [{}, {"d"}]>
 
-The constraints are dropped if the slices keep the same sharding: the stored value has it, or a constraint gives it to
-each slice that a loop reads. Stacks whose first dimension is sharded stay as they are.
+The constraints are dropped if slices keep the same sharding: the stored value has it, or a constraint gives it to a
+slice that a loop reads. Stacks whose first dimension is sharded stay unchanged.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _drop_around_stack(loop: CountedLoop, index: int) -> None:
 
 
 def _constraints_after(stack: SSAValue, like: ShardingConstraintOp) -> Iterator[ShardingConstraintOp]:
-    """Yield the constraints of the stack to the sharding of `like`, also behind reshapes."""
+    """Yield the constraints of the stack to the sharding of `like`, directly or through reshapes."""
     for use in list(stack.uses):
         op = use.operation
         if isinstance(op, ShardingConstraintOp) and _have_same_sharding(op, like):
@@ -96,7 +96,7 @@ def _have_same_sharding(op: ShardingConstraintOp, other: ShardingConstraintOp) -
 
 
 def _leads_to_loops(use: Use) -> bool:
-    """Return whether the value is used as an operand of a loop only, through reshapes and constraints."""
+    """Return whether the use leads only to operands of loops, directly or through reshapes and constraints."""
     op = use.operation
     if isinstance(op, WhileOp):
         return True
@@ -105,13 +105,14 @@ def _leads_to_loops(use: Use) -> bool:
 
 
 def _constraint_on(value: SSAValue) -> ShardingConstraintOp | None:
-    """Return the constraint whose result the value is; None if it is not one."""
+    """Return the constraint that defines the value; None if no constraint does."""
     op = value.op if isinstance(value, OpResult) else None
     return op if isinstance(op, ShardingConstraintOp) and is_bare(op) else None
 
 
 def _read_slices(stack: SSAValue) -> Iterator[DynamicSliceOp]:
-    """Yield the operations that read slices of the stack in loops that carry it unchanged, also behind reshapes."""
+    """Yield the operations that read slices of the stack in loops that carry it unchanged, directly or through
+    reshapes."""
     for use in stack.uses:
         if keeps_order(use.operation):
             yield from _read_slices(use.operation.results[0])

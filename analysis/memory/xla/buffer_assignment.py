@@ -1,4 +1,4 @@
-"""Buffer assignment of XLA:CPU: live ranges of stored values, and which values share memory.
+"""Buffer assignment of XLA:CPU: the live ranges of stored values, and the values that share memory.
 
 As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes through a barrier or a loop
 stays in place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of
@@ -6,7 +6,7 @@ the step until that result is written; a donated argument is copied if a reader 
 overwritten.
 
 As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one,
-which is copied first if a reader may run later. Whether it may is decided only by use-def edges, not by the schedule.
+which is copied first if a reader may run later. Only use-def edges decide whether a reader may, not the schedule.
 """
 
 from __future__ import annotations
@@ -88,8 +88,10 @@ class Life:
 
 
 def lives(fused: Fusion, schedule: Sequence[int], owners: Mapping[int, int]) -> list[Life]:
-    """Return the live range of each storage that is made in the block, in the order of the schedule. `owners`: see
-    `storage_owners`."""
+    """Return the live range of each storage that the block creates, in the order of the schedule.
+
+    `owners`: see `storage_owners`.
+    """
     program = fused.program
     position = {op: index for index, op in enumerate(schedule)}
     last = dict[int, int]()
@@ -107,8 +109,10 @@ def lives(fused: Fusion, schedule: Sequence[int], owners: Mapping[int, int]) -> 
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """Return the values that pass through a barrier or a loop, or that are updated in place, each with the value whose
-    place it shares."""
+    """Map each value that shares another value's storage to that value.
+
+    Results of barriers and loops share the storage of an operand, as do results that are written over an operand.
+    """
     program, owners = fused.program, dict[int, int]()
     sharing = [op for op in fused.reads if program.names[op] in FORWARDS or program.names[op] in WRITES_OVER]
     readers = _readers(fused) if any(program.names[op] not in FORWARDS for op in sharing) else dict[int, Set[int]]()
@@ -131,7 +135,7 @@ def all_before(op: int, others: Set[int], fused: Fusion) -> bool:
     remaining = set(others)
     pending = [op]
     visited = set[int]()
-    # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
+    # Operands precede their readers, so no path from an operation before the first of `others` leads to one of them.
     first = min(others, default=op)
     while pending and remaining:
         for value in fused.reads[pending.pop()]:
@@ -222,7 +226,7 @@ def copied_bytes(body: Fusion) -> int:
 
 
 def _carry_readers(body: Fusion, owners: Mapping[int, int]) -> Mapping[int, Set[int]]:
-    """Return the kernels that read each storage, without the terminator."""
+    """Map each storage to the kernels that read it, except the terminator."""
     readers = dict[int, set[int]]()
     for op, values in body.reads.items():
         for value in values if op != body.program.terminator else ():

@@ -1,16 +1,16 @@
 """Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
 
-Layouts: an operand whose layout differs from the required layout of its kernel (`traits.py`) is transposed into a copy.
-The convolution that computes a kernel gradient reads the forward activation this way, and the copy is made as soon as
-the activation exists. Products in bf16 are computed in f32.
+Layouts: an operand whose layout differs from the layout that its kernel requires (`traits.py`) is transposed into a
+copy. The convolution that computes a kernel gradient reads such a copy of the forward activation, which is made as soon
+as the activation exists. Products in bf16 are computed in f32.
 
 Equal constants: equal values that are computed only from constants are computed once. If several operations overwrite
-such a value, each gets a copy, except for the last one if use-def edges order all other readers of the value before it
+such a value, each gets a copy, except for the last if use-def edges order all other readers of the value before it
 (`xla/service/copy_insertion.cc`).
 
 Pooling: the gradient of a maximum over windows, `select_and_scatter`, becomes a windowed reduction that finds the index
-of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends on
-the operand alone, and so runs in the forward pass. It reads the indices of all elements, which are computed at the
+of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends
+only on the operand, so it runs in the forward pass. It reads the indices of all elements, which are computed at the
 start of the step: for each dimension of the operand, one array of the operand's shape.
 """
 
@@ -21,22 +21,22 @@ from dataclasses import dataclass, field
 
 from ....planning.graph import NO_MAKER
 from ....rules.fusion import WRITES_OVER
-from .program import Draft, Kernel, KernelProgram, NewOperation, WindowShape, XlaForm
+from .program import Draft, Kernel, NewOperation, SourceProgram, WindowShape, XlaForm
 from .traits import Trait, Traits
 
 _LOOP = "stablehlo.while"
 
 
-def overwritten(program: KernelProgram, op: int) -> Sequence[int]:
+def overwritten(program: SourceProgram, op: int) -> Sequence[int]:
     """Return the operands that the operation may overwrite in place."""
     name, operands = program.names[op], program.operands[op]
     return operands if name == _LOOP else operands[:1] if name in WRITES_OVER else ()
 
 
-def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, int]]:
+def uncopied_operands(program: SourceProgram) -> Mapping[int, tuple[int, int]]:
     """Return, for each class of equal values that operations overwrite, the operand that needs no copy.
 
-    The keys are the ids of the classes in `KernelProgram.alike`; the values are pairs of an operation and an operand
+    The keys are the ids of the classes in `SourceProgram.alike`; the values are pairs of an operation and an operand
     index.
     """
     alike = program.alike
@@ -59,17 +59,17 @@ def places_of_alike_values(program: KernelProgram) -> Mapping[int, tuple[int, in
     }
 
 
-def _is_captured(program: KernelProgram, op: int, number: int) -> bool:
+def _is_captured(program: SourceProgram, op: int, number: int) -> bool:
     """Return whether the regions of the loop also capture a value of the class."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
 
-def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
+def _all_before(program: SourceProgram, op: int, others: Set[int]) -> bool:
     remaining = set(others)
     pending = [op]
     visited = set[int]()
-    # Operands are made earlier in program order: nothing before the first of the others leads to one of them.
+    # Operands precede their readers, so no path from an operation before the first of `others` leads to one of them.
     first = min(others, default=op)
     while pending and remaining:
         for value in program.reads[pending.pop()]:
@@ -86,7 +86,7 @@ def _all_before(program: KernelProgram, op: int, others: Set[int]) -> bool:
 class Pools:
     """Expands the gradient of a maximum over windows into a windowed reduction and a scatter.
 
-    `iotas`: the index arrays, by shape and dimension, which are shared by all operands of one shape.
+    `iotas`: the index arrays, by shape and dimension; operands of the same shape share them.
     """
 
     new: Draft
@@ -119,7 +119,7 @@ _PRODUCTS = frozenset({_PRODUCT, "stablehlo.divide"})
 _IN_LIBRARY = Trait.FUSIBLE | Trait.LIBRARY
 
 
-def with_kernel_copies(program: KernelProgram) -> XlaForm:
+def with_kernel_copies(program: SourceProgram) -> XlaForm:
     """Rewrite the program as XLA:CPU does before fusion."""
     writer = _KernelWriter(program, Draft(program))
     changed = _possibly_changed(program)
@@ -131,8 +131,8 @@ def with_kernel_copies(program: KernelProgram) -> XlaForm:
     return writer.new.form()
 
 
-def _possibly_changed(program: KernelProgram) -> set[int]:
-    """Return the operations that `_KernelWriter.add` may change or leave out even if their operands stay the same."""
+def _possibly_changed(program: SourceProgram) -> set[int]:
+    """Return the operations that `_KernelWriter.add` may change or omit even if their operands are unchanged."""
     changed = {program.maker[value] for value in program.alike}
     changed.update(program.kernels, program.pools, program.spreads, program.reshapes, program.numbers)
     changed.update([op for op, name in enumerate(program.names) if name in WRITES_OVER])
@@ -143,27 +143,27 @@ def _possibly_changed(program: KernelProgram) -> set[int]:
 
 @dataclass
 class _KernelWriter:
-    """A writer of the new program, one operation at a time.
+    """Writes the rewritten program, one operation at a time.
 
     Attributes:
-        program, new: The old program, and the draft of the new one.
+        program, new: The original program, and the draft of the rewritten program.
         replacement: For each value that was rounded or is a duplicate, the value to read in its place.
         first_alike: The first value of each class of equal values.
-        first_spread: The first of each class of equal broadcasts of one operand.
-        places: See `places_of_alike_values`.
+        first_spread: The result of the first broadcast, for each class of broadcasts and each storage that they read.
+        uncopied: See `uncopied_operands`.
         pools: The expander of pooling gradients.
     """
 
-    program: KernelProgram
+    program: SourceProgram
     new: Draft
     replacement: dict[int, int] = field(default_factory=dict[int, int])
     first_alike: dict[int, int] = field(default_factory=dict[int, int])
     first_spread: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
-    places: Mapping[int, tuple[int, int]] = field(init=False)
+    uncopied: Mapping[int, tuple[int, int]] = field(init=False)
     pools: Pools = field(init=False)
 
     def __post_init__(self) -> None:
-        self.places = places_of_alike_values(self.program)
+        self.uncopied = uncopied_operands(self.program)
         self.pools = Pools(self.new)
 
     def add(self, op: int) -> None:
@@ -198,7 +198,7 @@ class _KernelWriter:
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
         """Add a multiplication.
 
-        XLA turns a multiplication by a converted mask into a select, which its kernel library lacks.
+        XLA turns a multiplication by a converted mask into a select, which its kernel library does not support.
         """
         read = [self._mask(value) for value in operands]
         self.new.keep(op, read, without=Trait.LIBRARY if read != list(operands) else Trait.NONE)
@@ -209,8 +209,7 @@ class _KernelWriter:
         return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_duplicate(self, op: int) -> bool:
-        """Return whether an earlier operation computes the same value from constants; record the operation if none
-        does."""
+        """Return whether an earlier operation computes the same value from constants; if not, record this one."""
         is_duplicate = False
         for value in self.program.makes[op]:
             if (alike := self.program.alike.get(value)) is not None:
@@ -219,7 +218,7 @@ class _KernelWriter:
         return is_duplicate
 
     def _is_duplicate_broadcast(self, op: int, operand: int) -> bool:
-        """Return whether an earlier broadcast computes the same value; record the broadcast if none does."""
+        """Return whether an earlier broadcast computes the same value; if not, record this one."""
         (value,) = self.program.makes[op]
         key = self.program.spreads[op], self.new.columns.root[operand]
         self.replacement[value] = self.first_spread.setdefault(key, value)
@@ -246,7 +245,7 @@ class _KernelWriter:
         unchanged = self.program.handed_on.get(op, frozenset())
         for index, value in enumerate(operands[: len(overwritten(self.program, op))]):
             alike = self.program.alike.get(value)
-            if alike is not None and index not in unchanged and self.places.get(alike) != (op, index):
+            if alike is not None and index not in unchanged and self.uncopied.get(alike) != (op, index):
                 size = self.new.columns.sizes[value]
                 own[index] = self._copy(op, "stablehlo.copy", Trait.NONE, value, size)
         return own
@@ -254,7 +253,7 @@ class _KernelWriter:
     def _add_kernel(self, op: int, operands: Sequence[int], kernel: Kernel) -> None:
         self.new.keep(op, self._converted(op, operands, kernel))
         if kernel.wide_result:
-            # Stored in f32; the readers round it.
+            # The result is stored in f32, and its readers round it.
             (wide,) = self.program.makes[op]
             narrow, self.new.columns.sizes[wide] = self.new.columns.sizes[wide], kernel.wide_result
             self.replacement[wide] = self._copy(op, _CAST, _IN_LIBRARY | Trait.EXPENSIVE, wide, narrow)

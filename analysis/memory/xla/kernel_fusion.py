@@ -6,8 +6,8 @@ the first, a kernel absorbs producers of its operands that have no other readers
 there is only one. A library kernel is never fused with others: its operands and results are stored.
 
 The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
-CPU subclass). A producer is fused into each reader that permits it, and is also stored if some reader does not permit
-it, such as a matrix product, which reads from memory. Two cases matter for bytes:
+CPU subclass). A producer is fused into each reader that permits it. It is also stored if another reader does not, such
+as a matrix product, which reads its operands from memory. Two cases affect the bytes most:
 
 - A cheap producer with one large operand is fused into several readers, each of which computes it again, so that its
   *operand* is live until the last of them: the random bits of a dropout instead of its mask.
@@ -28,7 +28,7 @@ from .traits import Trait
 _NOWHERE, _SEVERAL = -1, -2
 """Values in place of the kernel that computes an operation: no kernel, and several kernels."""
 _LARGEST = 100
-"""Maximum number of operations in a kernel plus values that it reads from outside."""
+"""Maximum size of a library kernel: its operations plus the values that it reads from outside."""
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:
@@ -69,8 +69,8 @@ class _Grouping:
                     visited.add(op)
                     queue.append((op, up))
 
-        enqueue(self._above(group, group.inside))
-        enqueue(self._below(group))
+        enqueue(self._absorbable_producers(group, group.inside))
+        enqueue(self._only_reader(group))
         while queue and self._size(group) < _LARGEST:
             op, up = queue.popleft()
             other = self.group_of.get(op)
@@ -86,21 +86,21 @@ class _Grouping:
             self.group_of[op] = group
             changed = True
             if up:
-                enqueue(self._above(group, [op]))
+                enqueue(self._absorbable_producers(group, [op]))
             else:
                 group.root = op
-                enqueue(self._below(group))
+                enqueue(self._only_reader(group))
         return changed
 
-    def _above(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of the operands that have no reader outside the group."""
+    def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
+        """Yield the producers of the operands of `ops` that have no reader outside the group, each with True."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
                 if source not in group.inside and group.inside.issuperset(program.readers[source]):
                     yield source, True
 
-    def _below(self, group: _Group) -> Iterator[tuple[int, bool]]:
+    def _only_reader(self, group: _Group) -> Iterator[tuple[int, bool]]:
         readers = self.program.readers[group.root]
         if len(readers) == 1:
             yield readers[0], False
@@ -127,7 +127,7 @@ class Fusion:
     """The kernels of a block.
 
     Attributes:
-        program: The program of operations.
+        program: The operations that are fused.
         reads: For each operation that is the root of a kernel, the stored values that the kernel reads.
         library: The operations inside library kernels.
     """
@@ -144,8 +144,8 @@ class Fusion:
 def fusion(program: KernelProgram) -> Fusion:
     """Fuse the operations of a block into kernels."""
     rules = _Rules(program, _Descendants(program))
-    # From the end: the kernels of an operation depend on the kernels of its readers.
-    stored = [op for op in reversed(range(len(program))) if rules.place(op)]
+    # Go backwards, since the kernel of an operation depends on the kernels of its readers.
+    stored = [op for op in reversed(range(len(program))) if rules.decide(op)]
     stored.reverse()
     return Fusion(program, {op: rules.reads(op) for op in stored}, frozenset(rules.library))
 
@@ -153,9 +153,9 @@ def fusion(program: KernelProgram) -> Fusion:
 class _Descendants:
     """The transitive readers of each operation, as bit sets that are added from the last operation to the first.
 
-    A row has one bit for the operation and each later one, the last operation in the lowest bit. It is deleted once all
-    producers of the operation were added, so that the rows together do not need memory quadratic in the length of the
-    program.
+    The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
+    It is deleted once all producers of the operation have been added, so that the total memory is not quadratic in the
+    length of the program.
     """
 
     def __init__(self, program: KernelProgram):
@@ -177,8 +177,8 @@ class _Descendants:
                 row |= rows[reader]
         rows[op] = row
 
-    def include(self, op: int, producer: int) -> bool:
-        """Return whether `op` depends on the producer, which was added last, directly or transitively."""
+    def depends_on(self, op: int, producer: int) -> bool:
+        """Return whether `op` depends, directly or transitively, on the producer, which must have been added last."""
         return op > producer and bool(self._rows[producer] >> (self._last - op) & 1)
 
 
@@ -190,10 +190,10 @@ class _Rules:
     shared_everywhere: dict[int, bool] = field(default_factory=dict[int, bool])
     computed_in: dict[int, int] = field(default_factory=dict[int, int])
 
-    def place(self, op: int) -> bool:
+    def decide(self, op: int) -> bool:
         """Decide the fusion of an operation, given the decisions for its readers; return whether its result is
         stored."""
-        # Filling the caches from the end prevents recursion over the length of the program.
+        # Filling the caches from the last operation on prevents recursion over the length of the program.
         self.descendants.add(op)
         if self.program.traits[op] & Trait.FUSIBLE and self.program.readers[op]:
             self.do_not_duplicate(op)
@@ -231,7 +231,7 @@ class _Rules:
         return self.may_fuse(producer, reader) and not self.do_not_duplicate(producer)
 
     def may_fuse(self, producer: int, reader: int) -> bool:
-        """Return whether this use permits fusion, regardless of the producer's other readers."""
+        """Return whether the reader may absorb the producer, regardless of the producer's other readers."""
         program = self.program
         traits, taking = program.traits[producer], program.traits[reader]
         if not traits & Trait.FUSIBLE or producer in self.library or reader in self.library:
@@ -253,8 +253,8 @@ class _Rules:
         return self._common_kernel(producer) >= 0
 
     def kernel(self, op: int) -> int:
-        """Return the kernel that computes an operation: itself, or the kernel that it is fused into; `_NOWHERE` or
-        `_SEVERAL` if it is not fused into exactly one."""
+        """Return the kernel that computes an operation: itself, or the kernel into which it is fused; `_NOWHERE` or
+        `_SEVERAL` if it is not fused into exactly one kernel."""
         kernel = self.computed_in.get(op)
         if kernel is None:
             # Set this entry before visiting the readers, since a reader may look it up.
@@ -288,8 +288,8 @@ class _Rules:
         return members
 
     def do_not_duplicate(self, producer: int) -> bool:
-        """Return whether to fuse into all readers or none: duplicates would read more memory than the result
-        occupies."""
+        """Return whether to fuse the producer into all readers or none, since duplicates would read more memory than
+        its result occupies."""
         is_shared = self.shared_everywhere.get(producer)
         if is_shared is None:
             program = self.program
@@ -306,7 +306,7 @@ class _Rules:
     def fuses_on_all_paths(self, producer: int, reader: int) -> bool:
         """Return whether the producer is fused into the reader on every use-def path between them.
 
-        `place` must have been called for the producer last, because only its descendants are known.
+        `decide` must have been called for the producer last, because only its descendants are known.
         """
         pending, visited = [reader], {reader}
         while pending:
@@ -314,7 +314,7 @@ class _Rules:
             if not self.may_fuse(producer, current):
                 return False
             for other in self.program.sources[current]:
-                if other == producer or other in visited or not self.descendants.include(other, producer):
+                if other == producer or other in visited or not self.descendants.depends_on(other, producer):
                     continue
                 if not self.fuses(other, current):
                     return False
@@ -323,7 +323,7 @@ class _Rules:
         return True
 
     def large_operands(self, op: int) -> Sequence[int]:
-        """Return the operands of at least the rank of the result, except broadcasts and constants."""
+        """Return the operands whose rank is at least the rank of the result, except broadcasts and constants."""
         program = self.program
         root, ranks, constants, broadcasts = program.root, program.ranks, program.constants, program.broadcasts
         rank = ranks[program.makes[op][0]]
@@ -334,8 +334,8 @@ class _Rules:
         ]
 
     def reads(self, op: int) -> tuple[int, ...]:
-        """Return the stored values that the kernel of `op` reads, including operands of operations that are fused into
-        it."""
+        """Return the stored values that the kernel of `op` reads, including the operands of operations that are fused
+        into it."""
         program, stored = self.program, dict[int, None]()
         pending, visited = [op], {op}
         root, reads, constants, makers = program.root, program.reads, program.constants, program.maker

@@ -1,9 +1,10 @@
 """Peak bytes of temporaries of a function on XLA:CPU, unchanged or under a plan.
 
 This is the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result and runs in
-program order. XLA:CPU fuses, so that many results are never stored (`kernel_fusion.py`), schedules breadth first
-(`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`) and assigns several values
-to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states its accuracy.
+program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules kernels
+breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`), and assigns
+several values to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states
+its accuracy.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ...step.phases import Phases
 from ..timeline import Buffer, Labels, Timeline, aliased_bytes, module_of
 from .buffer_assignment import Life, outside_results
 from .kernel_copies import with_kernel_copies
-from .program import KernelProgram
+from .program import KernelProgram, SourceProgram
 from .read_program import program_of
 from .scheduled_kernels import ScheduledKernels, donated_for, donations, live_bytes
 from .traits import Trait
@@ -49,7 +50,7 @@ def xla_form(function: FuncOp, order: Order | None = None) -> tuple[KernelProgra
     return form.program, [operations[op] for op in form.origin]
 
 
-def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[KernelProgram, Sequence[Operation]]:
+def _without_dead_code(function: FuncOp, order: Order | None) -> tuple[SourceProgram, Sequence[Operation]]:
     if not has_dead_code(function):
         block = single_block(function)
         return program_of(block, order), tuple(block.ops)
@@ -149,17 +150,17 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Plain:
-    """The unchanged step as a program of the model.
+class PlainStep:
+    """The unchanged step in the form of the memory model `xla`.
 
-    Operations and values have the indices of the step's graph. `donated`: see `donations`.
+    Its operations and values have the same indices as in the step's graph. `donated`: see `donations`.
     """
 
-    program: KernelProgram
+    program: SourceProgram
     donated: Mapping[int, int]
 
     @classmethod
-    def of(cls, function: FuncOp, order: Order | None = None) -> Plain:
+    def of(cls, function: FuncOp, order: Order | None = None) -> PlainStep:
         """Convert a function.
 
         `order`: the order of its block, if it is already computed.
@@ -175,11 +176,11 @@ class Plain:
         return max(live_bytes(temporaries(self.donated, run), run.inner_bytes()), default=0)
 
 
-def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
+def _program(plain: SourceProgram, new: SimulatedProgram) -> SourceProgram:
     operations, (origins, _, _, reads, makes) = new.operations, new.columns
     # The origin of barriers, -1, selects the entry that is appended here.
-    of_origins, at = getter_at(origins), _places(plain, new)
-    reshapes = _at(at, plain.reshapes)
+    of_origins, at = getter_at(origins), _positions(plain, new)
+    reshapes = _transferred(at, plain.reshapes)
     added = list(enumerate(new.stands_for))[len(plain.maker) :]
     behind = {value for operation in operations if operation.origin == BARRIER_ORIGIN for value in operation.makes}
     return replace(
@@ -197,32 +198,32 @@ def _program(plain: KernelProgram, new: SimulatedProgram) -> KernelProgram:
         masks=frozenset([op for origin in plain.masks for op in at[origin]]),
         constants=plain.constants.union([new for new, old in added if old in plain.constants]),
         broadcasts=plain.broadcasts.union([new for new, old in added if old in plain.broadcasts]) - behind,
-        bodies=_at(at, plain.bodies),
-        handed_on=_at(at, plain.handed_on),
-        kernels=_at(at, plain.kernels),
+        bodies=_transferred(at, plain.bodies),
+        handed_on=_transferred(at, plain.handed_on),
+        kernels=_transferred(at, plain.kernels),
         alike={**plain.alike, **{new: plain.alike[old] for new, old in added if old in plain.alike}},
-        pools=_at(at, plain.pools),
-        spreads=_at(at, plain.spreads),
+        pools=_transferred(at, plain.pools),
+        spreads=_transferred(at, plain.spreads),
         traits=of_origins((*plain.traits, Trait.NONE)),
     )
 
 
-def _places(plain: KernelProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
+def _positions(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
     """Return, for each operation of the unchanged program, its positions in the rewritten program: its own position and
     the positions of its copies."""
-    places: list[list[int]] = [[] for _ in range(len(plain))]
+    positions: list[list[int]] = [[] for _ in range(len(plain))]
     for op, origin in enumerate(new.columns[0]):
         if origin != BARRIER_ORIGIN:
-            places[origin].append(op)
-    return places
+            positions[origin].append(op)
+    return positions
 
 
-def _at(places: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
-    """Transfer a table of the unchanged program's operations to the rewritten program."""
-    return {op: attribute for origin, attribute in attributes.items() for op in places[origin]}
+def _transferred(positions: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
+    """Convert a table of the unchanged program's operations to a table of the rewritten program's operations."""
+    return {op: attribute for origin, attribute in attributes.items() for op in positions[origin]}
 
 
-def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]:
+def _operands(plain: SourceProgram, instruction: Instruction) -> tuple[int, ...]:
     """Return the operands of an instruction, repeated as in the operation from which it originates."""
     origin = instruction.origin
     if origin == BARRIER_ORIGIN or plain.operands[origin] == plain.reads[origin]:
@@ -231,7 +232,7 @@ def _operands(plain: KernelProgram, instruction: Instruction) -> tuple[int, ...]
     return tuple([read_as[value] for value in plain.operands[origin]])
 
 
-def _roots(plain: KernelProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
+def _roots(plain: SourceProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
     """Return, for each value, the owner of its storage: reshapes share the storage of their operand, all other values
     have their own storage."""
     roots = list(range(len(new.stands_for)))

@@ -1,4 +1,4 @@
-"""The input of the XLA:CPU model: a block as columns of integers, and a builder that rewrites it.
+"""The programs of the XLA:CPU model: a block as columns of integers before and after the rewrites that precede fusion.
 
 Operations are numbered 0 … n - 1 in program order, the terminator last. Values are numbered as in `planning/graph.py`;
 each is defined by an operation or outside the block. This module knows no IR.
@@ -7,7 +7,7 @@ each is defined by an operation or outside the block. This module knows no IR.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypedDict
 
@@ -32,7 +32,10 @@ class ColumnFields(TypedDict):
 
 @dataclass
 class Columns:
-    """The columns of a `KernelProgram` under construction; the index of an operation is its number."""
+    """The columns of a `KernelProgram` under construction.
+
+    Operations and values are numbered in the order in which they are added.
+    """
 
     names: list[str] = field(default_factory=list[str])
     traits: list[Traits] = field(default_factory=list[Traits])
@@ -48,7 +51,7 @@ class Columns:
     def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
         """Append a value and return its index.
 
-        `root`: as in `KernelProgram`; None for the value itself.
+        `root`: the value whose memory it shares, as in `KernelProgram`; None if it has its own memory.
         """
         number = len(self.maker)
         self.maker.append(maker)
@@ -96,7 +99,7 @@ class Kernel:
     Attributes:
         transposed: For each operand, whether it must be copied to another layout.
         wide: For each operand, its bytes in f32 if it is in bf16, else 0.
-        wide_result: The same for the result.
+        wide_result: The bytes of the result in f32 if it is in bf16, else 0.
     """
 
     transposed: tuple[bool, ...]
@@ -107,8 +110,8 @@ class Kernel:
 class WindowShape(NamedTuple):
     """Sizes of the gradient of a maximum over windows.
 
-    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of one index array with an
-    element per element of the operand or of the source.
+    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of an index array that has one
+    element per element of the operand and of the source, respectively.
     """
 
     shape: tuple[int, ...]
@@ -118,7 +121,7 @@ class WindowShape(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A block as columns of integers.
+    """A block as columns of integers, in the form in which XLA:CPU fuses it into kernels.
 
     Attributes:
         arguments: The number of block arguments, which are the first values.
@@ -128,18 +131,12 @@ class KernelProgram:
         makes: The results of each operation.
         maker: The operation that defines each value, or `NO_MAKER`.
         sizes, ranks: Bytes and rank of each value.
-        root: The owner of each value's memory, through a chain of reshapes.
-        reshapes: Operations that share the memory of an operand, with the index of that operand.
-        numbers: Operations that create a splat.
-        masks: Operations that convert a mask to numbers.
+        root: For each value, the value that owns its memory, looking through chains of reshapes.
+        reshapes: Operations whose result shares the memory of an operand, with the index of that operand.
         constants: Values that use no memory and are computed in their readers.
         broadcasts: Results of broadcasts.
-        bodies: The blocks of each loop and branch.
+        bodies: The blocks of each loop and branch, not yet rewritten.
         handed_on: For each loop, the indices of the carried values that no iteration changes.
-        kernels: The requirements of products and convolutions.
-        alike: For each value that is computed only from constants, the id of its class of equal values.
-        pools: Gradients of maxima over windows.
-        spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
     """
 
     arguments: int
@@ -153,16 +150,10 @@ class KernelProgram:
     ranks: tuple[int, ...]
     root: tuple[int, ...]
     reshapes: Mapping[int, int]
-    numbers: frozenset[int]
-    masks: frozenset[int]
     constants: frozenset[int]
     broadcasts: frozenset[int]
-    bodies: Mapping[int, tuple[KernelProgram, ...]]
+    bodies: Mapping[int, tuple[SourceProgram, ...]]
     handed_on: Mapping[int, frozenset[int]]
-    kernels: Mapping[int, Kernel]
-    alike: Mapping[int, int]
-    pools: Mapping[int, WindowShape]
-    spreads: Mapping[int, int]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -203,7 +194,7 @@ class KernelProgram:
 
     @cached_property
     def sources(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the producers of its operands, looking through reshapes, without constants."""
+        """For each operation, the producers of its operands, looking through reshapes and omitting constants."""
         root, maker, constants = self.root, self.maker, self.constants
         return tuple(
             [
@@ -220,10 +211,31 @@ class KernelProgram:
 
 
 @dataclass(frozen=True)
+class SourceProgram(KernelProgram):
+    """A block before XLA:CPU's rewrites, with the facts that only these rewrites need.
+
+    Attributes:
+        numbers: Operations that create a splat.
+        masks: Operations that convert a mask to numbers.
+        kernels: The requirements of products and convolutions.
+        alike: For each value that is computed only from constants, the id of its class of equal values.
+        pools: Gradients of maxima over windows.
+        spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
+    """
+
+    numbers: frozenset[int]
+    masks: frozenset[int]
+    kernels: Mapping[int, Kernel]
+    alike: Mapping[int, int]
+    pools: Mapping[int, WindowShape]
+    spreads: Mapping[int, int]
+
+
+@dataclass(frozen=True)
 class XlaForm:
     """A rewritten program.
 
-    `origin`: for each operation, the operation of the old program from which it originates.
+    `origin`: for each operation, the operation of the original program from which it originates.
     """
 
     program: KernelProgram
@@ -232,7 +244,7 @@ class XlaForm:
 
 @dataclass(frozen=True)
 class NewOperation:
-    """An operation that the old program lacks."""
+    """An operation that a rewrite inserts."""
 
     name: str
     traits: Traits
@@ -241,9 +253,9 @@ class NewOperation:
 
 @dataclass
 class Draft:
-    """Builder of a rewritten `program`, whose values keep their indices."""
+    """Builder of the rewritten form of `program`. The values of `program` keep their indices."""
 
-    program: KernelProgram
+    program: SourceProgram
     origin: list[int] = field(default_factory=list[int])
     columns: Columns = field(init=False)
 
@@ -260,9 +272,9 @@ class Draft:
     def keep(
         self, op: int, operands: Sequence[int], captured: Sequence[int] = (), without: Traits = Trait.NONE
     ) -> None:
-        """Append an operation of the old program with new operands.
+        """Append an operation of the original program with new operands.
 
-        `captured`: the values that its regions read. `without`: traits that it loses.
+        `captured`: the values that its regions read. `without`: traits to remove from it.
         """
         program, columns = self.program, self.columns
         self._set_makers(program.makes[op])
@@ -273,7 +285,7 @@ class Draft:
         columns.add_operation(program.names[op], program.traits[op] & ~without, operands, captured, program.makes[op])
 
     def keep_unchanged(self, op: int) -> None:
-        """Append an operation of the old program, other than a reshape, with its operands and traits."""
+        """Append an operation of the original program, other than a reshape, with its operands and traits."""
         program, columns = self.program, self.columns
         for value in program.makes[op]:
             columns.maker[value] = len(columns.names)
@@ -286,7 +298,7 @@ class Draft:
         columns.makes.append(program.makes[op])
 
     def leave_out(self, op: int) -> None:
-        """Omit an operation of the old program; its results must have no readers."""
+        """Omit an operation of the original program; its results must have no readers."""
         for value in self.program.makes[op]:
             self.columns.maker[value] = NO_MAKER
 
@@ -300,10 +312,10 @@ class Draft:
         """Append a new operation and return the indices of its results.
 
         Args:
-            origin: The operation of the old program that it belongs to.
+            origin: The operation of the original program to which the new operation is attributed.
             new: The new operation.
             sizes: The bytes of each result.
-            like: A value that has the rank of the results.
+            like: A value with the same rank as the results.
         """
         columns = self.columns
         made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
@@ -314,13 +326,14 @@ class Draft:
     def form(self) -> XlaForm:
         program, makes = self.program, self.columns.makes
         at = {origin: op for op, origin in enumerate(self.origin) if makes[op] == program.makes[origin]}
-        changed = replace(
-            program,
+        changed = KernelProgram(
+            arguments=program.arguments,
             **self.columns.fields(),
             reshapes={at[op]: 0 for op in program.reshapes},
+            # Values keep their indices.
+            broadcasts=program.broadcasts,
             bodies={at[op]: bodies for op, bodies in program.bodies.items()},
             handed_on={at[op]: which for op, which in program.handed_on.items()},
-            kernels={at[op]: kernel for op, kernel in program.kernels.items()},
         )
         return XlaForm(changed, tuple(self.origin))
 

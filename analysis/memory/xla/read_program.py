@@ -1,9 +1,9 @@
 """Conversion of an MLIR block to the program of the XLA:CPU model.
 
-Among the values that are computed only from constants, XLA folds small ones at compile time, and they use no memory. A
-splat is a broadcast, and an ascending range is an iota: values computed from these are computed at run time, equal ones
-once, before all other operations. A kernel that can fuse such a value computes it itself; for other kernels it is
-stored from the start of the step to its last reader.
+XLA folds small values that are computed only from constants; they use no memory. It turns splats into broadcasts, and
+ascending ranges into iotas. Values that are computed from these are computed at run time, before all other operations,
+and equal values are computed once. A kernel that can fuse such a value computes it itself; for other kernels, the value
+is stored from the start of the step to its last reader.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ....support.type_guards import is_tensor
 from ...step.graph_of import Key, region_key
 from ...step.order import Order, captured_values, constants_only
 from ...step.views import element_type_of, rank_of, shape_of, value_bytes
-from .program import Columns, Kernel, KernelProgram, WindowShape
+from .program import Columns, Kernel, SourceProgram, WindowShape
 from .traits import (
     REQUIRED_LAYOUTS,
     Trait,
@@ -41,7 +41,7 @@ from .traits import (
 
 @dataclass(frozen=True)
 class SplatNumber:
-    """A constant whose elements are all the same number; equal to another one with the same number."""
+    """A constant whose elements are all the same number. Constants with the same number are equal."""
 
     key: Hashable
     literal: DenseAttr | None = field(default=None, compare=False)
@@ -49,7 +49,7 @@ class SplatNumber:
 
 @dataclass(frozen=True)
 class Computed:
-    """A value that is computed at run time; equal to another one with the same computation."""
+    """A value that is computed at run time. Values with the same computation are equal."""
 
     key: Hashable
 
@@ -64,11 +64,11 @@ class FromConstants:
     classes: dict[SSAValue, SplatNumber | Computed] = field(default_factory=dict[SSAValue, "SplatNumber | Computed"])
 
     def add(self, op: Operation) -> None:
-        if len(op.results) == 1 and not op.regions and (classified := self._of(op)) is not None:
+        if len(op.results) == 1 and not op.regions and (classified := self._classify(op)) is not None:
             self.classes[op.results[0]] = classified
 
-    def alike(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
-        """Return a key that is equal for values that XLA computes only once; None for values that use no memory."""
+    def equality_key(self, value: SSAValue) -> tuple[Hashable, Attribute] | None:
+        """Return a key that is the same for all values that XLA computes once; None for values that use no memory."""
         classified = self.classes.get(value)
         if classified is None or not is_tensor(value.type) or not value.type.get_shape():
             return None
@@ -95,7 +95,7 @@ class FromConstants:
         array = to_numpy(splat.literal)
         return bool((array == number).all())
 
-    def _of(self, op: Operation) -> SplatNumber | Computed | None:
+    def _classify(self, op: Operation) -> SplatNumber | Computed | None:
         name = name_of(op)
         read = [self.classes.get(operand) for operand in op.operands]
         if name == "stablehlo.constant":
@@ -108,7 +108,7 @@ class FromConstants:
             if name == "stablehlo.broadcast_in_dim" or name in DENSE_VIEWS:
                 return read[0]
             return SplatNumber((name, element_type_of(op.results[0]), *read))
-        runs = name == "stablehlo.iota" or any(self.alike(operand) for operand in op.operands)
+        runs = name == "stablehlo.iota" or any(self.equality_key(operand) for operand in op.operands)
         if not runs:
             return None
         properties = tuple(sorted(op.properties.items()))
@@ -134,7 +134,7 @@ def _literal(value: Attribute) -> SplatNumber | None:
 
 
 POOL = "stablehlo.select_and_scatter"
-# XLA counts elements in s32.
+# XLA numbers elements in s32.
 _INDEX = 4
 
 
@@ -164,14 +164,14 @@ def _bytes_in_f32(value: SSAValue) -> int:
     return value_bytes(value) // narrow * wide
 
 
-# Their regions run with memory of their own; the regions of a reduction see scalars.
 _BROADCAST = "stablehlo.broadcast_in_dim"
 _LOOP = "stablehlo.while"
+# The regions of these operations need memory of their own, whereas the regions of a reduction only compute scalars.
 LOOPS_AND_BRANCHES = frozenset({_LOOP, "stablehlo.if", "stablehlo.case"})
 
 
-def program_of(block: Block, order: Order | None = None) -> KernelProgram:
-    """Convert a block.
+def program_of(block: Block, order: Order | None = None) -> SourceProgram:
+    """Convert a block to a program of the model.
 
     `order`: its order, if it is already computed.
 
@@ -187,7 +187,7 @@ def program_of(block: Block, order: Order | None = None) -> KernelProgram:
 
 @dataclass
 class _ProgramReader:
-    """The numbering of the operations and values of a block.
+    """Numbers the operations and values of a block, and collects their columns.
 
     Values are keyed by id, which is safe because they live as long as the block.
     """
@@ -211,19 +211,19 @@ class _ProgramReader:
 
     def __post_init__(self) -> None:
         for argument in self.order.block.args:
-            self._from_outside(argument)
+            self._add_from_outside(argument)
         made = {id(result) for op in self.order.operations for result in op.results}
         for read in self.order.reads:
             for value in read:
                 if id(value) not in made:
-                    self._from_outside(value)
+                    self._add_from_outside(value)
 
-    def _from_outside(self, value: SSAValue) -> int:
+    def _add_from_outside(self, value: SSAValue) -> int:
         """Add a value from outside the block and, if it is a reshape, its operand; return the index of the value."""
         if id(value) in self.number:
             return self.number[id(value)]
         source = _reshape_operand(value)
-        root = None if source is None else self.columns.root[self._from_outside(source)]
+        root = None if source is None else self.columns.root[self._add_from_outside(source)]
         self.number[id(value)] = number = self.columns.add_value(NO_MAKER, *self._measures(value, True), root)
         if _is_broadcast(value):
             self.broadcasts.add(number)
@@ -273,13 +273,13 @@ class _ProgramReader:
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
         """Add a result and return its index.
 
-        `source`: the operand whose memory it shares; None if it has its own.
+        `source`: the operand whose memory it shares; None if it has its own memory.
         """
         root = None if source is None else self.columns.root[self.number[id(source)]]
         made = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
         self.number[id(result)] = made
         if is_constant:
-            alike = self.from_constants.alike(result) if source is None else None
+            alike = self.from_constants.equality_key(result) if source is None else None
             if alike is not None:
                 self.alike[made] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
             else:
@@ -287,7 +287,7 @@ class _ProgramReader:
         return made
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
-        """Return bytes and rank of a value.
+        """Return the bytes and the rank of a value.
 
         A `free` value has no memory of its own, so its size may be unknown.
         """
@@ -306,16 +306,16 @@ class _ProgramReader:
     def _read_by(self, op: Operation) -> tuple[SSAValue, ...]:
         return self.order.reads[self.order.position[op]]
 
-    def program(self) -> KernelProgram:
+    def program(self) -> SourceProgram:
         operations = self.order.operations
-        body_cache = dict[Key, tuple[KernelProgram, ...]]()
+        body_cache = dict[Key, tuple[SourceProgram, ...]]()
         bodies = {
             number: self._bodies_of(op, body_cache)
             for number, op in enumerate(operations)
             if self.columns.names[number] in LOOPS_AND_BRANCHES
         }
         loops = [body for body in bodies if self.columns.names[body] == _LOOP]
-        return KernelProgram(
+        return SourceProgram(
             arguments=len(self.order.block.args),
             reshapes=self.reshapes,
             numbers=frozenset(self.numbers),
@@ -334,7 +334,7 @@ class _ProgramReader:
             spreads=self.spreads,
         )
 
-    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[KernelProgram, ...]]) -> tuple[KernelProgram, ...]:
+    def _bodies_of(self, op: Operation, cache: dict[Key, tuple[SourceProgram, ...]]) -> tuple[SourceProgram, ...]:
         """Return the programs of the regions; structurally equal operations share one object, which is then analysed
         once."""
         captured = captured_values(op)
@@ -347,7 +347,7 @@ class _ProgramReader:
         return cache[key]
 
 
-def _programs(op: Operation) -> tuple[KernelProgram, ...]:
+def _programs(op: Operation) -> tuple[SourceProgram, ...]:
     return tuple([program_of(block) for region in op.regions for block in region.blocks])
 
 

@@ -1,8 +1,8 @@
-"""Breadth-first schedule of a block's kernels, as in XLA:CPU, and the live bytes over it.
+"""Breadth-first schedule of a block's kernels, as in XLA:CPU, and the live bytes at each of its steps.
 
 Kernels run in the order in which they become ready, first in, first out, which keeps several threads busy
-(`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). So kernels that depend only on arguments run first: the random
-bits of all layers before the first layer.
+(`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). So kernels that depend only on arguments run first: for example,
+the random bits of all layers are computed before the first layer.
 
 The result for which an argument is donated is written into the argument's memory. A kernel that reads the argument, and
 that the result does not depend on, might run later, so it reads a copy that is made at the start; the argument's memory
@@ -26,7 +26,7 @@ from .kernel_copies import with_kernel_copies
 from .kernel_fusion import Fusion, fusion
 from .program import KernelProgram
 
-# XLA packs their operands into a tuple and unpacks it: two additional steps.
+# XLA packs the operands of the operations in `_TUPLED` into a tuple and unpacks it, which takes two additional steps.
 _TUPLE_STEPS = 2
 _TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stablehlo.while"})
 
@@ -53,7 +53,7 @@ def _steps(name: str) -> int:
 
 @dataclass(frozen=True)
 class ScheduledKernels:
-    """The kernels of a block, scheduled.
+    """The schedule of a block's kernels.
 
     Attributes:
         fused: The kernels.
@@ -108,7 +108,7 @@ class ScheduledKernels:
 
 
 def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
-    """Return the live bytes at each step: the bytes of the live ranges, and the bytes inside regions."""
+    """Return the live bytes at each step: the bytes of the live ranges plus the bytes inside regions."""
     rows = np.array([(life.value, life.bytes, life.first, life.last) for life in lives], np.int64).reshape(-1, 4)
     return tuple(bytes_at_each_step(StorageRanges(*rows.T), np.array(inner, np.int64)).tolist())
 
@@ -118,9 +118,9 @@ class Donation:
     """A donated argument into whose memory a result is written.
 
     Attributes:
-        result: The result.
+        result: The result that is written into the argument's memory.
         held: The live range of the argument.
-        copy: The live range of its copy; None if no copy is needed.
+        copy: The live range of the argument's copy; None if no copy is needed.
     """
 
     result: int
@@ -144,7 +144,7 @@ def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Don
     if not donated:
         return
     readers = _readers(run)
-    needed = _all_needed(run)
+    needed = _dependencies(run)
     returned = run.program.returned
     for argument, number in donated.items():
         result = returned[number]
@@ -177,7 +177,7 @@ def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
     return readers
 
 
-def _all_needed(run: ScheduledKernels) -> dict[int, int]:
+def _dependencies(run: ScheduledKernels) -> dict[int, int]:
     """Return, for each kernel, a bit set of its step and the steps of all kernels on which it depends."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):

@@ -1,4 +1,4 @@
-"""Traits of operations in the XLA:CPU model: required layouts, library calls, and conditions of fusion.
+"""Traits of operations in the XLA:CPU model: required layouts, library kernels, and conditions of fusion.
 
 Convolutions require the layouts `[b, 0, 1, f]` and `[0, 1, i, o]`. Matrix products require the contracted dimensions
 last on the left and first on the right. A plain matrix may have either layout, since its transpose is folded into the
@@ -23,7 +23,7 @@ from ....support.type_guards import is_tensor
 from ...step.views import element_type_of, rank_of, shape_of
 
 
-def _of_dot(op: Operation) -> Sequence[Sequence[int]]:
+def _dot_layouts(op: Operation) -> Sequence[Sequence[int]]:
     lhs, rhs = _rows_by_columns(op)
     contracted = len(_numbers(op).lhs_contracting_dimensions)
     read = [
@@ -63,7 +63,7 @@ def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
     return contracted == 1 and batch == sorted(batch) and batch == list(range(len(batch))) and row > column
 
 
-def _of_convolution(op: Operation) -> Sequence[Sequence[int]]:
+def _convolution_layouts(op: Operation) -> Sequence[Sequence[int]]:
     numbers = op.properties["dimension_numbers"]
     assert isinstance(numbers, ConvolutionAttr), "convolution is registered and verified"
     spatial = [str(dimension) for dimension in range(rank_of(op.operands[0]) - 2)]
@@ -75,8 +75,8 @@ def _of_convolution(op: Operation) -> Sequence[Sequence[int]]:
 
 
 REQUIRED_LAYOUTS: Mapping[str, Callable[[Operation], Sequence[Sequence[int]]]] = {
-    "stablehlo.dot_general": _of_dot,
-    "stablehlo.convolution": _of_convolution,
+    "stablehlo.dot_general": _dot_layouts,
+    "stablehlo.convolution": _convolution_layouts,
 }
 """The required order of the dimensions in memory, for each of the two operands."""
 
@@ -87,13 +87,13 @@ def needs_transposed_copy(op: Operation) -> tuple[bool, ...]:
 
 
 _TYPES = frozenset({f64, f32, bf16, i8})
-# For fewer elements the overhead of a library call exceeds its gain.
+# For fewer elements, the overhead of a library kernel exceeds its gain.
 _LEAST_ELEMENTS = 4096
 _LEAST_SIDE = 8
 _COMBINERS = frozenset({"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"})
 _TREE = 32
-"""The number of elements above which a reduction that the library does not support becomes a windowed reduction
-first."""
+"""The extent of a reduced dimension above which a reduction without library support begins with a windowed
+reduction."""
 
 
 def in_library(op: Operation) -> bool:
@@ -101,7 +101,7 @@ def in_library(op: Operation) -> bool:
     name = name_of(op)
     if name in LIBRARY:
         return _is_large(op) and all(element_type_of(value) in _TYPES for value in (*op.operands, *op.results))
-    return name in _WHEN and _WHEN[name](op)
+    return name in _LIBRARY_CONDITIONS and _LIBRARY_CONDITIONS[name](op)
 
 
 def starts_a_library_kernel(op: Operation) -> bool:
@@ -130,7 +130,7 @@ def _reduces(op: Operation) -> bool:
 
 
 def _reduces_windows(op: Operation) -> bool:
-    """Return whether the library supports the windowed reduction: only adjacent windows that do not overlap."""
+    """Return whether the library supports the windowed reduction: its windows must be adjacent and not overlap."""
     size, step = integers(op, "window_dimensions"), integers(op, "window_strides")
     dilated = any(integer != 1 for name in ("base_dilations", "window_dilations") for integer in integers(op, name))
     side_by_side = all(step[i] == size[i] for i in range(len(size)) if size[i] > 1 or step[i] > 1)
@@ -145,8 +145,8 @@ def _is_row_by_column(op: Operation) -> bool:
     rows = prod(size for i, size in enumerate(left) if i not in (*batch, *contracted))
     inner = prod(left[i] for i in contracted)
     columns = prod(right) // max(1, inner * prod(left[i] for i in batch))
-    # Operands in another layout are transposed into a copy, except for matrices: these are read in place, without the
-    # library.
+    # Operands in another layout are transposed into a copy, except for matrices: these are read in place, and then the
+    # library does not compute the product.
     read_by_columns = len(contracted) == 1 and contracted[0] == len(left) - 2 and len(batch) == len(left) - 2
     return (
         all(element_type_of(value) in _TYPES for value in (*op.operands, *op.results))
@@ -165,7 +165,7 @@ def _is_large(op: Operation) -> bool:
     return any(prod(shape_of(value)) >= _LEAST_ELEMENTS for value in (*op.results, *op.operands))
 
 
-_WHEN: Mapping[str, Callable[[Operation], bool]] = {
+_LIBRARY_CONDITIONS: Mapping[str, Callable[[Operation], bool]] = {
     "stablehlo.reduce": _reduces,
     "stablehlo.reduce_window": _reduces_windows,
     "stablehlo.dot_general": _is_row_by_column,
@@ -183,7 +183,7 @@ def integers(op: Operation, name: str) -> tuple[int, ...]:
 
 
 Traits = int
-"""The traits of one operation as bits; queries are frequent, and Python's `Flag` is ten times as slow."""
+"""The traits of one operation as bits, since queries are frequent and Python's `Flag` is ten times as slow."""
 
 
 class Trait:
@@ -191,9 +191,9 @@ class Trait:
 
     Attributes:
         FUSIBLE: The operation can be fused into its readers, and its operands into it.
-        EXPENSIVE: The operation is not computed twice, nor once per element of a reader that `REUSES` it.
+        EXPENSIVE: The operation is computed neither in several kernels nor in a reader that `REUSES` its elements.
         REUSES: The operation reads elements of its first operand repeatedly.
-        SUMS: Operands without other readers are fused into the operation.
+        SUMS: The operation is a reduction that absorbs operands without other readers.
         LIBRARY: A library kernel can compute the operation.
         STARTS: A library kernel is created for the operation.
     """
@@ -233,14 +233,14 @@ def is_mask_as_numbers(op: Operation) -> bool:
     return name_of(op) == "stablehlo.convert" and element_type_of(op.operands[0]) == i1
 
 
-_OFTEN_NOTHING = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert"))
+_POSSIBLE_NO_OPS = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "convert"))
 
 
 def does_nothing(op: Operation) -> bool:
     """Return whether XLA:CPU removes the operation as a no-op.
 
-    No-ops are moves to the host, which is the device, and padding, slices and casts that change nothing, which
-    differentiation generates.
+    No-ops are moves to the host, since the host is the device here, and the padding, slices and casts without effect
+    that differentiation generates.
     """
     if is_placement(op):
         return True
@@ -248,7 +248,7 @@ def does_nothing(op: Operation) -> bool:
         dimensions = integers(op, "broadcast_dimensions")
         # A broadcast that only adds dimensions of extent 1 is a reshape.
         return _elements(op.operands[0]) == _elements(op.results[0]) and list(dimensions) == sorted(dimensions)
-    return name_of(op) in _OFTEN_NOTHING and op.operands[0].type == op.results[0].type
+    return name_of(op) in _POSSIBLE_NO_OPS and op.operands[0].type == op.results[0].type
 
 
 def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
@@ -270,7 +270,7 @@ def _is_spread(maker: Operation | Block) -> bool:
 
 
 def _reuses_elements(op: Operation) -> bool:
-    """Return whether the operation reads elements of its first operand more than once, or reads only some, at dynamic
+    """Return whether the operation reads elements of its first operand repeatedly, or only some of them at dynamic
     indices."""
     if name_of(op) == "stablehlo.broadcast_in_dim":
         return _elements(op.results[0]) > _elements(op.operands[0])

@@ -29,7 +29,7 @@ from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
 from ....search.pool_cache import pool_of
 from ....support.diagnostics import Refusal
-from ....support.interrupts import Interrupt, stopping
+from ....support.interrupts import Interrupt, stop_predicate
 from ....support.progress import ProgressLine
 from ....transforms.merge_remat import merge_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
@@ -100,7 +100,7 @@ def compile_within(
     """
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
-    with stopping(first.time_limit) as stop:
+    with stop_predicate(first.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, BEFORE_PLANS)
         unchanged = _plain_result(module, budget, compilers.compile_plain())
         is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes

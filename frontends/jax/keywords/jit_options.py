@@ -9,7 +9,7 @@ from typing import Any, cast, get_type_hints
 
 import jax
 
-from ....analysis.request.policies import saves_of
+from ....analysis.request.policies import policy_of
 from ....options.conflicts import demand_agreement
 from ....options.option_facts import EntryPoint, options_with
 from ....options.recompute_options import RecomputeOptions
@@ -93,7 +93,7 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
     ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
     checked = {name: OPTION_CHECKS[name](name, value) for name, value in ours.items()}
     selection = selection_with(**_only(checked, SELECTION))
-    saves_of(selection)
+    policy_of(selection)
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
     demand_agreement(rewrite, EntryPoint.JIT, [name for name in _BESIDE_REWRITE if checked.get(name)])
     _demand_budget_for_time_limit(checked)

@@ -126,7 +126,7 @@ class Lowered:
     def comparison(self) -> Report:
         """The report on the step, computed once."""
         with progress(f"recompute.jax: {self.name}") as line:
-            line.at("compiling the plain step for the report")
+            line.set_phase("compiling the plain step for the report")
             return compare(self)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:

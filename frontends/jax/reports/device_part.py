@@ -23,7 +23,7 @@ from ....dialects.stablehlo.control import WhileOp
 from ....driver.api import as_module
 from ....support.operations import every_operation
 from ....support.type_guards import is_tensor
-from ....transforms.preparation.timelines import flat
+from ....transforms.preparation.timelines import flat_copy
 from ..bridge import crossing
 from ..internals import private
 
@@ -44,7 +44,7 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
 
     `module`: the step, with or without calls of marks. It is left unchanged. Raises `NotPropagated`.
     """
-    copy = flat(as_module(module))
+    copy = flat_copy(as_module(module))
     propagated = private.propagate_shardings(crossing.to_mlir(copy))
     if propagated is None:
         raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")

@@ -6,6 +6,8 @@
 // RUN: not recompute-opt %s -p 'recompute-inline,recompute-mark{segments=no*}' --print-ir-after-failure 2>&1 | filecheck %s --check-prefix=FAILURE
 // RUN: recompute-opt %s -p recompute-inline,recompute-mark --print-ir-after-failure 2>&1 | filecheck %s --check-prefix=SUCCESS
 // RUN: recompute-opt %s -p recompute-inline,recompute-mark --dump-dir %t.dumps
+// RUN: recompute-opt %s -p recompute-inline,recompute-mark --dump-dir %t.one --print-ir-after=recompute-mark 2>&1 >/dev/null | filecheck %s --check-prefix=SELECTED
+// RUN: filecheck %s --check-prefix=FILE --input-file %t.one/02_after_recompute-mark.mlir
 // RUN: filecheck %s --check-prefix=FILE --input-file %t.dumps/02_after_recompute-mark.mlir
 // RUN: recompute-opt %t.dumps/02_after_recompute-mark.mlir | filecheck %s --check-prefix=READ
 // RUN: recompute-opt %s -split-input-file -p recompute-inline --mlir-print-ir-tree-dir %t.split
@@ -51,6 +53,7 @@ func.func @step(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
 // FILE-NEXT: builtin.module
 // FILE:      recompute.recompute = true
 // READ:      recompute.recompute = true
+// SELECTED:  note: the IR that --print-ir-* selects is in '{{.*}}.one': 02_after_recompute-mark.mlir
 // FIRST:     IR Dump After InlinePass
 
 // TIMING:      ===---{{-*}}===

@@ -54,7 +54,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON:            {"part": "total/recompute-clone/plan", "seconds":
 
 // LIST:      Passes of recompute:
-// LIST:        recompute-inline{{ +}}- replace calls of private functions by their bodies, inside loops too
+// LIST:        recompute-inline{{ +}}- replace calls of private functions by the bodies of these functions, also inside loops
 // LIST:      recompute-merge-remat
 // LIST:      recompute-take-scopes
 // LIST:      recompute-inline-segments
@@ -66,7 +66,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST:      recompute-plan
 // LIST:      Passes of xDSL and of other packages:
 // LIST:        canonicalize
-// HELP:      recompute-mark: translate a selection to marks, which `recompute-clone` applies.
+// HELP:      recompute-mark: translate a selection into marks, which `recompute-clone` applies.
 // HELP:      Options:
 // HELP-NEXT:   segments=<str>, default auto
 // HELP-NEXT:   segment-count=<int>, default 0
@@ -77,6 +77,6 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // MISSING:   driver.mlir:{{\d+}}:1: error: expected remark was not reported: segment 'block1' is not recomputed
 
 // Targets have help as passes do.
-// TARGET:      memory-timeline: The live bytes over a step.
+// TARGET:      memory-timeline: The live bytes at each operation of a step.
 // TARGET:      Options:
 // TARGET-NEXT:   format=<str>, default text: `text`, `json`, `html` or `svg`

@@ -66,6 +66,6 @@ func.func public @dear(%w: tensor<8x8xf32>, %x: tensor<4x8xf32>, %ct: tensor<4x8
 // LESS:          stablehlo.while
 // LESS:          stablehlo.dot_general {{.*}}recompute.duplicated
 // LESS:          stablehlo.cosine {{%\w+}} {recompute.id
-// REMARK:        remark: the loop of 6 iterations hands on 768 B less, in 1 stack, and 0 B of new ones: the loop that reads them repeats 2 operations
+// REMARK:        remark: the loop of 6 iterations drops 1 stack (768 B) and adds 0 B of new stacks: the loop that reads them recomputes 2 operations
 // MANY:          the loop of 6 iterations
-// BAD:           error: loops must be true, false, keep(50%) or keep(2GiB), {{.*}}, not 'keep(-1)'
+// BAD:           error: loops must be true, false, keep(50%), keep(2GiB), {{.*}}, not 'keep(-1)'

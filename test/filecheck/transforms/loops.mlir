@@ -57,7 +57,7 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 // CHECK:         [[S:%\w+]] = stablehlo.dynamic_slice [[K]], [[AT]]
 // CHECK:         stablehlo.cosine {{%\w+}} {recompute.id = 0 : i64, recompute.copy = 1 : i64, recompute.duplicated, recompute.need_cse}
 // CHECK-NOT:     stablehlo.dynamic_slice
-// REMARK:        loops.mlir:{{[0-9]+}}:{{[0-9]+}}: remark: the loop of 8 iterations hands on 128 B less, in 1 stack, and 0 B of new ones: the loop that reads them repeats 2 operations
+// REMARK:        loops.mlir:{{[0-9]+}}:{{[0-9]+}}: remark: the loop of 8 iterations drops 1 stack (128 B) and adds 0 B of new stacks: the loop that reads them recomputes 2 operations
 
 // -----
 

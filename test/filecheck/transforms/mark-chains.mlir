@@ -29,4 +29,4 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 // ONE:        %s1 = {{.*}}recompute.recompute = true
 // CHAIN:      %s0 = {{.*}}recompute.recompute = true
 // CHAIN:      %s1 = {{.*}}recompute.checkpoint
-// NONE: remark: exclude pattern 'pre:stablehlo.cosine; main:stablehlo.sine' matches no operations, and saves nothing
+// NONE: remark: exclude pattern 'pre:stablehlo.cosine; main:stablehlo.sine' saves nothing: it matches no operations of a segment

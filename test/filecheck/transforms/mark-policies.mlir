@@ -56,7 +56,7 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
 // SAVE:         %n = {{.*}}recompute.recompute = true
 // SAVE-NEXT:    %t = {{.*}}recompute.checkpoint
 
-// NOTHING-DAG: remark: names=nobody matches no operation of a segment, and saves nothing
-// NOTHING-DAG: remark: save=softmax matches no operation of a segment, and saves nothing
+// NOTHING-DAG: remark: names=nobody saves nothing: it matches no operation of a segment
+// NOTHING-DAG: remark: save=softmax saves nothing: it matches no operation of a segment
 
 // ALL: remark: segments 'block' and 'head' are not recomputed: every value is an output

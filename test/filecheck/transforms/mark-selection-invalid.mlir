@@ -44,18 +44,18 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // IGNORED-DAG: net.py:3:5: remark: checkpoint 'dead' is ignored: no result of the step needs it
 // IGNORED-DAG: remark: checkpoint 'x' is ignored: it is an argument of the function, which is always live
 // IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is always live
-// IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is defined inside the region of an operation; name the result
+// IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is defined inside a region; name a result of the operation
 // IGNORED-DAG: remark: checkpoint 'g' is ignored: it is computed in the backward pass
-// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip: the step has 1, numbered from 0: segment0
+// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip: the step has 1 segment, numbered from 0: segment0
 // NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no segment -1 to skip
-// MANY:     mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments: block0, block1, head into 4 segments
-// FEW:      mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments: block0, block1, head into -2 segments
+// MANY:     mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments (block0, block1, head) into 4 segments
+// FEW:      mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments (block0, block1, head) into -2 segments
 // REGION:   mark-selection-invalid.mlir:19:1: error: no segment matches 'block9'
 // POLICY:   mark-selection-invalid.mlir:19:1: error: unknown policy 'dots_savable'; did you mean 'dots_saveable'?
 // POLICIES: mark-selection-invalid.mlir:19:1: error: unknown policy 'sometimes'; expected one of nothing_saveable, everything_saveable, dots_saveable
-// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' has none of the keys pre:, main:, suf: and num:
-// MAIN:     error: exclude pattern 'pre:stablehlo.sine': the part 'main:', which names the saved operations, is missing; a pattern names operations whose results are saved, such as 'main:stablehlo.dot_general'
-// COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num must be a number of chains, or -1 for all, not 'many'
+// KEY:      error: exclude pattern 'middle:stablehlo.sine': 'middle:stablehlo.sine' does not begin with one of the keys pre:, main:, suf: and num:
+// MAIN:     error: exclude pattern 'pre:stablehlo.sine': the part 'main:', which names the saved operations, is missing; expected names of operations whose results are saved, such as 'main:stablehlo.dot_general'
+// COUNT:    error: exclude pattern 'main:stablehlo.sine; num:many': num must be the number of chains, or -1 for all chains, not 'many'
 // TWICE:    error: exclude pattern 'main:a; main:b': 'main:' is given twice
 // TYPE:     error: pass 'recompute-mark': option 'outputs' expects true or false, not perhaps{{$}}
 // OPTION:   error: pass 'recompute-mark' has no option 'checkpoint'; did you mean 'checkpoints'?

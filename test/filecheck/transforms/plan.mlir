@@ -18,7 +18,7 @@
 // CHECK-NOT:  recompute.duplicated
 
 // REMARKS: budget of 70% (14.0 KiB of temporaries): 20.0 KiB -> 12.0 KiB at the peak in program order
-// REMARKS: stablehlo.sine, stablehlo.exponential again before stablehlo.multiply: 8.0 KiB need not be saved
+// REMARKS: recomputed before stablehlo.multiply: stablehlo.sine, stablehlo.exponential; 8.0 KiB need not be saved
 
 // DONE:      stablehlo.optimization_barrier
 // DONE-NEXT: recompute.duplicated

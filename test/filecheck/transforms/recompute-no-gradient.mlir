@@ -2,7 +2,7 @@
 
 // The error for a step without a gradient gives one of three reasons, each with a remedy.
 
-// expected-error@+1 {{no gradient found: no location says transpose(jvp(...))}}
+// expected-error@+1 {{no gradient found: no location names transpose(jvp(...))}}
 func.func @silent(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = stablehlo.tanh %x : tensor<8xf32>
   func.return %0 : tensor<8xf32>

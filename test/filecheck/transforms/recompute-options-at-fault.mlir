@@ -13,12 +13,12 @@
 // If nothing is recomputed because of an option, the remark names it and gives a remedy.
 
 // RESULT: remark: nothing is recomputed (with primal-results=1 the forward pass has {{[0-9]+}} operations and the backward pass {{[0-9]+}}: name the loss; result 1 is a tensor<1024xf32>, and most losses are scalars: try primal-results=0): the step is left as it is
-// LOSS: remark: @step: peak {{.*}} operations run again
-// JSON: "message": "@step: peak {{.*}} operations run again
+// LOSS: remark: @step: peak {{.*}} operations of the result are copies
+// JSON: "message": "@step: peak {{.*}} operations of the result are copies
 // DEFAULT-NOT: @step: peak
 // DEFAULT: segments by structure, chosen of
 // DEFAULT-NOT: @step: peak
-// ARGUMENT: error: no gradient found: with primal-results=2 no operation belongs to the forward pass, because it names an argument or a constant
+// ARGUMENT: error: no gradient found: with primal-results=2 no operation belongs to the forward pass, because the hint names an argument or a constant
 // PHASES: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy)
 // POLICY: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy): the step is left as it is
 // NONE: remark: no segments: segments=none selects only marked operations, and none is marked

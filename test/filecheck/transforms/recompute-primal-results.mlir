@@ -14,7 +14,7 @@
 // EXPLAIN: function @silent
 // STATED-NOT: guess
 // NUMBER: error: primal-results=2 is out of range: the function has 2 results, numbered from 0
-// NEEDS:  error: a primal result needs stablehlo.multiply, a gradient operation
+// NEEDS:  error: a primal result depends on the gradient operation stablehlo.multiply
 
 // CHECK-LABEL: func.func @silent
 // CHECK:         optimization_barrier

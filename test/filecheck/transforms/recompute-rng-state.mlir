@@ -8,7 +8,7 @@
 // KEPT: stablehlo.rng is not recomputed
 // REFUSED: nothing is written: the result is not proved equal to the input: {{.*}} (preserve-rng-state is false: copies of stablehlo.rng draw other numbers) (--no-proof writes it anyway)
 // HELP: preserve-rng-state
-// HELP-SAME: a result that the proof refuses: it is written only with `--no-proof`
+// HELP-SAME: The proof rejects such a result, so it is written only with `--no-proof`
 
 // CHECK-LABEL: func.func @step
 // CHECK-COUNT-2: stablehlo.rng

@@ -39,4 +39,4 @@ func.func public @odd(%x: tensor<8x5xf32>, %ct: tensor<8x5xf32>) -> (tensor<8x5x
 }
 // CHECK-LABEL: func.func public @odd
 // CHECK-NOT:     sharding_constraint
-// REMARK:      it is kept unsharded: no free axis of the mesh divides any of its dimensions after the first
+// REMARK:      the value is saved unsharded: no free axis of the mesh divides any of its dimensions after the first

@@ -4,4 +4,4 @@ func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.sine %x : tensor<4xf32> loc("jit(f)/jvp(recompute:block@3+outputs)/sin")
   func.return %0 : tensor<4xf32>
 }
-// CHECK: 'recompute:block@3+outputs' has no switch 'outputs'; expected one of mp_comm_recompute, output_recompute
+// CHECK: scope 'recompute:block@3+outputs': unknown switch 'outputs'; expected one of mp_comm_recompute, output_recompute

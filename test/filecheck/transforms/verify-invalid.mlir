@@ -62,7 +62,7 @@ func.func @original_read(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32
   %d:2 = recompute.depend %x, %a after %t {recompute.phase = "gradient"} : tensor<4xf32>, tensor<4xf32>
   %c = stablehlo.sine %d#0 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %e = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{stablehlo.multiply reads the original of stablehlo.sine, which should have been recomputed}}
+  // expected-error@+1 {{stablehlo.multiply reads the original stablehlo.sine instead of a copy, although it is marked for recomputation}}
   %h = stablehlo.multiply %e, %d#1 {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
 }
@@ -77,7 +77,7 @@ func.func @twice(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
   %t = recompute.token %g {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
   %c = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{a second copy of stablehlo.sine with the same segment, id and copy number}}
+  // expected-error@+1 {{an earlier copy of stablehlo.sine has the same segment, id and copy number}}
   %c2 = stablehlo.sine %d {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %e = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %e, %c2 {recompute.phase = "gradient"} : tensor<4xf32>
@@ -118,7 +118,7 @@ func.func @before(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 func.func @idle(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{this token waits for no gradient value, so the operations that depend on it run in the forward pass}}
+  // expected-error@+1 {{this token waits for no gradient value, so the operations that depend on it may run in the forward pass}}
   %t = recompute.token %b {recompute.phase = "gradient"} : tensor<4xf32>
   %d = recompute.depend %x after %t {recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %d {recompute.phase = "gradient"} : tensor<4xf32>
@@ -158,7 +158,7 @@ func.func @legs(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{the gradient results of this barrier have no uses: a compiler drops them, and the ordering with them}}
+  // expected-error@+1 {{the gradient results of this barrier have no uses, so a compiler removes them, and with them the order of the copies}}
   %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %c = stablehlo.sine %d#1 {recompute.segment = "p", recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
@@ -221,7 +221,7 @@ func.func @inside(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
   }) {recompute.recompute = true, recompute.segment = "p", recompute.id = 0, recompute.phase = "primal"} : (tensor<i32>) -> tensor<4xf32>
   %b = stablehlo.tanh %a {recompute.phase = "primal"} : tensor<4xf32>
   %g = stablehlo.multiply %ct, %b {recompute.phase = "gradient"} : tensor<4xf32>
-  // expected-error@+1 {{the gradient results of this barrier have no uses: a compiler drops them, and the ordering with them}}
+  // expected-error@+1 {{the gradient results of this barrier have no uses, so a compiler removes them, and with them the order of the copies}}
   %d:2 = "stablehlo.optimization_barrier"(%g, %x) {recompute.phase = "gradient"} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %c = "stablehlo.case"(%i) ({
     %s = stablehlo.sine %d#1 : tensor<4xf32>

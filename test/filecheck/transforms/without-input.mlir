@@ -13,7 +13,7 @@
 // STRICT:      error: nothing is copied
 // LOWER:       remark: nothing is lowered: there is no recompute.token and no copy; run recompute-clone before recompute-lower
 // OFFLOAD:     remark: nothing is offloaded: no value has the mark 'offload'
-// MERGE:       remark: nothing is merged: no location in the step names a copy by jax.checkpoint
+// MERGE:       remark: nothing is merged: no location in the step names a barrier of jax.checkpoint
 // ORDER-NOT:   remark: nothing
 // SILENT-NOT:  remark
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_again
+from recompute.analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.effects import Permission
@@ -51,7 +51,7 @@ def why(text: str, allowed: bool) -> str | None:
 }}""")
     )
     op = next(op for op in function.body.block.ops if op.regions)
-    return why_not_again(op, Permission(collectives=allowed))
+    return why_not_repeatable(op, Permission(collectives=allowed))
 
 
 @pytest.mark.parametrize("allowed", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.step.direction import Direction
-from recompute.analysis.step.jax_paths import as_backward, as_forward, parse_path
+from recompute.analysis.step.jax_paths import backward_path, forward_path, parse_path
 
 PATHS = {
     "jit(f)/jvp(block0)/tanh": (("block0",), (), Direction.FORWARD),
@@ -48,7 +48,7 @@ def test_paths_are_parsed_into_scope_and_direction(path: str) -> None:
     ],
 )
 def test_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> None:
-    assert as_backward(forward) == backward
+    assert backward_path(forward) == backward
     assert parse_path(backward).direction is Direction.BACKWARD
     assert parse_path(backward).path == parse_path(forward).path
 
@@ -66,5 +66,5 @@ def test_copy_is_located_in_the_backward_pass(forward: str, backward: str) -> No
     ],
 )
 def test_checkpoint_recomputation_maps_to_forward_path(again: str, forward: str) -> None:
-    assert as_forward(again) == forward
+    assert forward_path(again) == forward
     assert parse_path(forward).direction is not Direction.BACKWARD

@@ -55,6 +55,25 @@ def test_each_saved_value_has_its_reason() -> None:
     assert result["%y"] == "stablehlo.tanh is not recomputed: the function returns it, so it lives to the end anyway"
 
 
+UPDATED = STEP.replace(
+    "  func.return %y, %l",
+    """  %n = stablehlo.negate %c : tensor<64xf32> loc("upd"("net.py":9:1))
+  func.return %n, %l""",
+)
+
+
+def test_value_that_the_update_reads_names_the_reader() -> None:
+    (function,) = functions_of(parse_module(UPDATED, "step.mlir"))
+    classified = phases(function)
+    assert classified is not None
+    result = {value.value: value.reason for value in explain(function, classified, Selection("block*")).values}
+    assert result["%c"] == (
+        "stablehlo.sine is not recomputed: stablehlo.negate at net.py:9:1 in the update reads it, so it is live "
+        "through the whole backward pass anyway; to free it, do this computation before the backward pass, such as in "
+        "the differentiated function"
+    )
+
+
 @pytest.mark.parametrize(
     ("selection", "value", "reason"),
     [

@@ -96,8 +96,8 @@ def test_concepts_page_states_the_accuracy_of_the_models() -> None:
     xla = [model_bytes(module) / allocated for module, allocated in measured]
     order = [timeline(main_of(module)).peak_bytes / allocated for module, allocated in measured]
     page = " ".join(MEMORY.read_text().split())
-    assert f"Its peak is {min(xla):.2f} to {max(xla):.2f} times what XLA:CPU allocates" in page
-    assert f"where `order` is {min(order):.1f} to {max(order):.1f} times" in page
+    assert f"the peak is {min(xla):.2f} to {max(xla):.2f} times the allocation of XLA:CPU under `xla`" in page
+    assert f"and {min(order):.1f} to {max(order):.1f} times under `order`" in page
 
 
 @pytest.mark.parametrize("example", ["chain", "mlp20"])

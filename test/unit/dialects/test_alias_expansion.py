@@ -84,4 +84,4 @@ def test_source_position_is_found_in_a_deep_call_stack() -> None:
 
 def test_equal_locations_have_equal_numbers() -> None:
     numbers = LocationNumbers()
-    assert numbers.of(stack(DEEP)) == numbers.of(stack(DEEP)) != numbers.of(stack(DEEP - 1))
+    assert numbers.number_of(stack(DEEP)) == numbers.number_of(stack(DEEP)) != numbers.number_of(stack(DEEP - 1))

@@ -64,7 +64,7 @@ def test_examples_keep_a_budget_in_the_model_of_xla(example: str) -> None:
     before, after = result.memory("xla")["main"]
     assert result.proof is not None and result.proof.proved and after.peak_bytes <= 0.75 * before.peak_bytes
     assert result.extra_flops <= rewrite(text, RecomputeOptions(proof=False)).extra_flops
-    assert "which is 0.93 to 1.11 times" in result.remarks[-1].reason
+    assert "gives 0.93 to 1.11 times" in result.remarks[-1].reason
 
 
 def test_budget_in_bytes_includes_arguments_and_results() -> None:

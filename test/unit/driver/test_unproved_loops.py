@@ -53,7 +53,7 @@ def test_unproved_loops_are_left_unchanged(monkeypatch: pytest.MonkeyPatch) -> N
     fail_first_proofs(monkeypatch, 1)
     result = api.rewrite(step)
     first, *others = result.remarks
-    assert first.reason == f"loops are left unchanged, since their rewrite is not proved: {REASON}"
+    assert first.reason == f"loops are left unchanged, because their rewrite is not proved equal: {REASON}"
     assert result.text == without_loops.text and result.copies == without_loops.copies
     assert [remark.reason for remark in others] == [remark.reason for remark in without_loops.remarks]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
-from recompute.analysis.step.phases import phases_now
+from recompute.analysis.step.phases import updated_phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.interpreters.execute_check import compare
@@ -107,7 +107,7 @@ def test_simulation_matches_rewritten_program(each_pass: bool) -> None:
     paper = as_graph(graph, simulate(graph, result.plan))
     lower(module, "stablehlo")
     drop_dead_code(steps[0][0].body)
-    assert list(live_bytes(paper)) == list(live_bytes(Step.of(phases_now(known)).graph))
+    assert list(live_bytes(paper)) == list(live_bytes(Step.of(updated_phases(known)).graph))
     assert prove(before, module)
     inputs = [np.linspace(low, 1, 256, dtype=np.float32) for low in (-1, 0, 0.5)]
     assert compare(before, module, inputs).equal

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
-from recompute.analysis.memory.xla.memory import Plain, xla_timeline
-from recompute.analysis.step.phases import phases_now
+from recompute.analysis.memory.xla.memory import PlainStep, xla_timeline
+from recompute.analysis.step.phases import updated_phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.options.selection import AUTO, Selection
@@ -47,13 +47,13 @@ def test_simulation_matches_rewritten_program(name: str, way: str, target: str) 
     selection, options = WAYS[way]
     module = inlined(name).clone()
     ((function, step),) = steps = numbered_steps(module)
-    graph, phases, plain = step.graph, step.phases, Plain.of(function)
+    graph, phases, plain = step.graph, step.phases, PlainStep.of(function)
     mark_steps(steps, selection)
     ((result),) = clone(module, options, steps).steps
     program = simulate(graph, result.plan, keeps_barriers=target == "stablehlo")
     lower(module, target)
     drop_dead_code(function.body)
-    paper, written = as_graph(graph, program), Step.of(phases_now(phases)).graph
+    paper, written = as_graph(graph, program), Step.of(updated_phases(phases)).graph
     assert (paper.names, paper.phases, renumbered(paper)) == (written.names, written.phases, renumbered(written))
     assert (paper.flops, paper.inner_bytes, paper.effects) == (written.flops, written.inner_bytes, written.effects)
     assert (paper.literals, paper.copies) == (written.literals, written.copies)
@@ -66,4 +66,4 @@ def test_empty_plan_removes_only_dead_code(name: str) -> None:
     ((function, step),) = numbered_steps(inlined(name).clone())
     program = simulate(step.graph, Plan())
     assert not any(op.is_new for op in program.operations)
-    assert Plain.of(function).peak_bytes(program) == xla_timeline(function).peak_bytes
+    assert PlainStep.of(function).peak_bytes(program) == xla_timeline(function).peak_bytes

@@ -16,14 +16,14 @@ from recompute.test.examples import original
 
 def recorded_limits(monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> list[float | None]:
     """Return a list to which each search appends its time limit in seconds."""
-    limits, stopping = list[float | None](), rewrite_module.stopping
+    limits, stop_predicate = list[float | None](), rewrite_module.stop_predicate
 
     def recording(seconds: float | None) -> AbstractContextManager[Callable[[], bool]]:
         limits.append(seconds)
-        return stopping(seconds)
+        return stop_predicate(seconds)
 
     monkeypatch.setattr(rewrite_module, "is_compiled", lambda: is_compiled)
-    monkeypatch.setattr(rewrite_module, "stopping", recording)
+    monkeypatch.setattr(rewrite_module, "stop_predicate", recording)
     return limits
 
 

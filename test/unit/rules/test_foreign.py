@@ -89,7 +89,7 @@ def test_undeclared_type_is_rejected_with_remedy() -> None:
     with pytest.raises(
         Refusal,
         match=r"the size in bytes of !acme.tile<64x64> is unknown; "
-        "declare them with recompute",
+        "declare it with recompute",
     ):
         rewrite_in_place(step(), RecomputeOptions(target="none"))
 
@@ -189,7 +189,7 @@ def test_check_names_the_remedy_for_undeclared_operations(
     rules = "--load-rules", "acme_rules.py"
     assert recompute_opt.main(["step.mlir", "-p", "recompute{target=none}", *rules, "-o", "less.mlir"]) == 0
     assert recompute_check.main(["step.mlir", "less.mlir"]) == 1
-    hint = "(the proof assumes effects of acme.swish, acme.swish_grad: where it is pure, declare it with "
+    hint = "(the proof assumes that acme.swish, acme.swish_grad may have effects; if it is pure, declare it with "
     assert f"{hint}recompute.proof.register_pure in a file for --load-rules)" in capsys.readouterr().out
 
 

@@ -254,49 +254,49 @@ TEXTS: Mapping[str, str] = {
     "custom_call": program(
         "%a: <4x8xf32>", "%r = stablehlo.custom_call @f(%a) : (<4x8xf32>) -> <4x8xf32>", "<4x8xf32>"
     ),
-    "window over all of a dimension": _window("<6x9xf32>", "[0, 0], [8, 8]", "1, 17"),
-    "window over nearly all of a dimension": _window("<6x9xf32>", "[0, 0], [7, 7]", "1, 15"),
+    "window over a whole dimension": _window("<6x9xf32>", "[0, 0], [8, 8]", "1, 17"),
+    "window over nearly a whole dimension": _window("<6x9xf32>", "[0, 0], [7, 7]", "1, 15"),
 }
 DIFFERENT: Mapping[str, str] = {
-    "batch_norm_training": "XLA does not count it; here it is 8 operations for each element, as its formula has them",
-    "batch_norm_inference": "XLA does not count it; here it is 4 operations for each element",
-    "batch_norm_grad": "XLA does not count it; here it is 12 operations for each element",
-    "largest": "XLA does not count `top_k`; here it counts as a sort",
-    "convert to the same type": "XLA drops it when it reads the module",
-    "custom_call": "XLA returns -1 (unknown); here it is one for each element of the results",
-    "window over all of a dimension": "XLA treats it as a sum and a broadcast, with extent + elements / extent "
-    "additions; here each position sums its window, as in the program",
+    "batch_norm_training": "XLA does not count it; here it counts 8 FLOPs for each element, as in its formula",
+    "batch_norm_inference": "XLA does not count it; here it counts 4 FLOPs for each element",
+    "batch_norm_grad": "XLA does not count it; here it counts 12 FLOPs for each element",
+    "top_k": "XLA does not count it; here it counts as a sort",
+    "convert to the same type": "XLA drops it when it parses the module",
+    "custom_call": "XLA returns -1 (unknown); here it counts one FLOP for each element of the results",
+    "window over a whole dimension": "XLA counts a sum and a broadcast; here each position sums its window, "
+    "as in the program",
 }
 """Programs for which XLA's count before optimization differs by more than 5 %, with the reason."""
 
 OTHER_BYTES: Mapping[str, str] = {
     "window, gradient of pooling": "XLA drops a pad by zero elements and a slice of the whole operand",
     "gather": "JAX broadcasts the indices, which is a view here",
-    "scatter that adds": "JAX broadcasts the indices, which is a view here",
-    "scatter that multiplies": "JAX broadcasts the indices, which is a view here",
-    "scatter that replaces": "JAX broadcasts the indices, which is a view here",
-    "loop while it holds": "constants are broadcast, which are views here",
+    "scatter, add": "JAX broadcasts the indices, which is a view here",
+    "scatter, multiply": "JAX broadcasts the indices, which is a view here",
+    "scatter, replace": "JAX broadcasts the indices, which is a view here",
+    "while loop with a data-dependent condition": "JAX broadcasts constants, which is a view here",
     "scan": "XLA counts reshapes and the tuples of the loop",
     "threefry": "XLA counts reshapes and broadcasts",
-    "moved": "XLA counts a transpose and a reshape",
-    "broadcast and counted": "XLA counts broadcasts",
-    "held back": "XLA counts a barrier as if it copied its operands",
+    "transpose, concatenate, pad and reverse": "XLA counts a transpose and a reshape",
+    "broadcast and iota": "XLA counts broadcasts",
+    "optimization barrier": "XLA counts a barrier as if it copied its operands",
 }
 """Programs for which XLA's bytes differ by more than 5 %, with the reason: views move no bytes here."""
 
 COMPILED: Mapping[str, str] = {
-    "window, sum from the start": "XLA:CPU sums in two levels",
-    "window, maximum from the end": "XLA:CPU takes the maxima in two levels",
-    "window, gradient of pooling": "XLA:CPU writes `select_and_scatter` as a search for the indices and a scatter",
+    "window, cumulative sum": "XLA:CPU sums in two levels",
+    "window, reverse cumulative maximum": "XLA:CPU computes the maxima in two levels",
+    "window, gradient of pooling": "XLA:CPU expands `select_and_scatter` into a search for the indices and a scatter",
     "reduce, rows": "XLA:CPU also adds the initial value, and sums in two steps",
-    "reduce, everything": "XLA:CPU reduces in two steps",
+    "reduce, all dimensions": "XLA:CPU reduces in two steps",
     "reduce, in bf16": "XLA:CPU reduces in two steps",
     "dot in bf16": "XLA:CPU has no products in bf16: it converts to f32 and back",
     "outer product": "XLA:CPU replaces a product without contracted dimensions by an elementwise one",
     "dynamic slice": "XLA:CPU merges the clamps of two equal indices",
-    "loop while it holds": "XLA:CPU reduces in two steps",
+    "while loop with a data-dependent condition": "XLA:CPU reduces in two steps",
     "random bits": "XLA:CPU expands the generator to integer operations",
     "threefry": "XLA:CPU unrolls the loop over rounds",
-    "largest": "it becomes a library call, for which XLA returns -1 (unknown)",
+    "top_k": "XLA:CPU calls a library function, for which XLA returns -1 (unknown)",
 }
 """Where the number of the compiled program is: XLA:CPU has rewritten the operation before it counts."""

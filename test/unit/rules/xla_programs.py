@@ -73,8 +73,8 @@ WINDOWS: dict[str, Program] = {
     "dilated": (_window(lax.add, (1, 3, 3, 1), window_dilation=(1, 2, 2, 1)), [IMAGE]),
     "of a base that is dilated": (_window(lax.add, (1, 3, 3, 1), base_dilation=(1, 2, 2, 1)), [IMAGE]),
     "body of several operations": (_window(_norm, (1, 3, 3, 1)), [IMAGE]),
-    "sum from the start": (partial(lax.cumsum, axis=0), [shape(40, 3)]),
-    "maximum from the end": (partial(lax.cummax, axis=1, reverse=True), [shape(6, 17)]),
+    "cumulative sum": (partial(lax.cumsum, axis=0), [shape(40, 3)]),
+    "reverse cumulative maximum": (partial(lax.cummax, axis=1, reverse=True), [shape(6, 17)]),
     "gradient of pooling": (
         jax.grad(lambda x: _window(lax.max, (1, 3, 3, 1), window_strides=(1, 2, 2, 1))(x).sum()),
         [IMAGE],
@@ -83,7 +83,7 @@ WINDOWS: dict[str, Program] = {
 TABLE, ROWS = shape(40, 16), shape(9, dtype=jnp.int32)
 REDUCTIONS: dict[str, Program] = {
     "rows": (partial(jnp.sum, axis=0), [shape(40, 16)]),
-    "everything": (jnp.max, [shape(40, 16)]),
+    "all dimensions": (jnp.max, [shape(40, 16)]),
     "argmax": (partial(lax.argmax, axis=1, index_dtype=jnp.int32), [shape(40, 16)]),
     "body of several operations": (lambda x: lax.reduce(x, 0.0, _norm, (1,)), [shape(40, 16)]),
     "two at once": (
@@ -109,15 +109,18 @@ OTHERS: dict[str, Program] = {
     "sort of one row": (lax.sort, [shape(33)]),
     "sort by key": (lambda x, y: lax.sort((x, y), num_keys=1), [shape(40, 16), shape(40, 16, dtype=jnp.int32)]),
     "sort by two keys": (lambda x, y: lax.sort((x, y), num_keys=2), [shape(40, 16)] * 2),
-    "largest": (partial(lax.top_k, k=3), [shape(40, 16)]),
+    "top_k": (partial(lax.top_k, k=3), [shape(40, 16)]),
     "gather": (lambda x, i: x.at[i].get(mode="promise_in_bounds"), [TABLE, ROWS]),
-    "scatter that adds": (lambda x, i, y: x.at[i].add(y, mode="promise_in_bounds"), [TABLE, ROWS, shape(9, 16)]),
-    "scatter that multiplies": (lambda x, i, y: x.at[i].mul(y, mode="promise_in_bounds"), [TABLE, ROWS, shape(9, 16)]),
-    "scatter that replaces": (lambda x, i, y: x.at[i].set(y, mode="promise_in_bounds"), [TABLE, ROWS, shape(9, 16)]),
+    "scatter, add": (lambda x, i, y: x.at[i].add(y, mode="promise_in_bounds"), [TABLE, ROWS, shape(9, 16)]),
+    "scatter, multiply": (lambda x, i, y: x.at[i].mul(y, mode="promise_in_bounds"), [TABLE, ROWS, shape(9, 16)]),
+    "scatter, replace": (lambda x, i, y: x.at[i].set(y, mode="promise_in_bounds"), [TABLE, ROWS, shape(9, 16)]),
     "dynamic slice": (lambda x, i: lax.dynamic_slice(x, (i, i), (4, 4)), [TABLE, shape(dtype=jnp.int32)]),
     "dynamic update": (lambda x, y: lax.dynamic_update_slice(x, y, (2, 3)), [TABLE, shape(3, 4)]),
     "loop": (lambda x: lax.fori_loop(0, 10, lambda i, v: v * v + x, x), [TABLE]),
-    "loop while it holds": (lambda x: lax.while_loop(lambda v: jnp.max(v) < 9, lambda v: jnp.exp(v) + 1, x), [TABLE]),
+    "while loop with a data-dependent condition": (
+        lambda x: lax.while_loop(lambda v: jnp.max(v) < 9, lambda v: jnp.exp(v) + 1, x),
+        [TABLE],
+    ),
     "scan": (lambda x: lax.scan(lambda c, v: (c + v, c * v), jnp.zeros(16), x), [TABLE]),
     "branches": (lambda p, x: lax.cond(p, jnp.sin, lambda v: v * v + v, x), [shape(dtype=jnp.bool_), TABLE]),
     "one of three": (
@@ -132,12 +135,12 @@ OTHERS: dict[str, Program] = {
     "clamped": (lambda x, y: lax.clamp(y, x, y), [TABLE, TABLE]),
     "compared": (lambda x, y: lax.select(x < y, x, y), [TABLE, TABLE]),
     "less precise": (partial(lax.reduce_precision, exponent_bits=5, mantissa_bits=7), [TABLE]),
-    "moved": (
+    "transpose, concatenate, pad and reverse": (
         lambda x, z: lax.rev(lax.pad(jnp.concatenate([x, x.T.reshape(40, 16)])[3:], z, [(1, 2, 1), (0, 1, 0)]), [0]),
         [TABLE, shape()],
     ),
-    "broadcast and counted": (lambda x: lax.iota(jnp.float32, 40)[:, None] + x, [shape(16)]),
-    "held back": (lambda x: lax.optimization_barrier(jnp.sin(x)) + 1, [TABLE]),
+    "broadcast and iota": (lambda x: lax.iota(jnp.float32, 40)[:, None] + x, [shape(16)]),
+    "optimization barrier": (lambda x: lax.optimization_barrier(jnp.sin(x)) + 1, [TABLE]),
 }
 PROGRAMS: dict[str, Program] = {
     **{f"convolution, {name}": first for name, first in CONVOLUTIONS.items()},

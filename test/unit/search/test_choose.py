@@ -12,7 +12,7 @@ from xdsl.ir import Block
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
 from recompute.analysis.copies.decide import Segmentation
 from recompute.analysis.memory.peaks import Forecast, Peaks
-from recompute.analysis.memory.xla.memory import Plain
+from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.request.segments import named_segments
 from recompute.dialects.names import Names
@@ -87,7 +87,7 @@ def test_module_attempts_reach_predicted_peaks(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class GrowingXlaPeak(Plain):
+class GrowingXlaPeak(PlainStep):
     """An estimate of XLA's peak that grows with the number of operations."""
 
     def peak_bytes(self, rewritten: SimulatedProgram) -> int:
@@ -117,7 +117,7 @@ def test_program_order_target_ignores_xla_peak() -> None:
 
 
 @dataclass(frozen=True)
-class StatedXlaPeak(Plain):
+class StatedXlaPeak(PlainStep):
     """An estimate that returns the peak given in `bytes` for the number of operations."""
 
     bytes: Mapping[int, int]

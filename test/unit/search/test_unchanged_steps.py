@@ -9,6 +9,7 @@ from recompute.search.unchanged_steps import (
     reword_beside_rewritten,
     reword_for_cut_loops,
 )
+from recompute.support.diagnostics import Remark
 
 
 def test_remark_is_reworded_only_once() -> None:
@@ -20,3 +21,10 @@ def test_remark_is_reworded_only_once() -> None:
     assert reword_for_cut_loops([reworded]) == (reworded,)
     (beside,) = reword_beside_rewritten([reworded])
     assert beside.reason == "in the rest of the step: little is saved: the rest of the step is left as it is"
+
+
+def test_segments_without_names_are_omitted_beside_a_rewritten_loop() -> None:
+    module = parse_module("builtin.module {}", "step.mlir")
+    numbered = Remark(module, "segment 'segment0' is not recomputed", segments=("segment0",))
+    named = Remark(module, "segment 'block0' is not recomputed", segments=("block0",))
+    assert [remark.segments for remark in reword_beside_rewritten([numbered, named])] == [("block0",)]

@@ -8,21 +8,21 @@ from time import sleep
 
 import pytest
 
-from recompute.support.interrupts import stopping
+from recompute.support.interrupts import stop_predicate
 
 
 def test_time_limit_stops_the_search():
-    with stopping(0.02) as stop:
+    with stop_predicate(0.02) as stop:
         assert not stop()
         sleep(0.05)
         assert stop()
-    with stopping() as stop:
+    with stop_predicate() as stop:
         assert not stop()
 
 
 def test_first_interrupt_stops_and_second_raises(capsys: pytest.CaptureFixture[str]):
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), stopping() as stop:
+    with pytest.raises(KeyboardInterrupt), stop_predicate() as stop:
         os.kill(os.getpid(), signal.SIGINT)
         assert stop()
         os.kill(os.getpid(), signal.SIGINT)

@@ -81,7 +81,7 @@ def test_share_never_falls():
 
 def test_share_is_at_most_one():
     line = ProgressLine("step")
-    line.at("working", 1.25)
+    line.set_phase("working", 1.25)
     assert line.share == 1.0 and "about 100 % done, 0 s left" in line.update()
 
 
@@ -103,7 +103,7 @@ def test_estimated_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
     line, texts = ProgressLine("step", start=0.0), list[str]()
     for seconds, share in ((10.0, 0.5), (30.0, 0.5), (40.0, 0.9)):
         monkeypatch.setattr(module, "monotonic", lambda seconds=seconds: seconds)
-        line.at("planning", share)
+        line.set_phase("planning", share)
         texts.append(line.update())
     assert texts == [
         "step: planning, about 50 % done, 10 s left",

@@ -16,10 +16,10 @@ from xdsl.passes import ModulePass
 from recompute.driver import pipeline
 from recompute.tools import command_line
 from recompute.tools.completion import SHELLS, completion
-from recompute.tools.ir_dumps import SINGLE_PASSES
 from recompute.tools.opt_arguments import argument_parser, as_argparse_expects
 from recompute.tools.recompute_opt import main
 from recompute.tools.reproducer import pipeline_in, reproducer
+from recompute.universe import RECOMPUTE_PASSES
 
 STEP = """\
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -190,7 +190,7 @@ def test_dumps_of_passes_that_do_not_run_are_a_warning(tmp_path: Path, capsys: p
     assert [line for line in lines if "warning" in line] == [lines[-1]]
     assert lines[-1].startswith("recompute-opt: warning: --print-ir-after=recompute-clone prints nothing")
     assert "'recompute' does the work of several passes" in lines[-1]
-    assert lines[-1].endswith(f"-pass-pipeline='builtin.module({SINGLE_PASSES})'")
+    assert lines[-1].endswith(f"-pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'")
     pipeline = lines[-1].rpartition(" -pass-pipeline=")[2].strip("'")
     assert main([str(step), f"-pass-pipeline={pipeline}", "--print-ir-after=recompute-clone", "-o", output]) == 0
     assert "IR Dump After ClonePass (recompute-clone)" in capsys.readouterr().err

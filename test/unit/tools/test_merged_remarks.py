@@ -9,7 +9,7 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
 from recompute.driver.stored_rewrite import remark_from_json, remark_to_json
-from recompute.support.diagnostics import Remark, RemarkKind, Topic, lines_of, repetition
+from recompute.support.diagnostics import Remark, RemarkKind, Topic, lines_of, repetition_suffix
 from recompute.tools.reporting import Diagnostic, merge_remarks, to_yaml
 
 
@@ -30,7 +30,7 @@ def remark_at(line: int, reason: str = "func.call is not recomputed") -> Remark:
     ],
 )
 def test_repetition_states_number_and_places(count: int, places: list[str], words: str) -> None:
-    assert repetition(count, places) == words
+    assert repetition_suffix(count, places) == words
 
 
 def test_repeated_remarks_are_one_line() -> None:
@@ -60,3 +60,13 @@ def test_amounts_and_segments_survive_the_cache() -> None:
     read = remark_from_json(json.loads(json.dumps(remark_to_json(replace(remark, function="main")))))
     assert (read.reason, read.function, read.amounts) == (remark.reason, "main", (("freed_bytes", 8192),))
     assert read.segments == ("block0", "block1")
+
+
+def test_merged_remarks_of_several_modules_are_merged_again() -> None:
+    first = [Diagnostic("remark", "a.mlir", line, 1, "the model of XLA:CPU") for line in (1, 9)]
+    second = [Diagnostic("remark", "a.mlir", line, 1, "the model of XLA:CPU") for line in (20, 30)]
+    (merged,) = merge_remarks([*merge_remarks(first), *merge_remarks(second)])
+    assert (
+        str(merged)
+        == "a.mlir:1:1: remark: the model of XLA:CPU (4 times: also at a.mlir:9:1, a.mlir:20:1 and a.mlir:30:1)"
+    )

@@ -169,7 +169,7 @@ def test_fit_search_ends_after_its_time_limit(
         limits.append(seconds)
         yield lambda: True
 
-    monkeypatch.setattr(planned_step, "stopping", stopped)
+    monkeypatch.setattr(planned_step, "stop_predicate", stopped)
     main([step, "--fit", "28KiB"])
     main([step, "--fit", "28KiB", "--time-limit", "7"])
     assert limits == [FIT_SECONDS, 7.0]
@@ -200,7 +200,7 @@ def test_progress_is_one_line_that_names_the_budget(
     def record(line: ProgressLine, phase: str, share: float | None = None) -> None:
         shown.append(phase)
 
-    monkeypatch.setattr(ProgressLine, "at", record)
+    monkeypatch.setattr(ProgressLine, "set_phase", record)
     assert main([step, "--sweep", "3"]) == PLANNED
     assert "budget 1 of 3, 6.7 KiB: solving" in shown and "budget 3 of 3, 20.0 KiB: solving" in shown
     shown.clear()
@@ -217,11 +217,11 @@ def test_progress_is_one_line_that_names_the_budget(
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--budget", "50%"], "--budget applies only to graphs; steps have --sweep, --fit and recompute-opt -p"),
+        (["--budget", "50%"], "--budget applies only to graphs; for a step, use --sweep, --fit or recompute-opt -p"),
         (["--sweep", "2", "--beside", "x.txt"], "--beside applies only to graphs"),
         (["--sweep", "2", "--view-copies", "on"], "--view-copies applies only to graphs"),
-        (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit are for program"),
-        (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit are for program"),
+        (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit apply only to"),
+        (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit apply only to"),
         (["--sweep", "0"], "--sweep must be at least 1, not 0"),
         (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: the suffix selects the format, one of"),
         (["--fit", "min"], "invalid budget 'min'"),
@@ -278,4 +278,4 @@ def test_graphs_are_not_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path = tmp_path / "graph.json"
     path.write_text("{}")
     assert main([str(path), "--split-input-file", "--budget", "0.5"]) == 2
-    assert "--split-input-file is for steps" in capsys.readouterr().err
+    assert "--split-input-file applies only to steps" in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pytest
 
 from recompute.test.excerpts import diagnostics_of
 from recompute.tools.recompute_check import main
+from recompute.tools.recompute_opt import main as opt
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
 STEP = """\
@@ -53,6 +54,44 @@ def test_first_difference_is_named_in_both_files(
         "not proved: result #0 of @main differs: stablehlo.multiply operand 0: "
         f"before stablehlo.tanh at {step}:2:8, after stablehlo.sine at {other}:2:8\n"
     )
+
+
+UNROLLED = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.tanh %x : tensor<4xf32> loc("jit(f)/block0/tanh"(#line))
+  %1 = stablehlo.sine %0 : tensor<4xf32> loc("jit(f)/block0/sin"(#line))
+  %2 = stablehlo.tanh %1 : tensor<4xf32> loc("jit(f)/block1/tanh"(#line))
+  func.return %2 : tensor<4xf32>
+}
+#line = loc("model.py":7:9)
+"""
+
+
+def test_operations_of_unrolled_blocks_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step = write(tmp_path / "step.mlir", UNROLLED)
+    other = write(tmp_path / "other.mlir", UNROLLED.replace("%2 = stablehlo.tanh", "%2 = stablehlo.cosine"))
+    assert check(step, other) == 1
+    assert capsys.readouterr().out == (
+        "not proved: result #0 of @main differs: "
+        f'before stablehlo.tanh at model.py:7:9 (%2 at {step}:4, "jit(f)/block1/tanh"), '
+        f'after stablehlo.cosine at model.py:7:9 (%2 at {other}:4, "jit(f)/block1/tanh")\n'
+    )
+
+
+def test_difference_inside_a_rewritten_loop_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    loops = Path(__file__).parents[2] / "filecheck" / "tools" / "check-loops.mlir"
+    less, other = tmp_path / "less.mlir", tmp_path / "other.mlir"
+    assert opt([str(loops), "-p", "recompute-loops", "--no-print-debuginfo", "-o", str(less)]) == 0
+    # The copies of the body in the backward loop, whose stack the forward loop no longer writes.
+    line = next(i for i, text in enumerate(loops.read_text().splitlines(), 1) if "= stablehlo.cosine" in text)
+    lines = less.read_text().splitlines()
+    copy = next(index for index, text in enumerate(lines) if "stablehlo.cosine" in text)
+    lines[copy] = lines[copy].replace("cosine", "exponential")
+    write(other, "\n".join(lines))
+    capsys.readouterr()
+    assert check(loops, other) == 1
+    answer = capsys.readouterr().out
+    assert answer.startswith("not proved: result #1 of @carry differs: ")
+    assert f"before stablehlo.cosine at {loops}:{line}:10, after stablehlo.exponential at {other}:{copy + 1}:" in answer
 
 
 def test_expected_verdict_may_be_given(tmp_path: Path, step: Path) -> None:

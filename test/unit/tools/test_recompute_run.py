@@ -45,7 +45,7 @@ def test_run_writes_results_and_trace(step: Path, tmp_path: Path, capsys: pytest
         f"  #0   tensor<4xf32>  crc32 {crc32(np.array([-1, -4, -9, -0.0], np.float32).tobytes()):08x}\n"
         f"  #1   tensor<i32>    crc32 {crc32(np.int32(7).tobytes()):08x}\n"
         "peak of temporaries: 16 bytes metered, 16 bytes modelled, at operation 1, stablehlo.negate\n"
-        "constants and values computed only from them, not counted: 4 bytes at most\n",
+        "not counted: at most 4 bytes of constants and of values computed only from them\n",
         "",
     )
     with np.load(results) as archive:

@@ -31,7 +31,10 @@ module @jit_step {{
 OPTIONS = {
     "policy=dots": ("1:1", "unknown policy 'dots'; did you mean 'dots_saveable'?"),
     "policy=sometimes": ("1:1", "unknown policy 'sometimes'; expected one of nothing_saveable, everything_saveable"),
-    "policy=save_only_these_names": ("1:1", "policy save_only_these_names saves nothing without names: give names too"),
+    "policy=save_only_these_names": (
+        "1:1",
+        "policy save_only_these_names saves only values with given names, but no names are given",
+    ),
     "budget=50% memory-model=xl": ("1:1", "unknown memory model 'xl'; did you mean 'xla'?"),
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
     "cost=flop": ("1:1", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
@@ -78,7 +81,7 @@ def test_option_errors_are_located_in_generic_form(
 def test_remarks_on_the_whole_step_are_at_the_input(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
     first, second = diagnostics_of(capsys.readouterr().err)
-    assert first == f"{step}:3:3: remark: save=nothing matches no operation of a segment, and saves nothing"
+    assert first == f"{step}:3:3: remark: save=nothing saves nothing: it matches no operation of a segment"
     assert second.startswith(f"{step}:3:3: remark: recomputing changes the peak from 32 bytes to 32 bytes")
 
 

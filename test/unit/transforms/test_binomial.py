@@ -100,7 +100,7 @@ def check(iterations: int, slots: int) -> None:
     expected = execute(function_named(module), INPUTS)
     rolled = recompute_loops(module, loops=f"binomial({slots})")
     module.verify()
-    held = f"holds its carries in {counted(slots, 'slot')}"
+    held = f"saves its carries in {counted(slots, 'slot')}"
     assert any(held in str(remark) for remark in rolled.remarks), rolled.remarks
     results = execute(function_named(module), INPUTS, count)
     assert [entry.tobytes() for entry in results] == [item.tobytes() for item in expected]
@@ -116,7 +116,7 @@ def test_byte_limit_determines_the_number_of_slots() -> None:
     """As many slots are used as the byte limit allows; a carry and the slice of an iteration have 20 bytes each."""
     module = step(30)
     rolled = recompute_loops(module, loops="binomial(130B)")
-    assert any("in 4 slots: 120 bytes, and its stacks were 600 bytes" in str(remark) for remark in rolled.remarks), (
+    assert any("in 4 slots, 120 bytes instead of 600 bytes of stacks" in str(remark) for remark in rolled.remarks), (
         rolled.remarks
     )
 

@@ -75,12 +75,12 @@ def test_nested_tuples_and_tuples_of_calls_are_flattened() -> None:
         (
             f'%t = stablehlo.tuple %a, %b {{mhlo.sharding = "x"}} : {PAIR}\nreturn %t : {PAIR}',
             PAIR,
-            "f.mlir:2:.* the operation that creates a returned tuple has attributes, which would be lost",
+            "f.mlir:2:.* the operation that creates a returned tuple has attributes that would be lost",
         ),
         (
             f"%t = stablehlo.tuple %a, %b : {PAIR}\nreturn %t : {PAIR}",
             f'({PAIR} {{jax.result_info = "x"}})',
-            "a result that is a tuple has attributes, which would be lost",
+            "the function returns a tuple, and its results have attributes that would be lost",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import Operation
 
-from recompute.analysis.step.phases import Phases, phases, phases_now
+from recompute.analysis.step.phases import Phases, phases, updated_phases
 from recompute.options.selection import AUTO
 from recompute.rules.effects import is_constant
 from recompute.test.examples import original
@@ -31,7 +31,7 @@ def test_known_phases_equal_computed_phases(name: str, target: str) -> None:
         for function, step in steps:
             actual = phases(function)
             assert actual is not None
-            assert _without_constants(phases_now(step.phases)) == _without_constants(actual)
+            assert _without_constants(updated_phases(step.phases)) == _without_constants(actual)
 
 
 def _without_constants(known: Phases) -> dict[Operation, str]:

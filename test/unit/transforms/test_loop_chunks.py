@@ -38,13 +38,15 @@ def loop_remarks(text: str, loops: str, selection: Selection = AUTO) -> str:
 def test_loops_keep_carries_in_chunks(text: str, every: int) -> None:
     message = loop_remarks(text, f"periodic({every})")
     if every in (4, 5):
-        assert f"holds its carries every {every} iterations" in message
+        assert f"saves its carries every {every} iterations" in message
     else:
         assert "but its stacks need only 600" in message, message
 
 
 def test_slots_need_a_loop_that_reads_in_reverse() -> None:
-    assert "slots need the reverse order" in loop_remarks(SAME_DIRECTION, "binomial(4)")
+    assert "slots require that the later loop reads the slices in reverse order" in loop_remarks(
+        SAME_DIRECTION, "binomial(4)"
+    )
 
 
 def test_loops_of_different_lengths_are_unchanged() -> None:
@@ -56,7 +58,7 @@ def test_loops_of_different_lengths_are_unchanged() -> None:
 def test_loop_that_reads_in_another_order_is_unchanged() -> None:
     """A loop that reads every slice one position further, with the first one clamped, is unchanged."""
     other = TEXT.replace("dense<29>", "dense<28>")
-    assert "holds its carries" not in loop_remarks(other, "periodic(5)")
+    assert "saves its carries" not in loop_remarks(other, "periodic(5)")
 
 
 def test_saved_values_are_not_recomputed() -> None:
@@ -65,4 +67,4 @@ def test_saved_values_are_not_recomputed() -> None:
         "%next0 = stablehlo.sine %p {recompute.recompute = false} : tensor<5xf32>\n"
         "    %next = stablehlo.negate %next0 : tensor<5xf32>",
     )
-    assert "stablehlo.sine must not run again" in loop_remarks(kept, "periodic(5)")
+    assert "stablehlo.sine, which must not run again" in loop_remarks(kept, "periodic(5)")

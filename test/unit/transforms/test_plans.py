@@ -26,7 +26,7 @@ from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
-from recompute.transforms.clone import clone_by
+from recompute.transforms.clone import clone_with_planner
 
 pytestmark = pytest.mark.slow
 
@@ -138,7 +138,7 @@ def test_any_set_of_pairs_gives_equal_results(name: str) -> None:
         module = inlined(name).clone()
         step = step_of(module)
         plan = plan_of_pairs(step.graph, any_pairs(step.graph, dice))
-        result = clone_by(module, lambda graph, plan=plan: plan)
+        result = clone_with_planner(module, lambda graph, plan=plan: plan)
         copies += result.copies
         assert prove(inlined(name), module).proved
     assert copies > 50
@@ -151,7 +151,7 @@ def test_several_copies_serve_their_own_readers() -> None:
     first, *_, last = sorted(
         gradient_reader for value in graph.makes[op] for gradient_reader in graph.gradient_readers[value]
     )
-    result = clone_by(module, lambda graph: plan_of_pairs(graph, [(first, op), (last, op)]))
+    result = clone_with_planner(module, lambda graph: plan_of_pairs(graph, [(first, op), (last, op)]))
     assert [group.numbers for group in result.groups] == [(1,), (2,)]
     copies = [operation for operation in module.walk() if Names.COPY in operation.attributes]
     assert all(copy.results[0].uses for copy in copies) and len(copies) == 2
@@ -167,7 +167,7 @@ def test_wrong_reads_are_detected_for_each_use() -> None:
     module = inlined("mlp.small.mlir").clone()
     step = step_of(module)
     plan = cheap_again(step.graph)
-    clone_by(module, lambda graph: plan)
+    clone_with_planner(module, lambda graph: plan)
     assert list(wrong_reads(step, plan)) == []
     reader = next(op for op in step.numbered.operations if Names.TARGET_GRAD in op.attributes)
     number = step.position(reader)

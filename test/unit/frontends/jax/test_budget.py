@@ -41,7 +41,7 @@ from recompute.support.progress import ProgressLine
 from recompute.support.units import readable_bytes
 from recompute.test.unit.frontends.jax.steps import batch, far_apart, jax, mlp, temporaries, weights
 from recompute.test.unit.transforms.segment_meter import saved_by_scope
-from recompute.transforms.preparation.timelines import flat
+from recompute.transforms.preparation.timelines import flat_copy
 
 STEP = mlp().step
 TRIVIAL = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
@@ -328,7 +328,7 @@ def test_refusal_proposes_more_time_only_if_the_search_was_cut_short(monkeypatch
         yield lambda: bool(is_late)
 
     monkeypatch.setattr(Rounds, "best", late)
-    monkeypatch.setattr(budgets, "stopping", limited)
+    monkeypatch.setattr(budgets, "stop_predicate", limited)
     with pytest.raises(Refusal, match=r"no plan is within the budget 0\.05") as refused:
         recompute.jax.jit(STEP, budget=0.05, time_limit=1).lower(weights(), batch())
     assert is_late and "time_limit" not in refused.value.reason
@@ -416,7 +416,7 @@ def test_segment_budgets_are_kept(plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6}).lower(*five_layers())
     result, scopes = lowered.rewritten, [f"block{number}" for number in range(5)]
     assert result is not None and result.proof is not None and result.proof.proved and lowered.module is not None
-    before, after = (saved_by_scope(flat(item), scopes) for item in (lowered.module, result.module))
+    before, after = (saved_by_scope(flat_copy(item), scopes) for item in (lowered.module, result.module))
     assert all(0 < after[scope] <= 0.6 * before[scope] for scope in scopes)
     step = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6})
     assert step.report(*five_layers()).why is None

@@ -10,7 +10,7 @@ from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.transforms.phase import numbered_steps
-from recompute.transforms.preparation.timelines import flat
+from recompute.transforms.preparation.timelines import flat_copy
 
 
 @pytest.mark.slow
@@ -25,7 +25,9 @@ def test_eager_executor_budget_needs_little_extra_work() -> None:
     budget = before.peak_bytes / 2
     assert 0.9 * budget < after.peak_bytes <= budget
     assert (
-        max(Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat(result.module), bare=True))
+        max(
+            Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat_copy(result.module), bare=True)
+        )
         <= EAGER_SHARE * budget
     )
     ordinary = rewrite(text, RecomputeOptions(proof=False))

@@ -377,7 +377,7 @@ def test_recomputed_loop_is_explained_once():
     assert loop.trips == LAYERS and loop.extra_flops < explanation.step_flops
     products = 3 * 2 * 256 * 32 * 32  # of one layer: one product forward, two backward
     assert LAYERS * products <= explanation.step_flops <= 2 * LAYERS * products
-    instead = f"each iteration of the loop at {loop.position} is recomputed instead, as its row states"
+    instead = f"the loop at {loop.position} is recomputed instead, iteration by iteration, as the table of loops shows"
     (segment,) = (row for row in explanation.segments if row.reason == instead)
     assert segment.saved_bytes >= loop.stack_bytes - loop.kept_bytes and segment.copies == segment.freed_bytes == 0
     text = to_summary(explanation)
@@ -403,7 +403,10 @@ def test_segment_of_a_recomputed_loop_agrees_with_the_row_of_the_loop() -> None:
     (explanation,) = recompute.jax.jit(jax.value_and_grad(loss)).explain(*arguments)
     (loop,), (segment,) = explanation.loops, explanation.segments
     assert loop.reason is None
-    assert segment.reason == f"each iteration of the loop at {loop.position} is recomputed instead, as its row states"
+    assert (
+        segment.reason
+        == f"the loop at {loop.position} is recomputed instead, iteration by iteration, as the table of loops shows"
+    )
     assert segment.copies == segment.freed_bytes == 0
 
 
