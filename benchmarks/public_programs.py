@@ -46,7 +46,7 @@ from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
 from ..support.diagnostics import Refusal
 from ..support.operations import name_of
-from ..test.unit.dialects.judge import Judge
+from ..test.mlir_judge import Judge
 
 LIMIT_SECONDS = 60
 """The time limit of each program."""

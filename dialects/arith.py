@@ -1,4 +1,4 @@
-"""xDSL's dialect `arith` with the two operations that it lacks."""
+"""xDSL's `arith` dialect, extended by two operations of MLIR that xDSL lacks: `index_castui` and `remf`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INDEX_LIKE: AttrConstraint = _INDICES | TensorType.constr(_INDICES) | VectorTyp
 
 @irdl_op_definition
 class IndexCastUIOp(IRDLOperation):
-    """The conversion of an unsigned integer to an index, or back."""
+    """Convert an unsigned integer to an index, or an index to an unsigned integer."""
 
     name = "arith.index_castui"
 
@@ -28,7 +28,7 @@ class IndexCastUIOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(arith.FloatingPointLikeBinaryOperation):
-    """The remainder of a division of floats, with the sign of the dividend."""
+    """Return the remainder of a floating-point division, with the sign of the dividend."""
 
     name = "arith.remf"
 

@@ -1,4 +1,4 @@
-"""Canonicalization patterns for tokens and depends.
+"""Canonicalization patterns for `recompute.token` and `recompute.depend`.
 
 The patterns preserve the order of operations, and the token that each used value waits for.
 
@@ -6,7 +6,7 @@ recompute.token %g, %g                      ->  recompute.token %g
 %x1 = recompute.depend %x after %t
 %y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
 %x2 = recompute.depend %x1 after %t         ->  %x1
-a token or a depend without uses            ->  nothing
+a token or a depend without uses            ->  erased
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .recompute import DependOp, TokenOp
 
 
 class DropUnreadToken(RewritePattern):
-    """Erase a token without uses, which orders nothing."""
+    """Erase a token without uses: it orders no operations."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -28,7 +28,7 @@ class DropUnreadToken(RewritePattern):
 
 
 class DropRepeatedGates(RewritePattern):
-    """Remove duplicate gates of a token."""
+    """Remove duplicate gates from the operands of a token."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -39,7 +39,7 @@ class DropRepeatedGates(RewritePattern):
 
 
 class DropUnreadDepend(RewritePattern):
-    """Erase a depend whose results have no uses."""
+    """Erase a `depend` operation whose results have no uses."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
@@ -48,7 +48,8 @@ class DropUnreadDepend(RewritePattern):
 
 
 class DropRepeatedDelay(RewritePattern):
-    """Replace a delayed value that is delayed again after the same token."""
+    """Replace each result of a `depend` operation whose operand another `depend` has already delayed after the same
+    token."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
@@ -59,7 +60,10 @@ class DropRepeatedDelay(RewritePattern):
 
 
 class MergeDepends(RewritePattern):
-    """Merge depends of one block on one token into one, in place of the first, if all values are defined before it."""
+    """Merge two `depend` operations on the same token in the same block, at the position of the first one.
+
+    All delayed values must be defined before that position.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:
@@ -78,7 +82,7 @@ class MergeDepends(RewritePattern):
 
 
 def _mergeable(op: DependOp) -> list[DependOp]:
-    """Return the other depends of the same block on the same token with equal attributes."""
+    """Return the other `depend` operations with the same block, token and attributes."""
     users = (use.operation for use in op.token.uses)
     return [
         user

@@ -1,4 +1,4 @@
-"""New channels for copied collectives: a copy on its original's channel would count as the same exchange."""
+"""Assign new channel ids to copied collectives. With the id of its original, a copy would join the same exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHANNEL = "channel_handle"
 
 
 def free_channels(root: Operation) -> Iterator[int]:
-    """Yield the channel ids that no operation uses."""
+    """Yield channel ids that are greater than every id in use in `root`."""
     used = (number for op in every_operation(root) if (number := channel_of(op)) is not None)
     return count(max(used, default=0) + 1)
 
@@ -29,14 +29,14 @@ def channel_of(op: Operation) -> int | None:
 
 
 def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
-    """Assign new channels to the collectives among the copies and in their regions."""
+    """Assign a new channel to each collective among the copies and in their regions."""
     for copy in copies:
         for op in every_operation(copy):
             _take_channel(op, channels)
 
 
 def _take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Replace the channel id of an operation, if it has a channel; id 0 means that it has none."""
+    """Replace the channel id of an operation. An operation with id 0 has no channel, and is not changed."""
     attribute = _channel(copy)
     if not isinstance(attribute, UnregisteredAttr) or not channel_of(copy):
         return

@@ -5,9 +5,9 @@
     cloner = Cloner({id(argument): value})  # for operations that read each other's results
     copies = [cloner.clone(op) for op in body]
 
-xDSL looks up values by a hash that Python code computes, sets the operands of each operation twice, and checks each
-operation that it inserts into a block. A clone needs none of this, because its operations are new and as valid as the
-originals.
+xDSL looks up values with a hash function written in Python, sets the operands of each operation twice, and checks each
+operation that it inserts into a block. A clone needs none of this, because its operations are new, and valid if the
+originals are.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ class Cloner:
         self._blocks = dict[Block, Block]()
 
     def clone(self, op: OperationT) -> OperationT:
-        """Return a clone of the operation with its regions. Operands are replaced according to `values`, to which the
-        results are added."""
+        """Return a clone of the operation with its regions.
+
+        Operands are replaced according to `values`. The results are added to `values`.
+        """
         made = list[tuple[Any, Any]]()
         copy = self._clone(op, made)
         # Operands are set last, and in program order, since an operation may read a value that is defined after it.
@@ -109,5 +111,5 @@ class Cloner:
 
 @lru_cache(maxsize=10_000)
 def _cloned_name(name: str) -> str | None:
-    """Return the name that xDSL gives to the clone of a value: the name without a trailing number, `x` for `x_1`."""
+    """Return the name that xDSL gives to the clone of a value: the name without a trailing number, so `x` for `x_1`."""
     return IRWithName.extract_valid_name(name)

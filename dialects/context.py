@@ -1,4 +1,4 @@
-"""The dialects that this project reads and writes."""
+"""The xDSL context with all dialects that this project reads and writes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ from .torch import PREFIX, TORCH, operation_class
 
 @dataclass
 class RecomputeContext(RemarkContext):
-    """A context that collects, in order, the remarks of passes and the plans that they apply, as text."""
+    """An xDSL context that also collects the remarks of passes and, as text, the plans that they apply."""
 
     plans: list[str] = field(default_factory=list[str])
 
     @override
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
-        """Look up the class of an operation as xDSL does. Classes of PyTorch's operations are created from their
-        names."""
+        """Return the class of an operation, as xDSL does. Classes of PyTorch operations are created on demand."""
         return (
             operation_class(name)
             if name.startswith(PREFIX)
@@ -42,7 +41,10 @@ class RecomputeContext(RemarkContext):
 
 
 def make_context() -> RecomputeContext:
-    """Return a new context with the dialects loaded; operations of other dialects pass through in the generic form."""
+    """Return a new context with these dialects loaded.
+
+    Operations of other dialects are parsed and printed in generic form.
+    """
     context = RecomputeContext(allow_unregistered=True)
     for dialect in (Builtin, Func, ARITH, Math, Tensor, Scf, Linalg, MemRef, STABLEHLO, CHLO, SDY, TORCH, RECOMPUTE):
         context.load_dialect(dialect)

@@ -1,4 +1,4 @@
-"""Dead code elimination in one sweep, for regions of one block, where every use follows its definition."""
+"""Dead code elimination in one sweep, for regions with one block, in which every use follows its definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..support.operations import every_operation, operations_in
 
 
 def drop_dead_code(region: Region) -> None:
-    """Erase every operation without effects and without live uses, as `region_dce(region)` does."""
+    """Erase every operation without side effects and without live uses, as xDSL's `region_dce(region)` does."""
     if _is_flat(region):
         _sweep(region)
     else:
@@ -20,14 +20,16 @@ def drop_dead_code(region: Region) -> None:
 
 
 def erase_unread(op: Operation) -> None:
-    """Erase an operation whose results have no uses from its block. Unlike xDSL, do not create a placeholder for each
-    result."""
+    """Erase an operation whose results have no uses. Unlike xDSL, this creates no placeholder for each result."""
     op.detach()
     op.drop_all_references()
 
 
 def has_dead_code(root: Operation) -> bool:
-    """Return whether `drop_dead_code` would erase a nested operation. If so, at least one has no uses at all."""
+    """Return whether `drop_dead_code` would erase an operation inside `root`.
+
+    In that case, at least one of the operations to erase has no uses, so it suffices to look for such an operation.
+    """
     return any(_is_dead(op) for op in every_operation(root)[1:])
 
 
@@ -66,8 +68,10 @@ def is_erasable(op: Operation) -> bool:
 
 @cache
 def _never_has_effects(kind: type[Operation]) -> bool:
-    """Return whether the traits of the class exclude effects: it has memory effect traits, all of them
-    `NoMemoryEffect`, and is neither a terminator nor a symbol."""
+    """Return whether the traits of the class rule out side effects.
+
+    It must have memory effect traits, all of which are `NoMemoryEffect`, and must be neither a terminator nor a symbol.
+    """
     effects = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
     is_free = bool(effects) and all(isinstance(trait, NoMemoryEffect) for trait in effects)
     return is_free and not (kind.has_trait(IsTerminator) or kind.has_trait(SymbolOpInterface))

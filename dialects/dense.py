@@ -1,9 +1,9 @@
-"""Dense constants, exact bit for bit, in every element type. If all elements are equal, one of them is stored.
+"""Bit-exact dense constants of every element type. A splat, whose elements are all equal, stores one element.
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
-`[0.0, -0.0]` prints as `0.0`) and stores a splat once per element. `DenseAttr` stores bits, and only the bits of one
-element if all are equal. This project's parser creates xDSL's attributes in the same form. `parse_dense` and
-`dense_text` convert from and to text.
+`[0.0, -0.0]` prints as `0.0`) and stores every element of a splat. `DenseAttr` stores bits, and only the bits of one
+element for a splat. This project's parser stores the data of xDSL's own attributes in the same way. `parse_dense` and
+`dense_text` convert between text and bits.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ..support.type_guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
-from .dense_literal import count_of, dense_text, mask_bits, parse_dense, shortest
+from .dense_literal import collapse_splat, count_of, dense_text, mask_bits, parse_dense, wrong_size
 from .elements import SUB_BYTE_BITS, dtype_of
 
 LARGEST_EXPANDED = 1 << 20
-"""The maximum number of bytes that a comparison expands."""
+"""The maximum number of bytes to which a comparison expands a splat."""
 
 
 class SplatBytes(Data[bytes], BuiltinAttribute):
     """A `BytesAttr` of `count` equal elements, whose bytes are created on access.
 
-    It is a virtual subclass of `BytesAttr`, and equal to the `BytesAttr` of the same bytes, unless these are more than
-    `LARGEST_EXPANDED`: then the two compare unequal, which only keeps passes from merging them.
+    It is a virtual subclass of `BytesAttr`, and equals a `BytesAttr` with the same bytes if there are at most
+    `LARGEST_EXPANDED` of them. Larger data always compare unequal to a `BytesAttr`. The only effect is that passes do
+    not merge such constants.
     """
 
     name = "bytes"
@@ -46,7 +47,7 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @property
     def data(self) -> bytes:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All bytes, created on each access."""
+        """All bytes; each access creates them."""
         return self.element * self.count
 
     def __eq__(self, other: object) -> bool:
@@ -66,10 +67,10 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> bytes:
-        raise ValueError("the data of a dense constant cannot be printed or parsed alone: use the whole constant")
+        raise ValueError("the data of a dense constant cannot be parsed alone: parse the whole constant")
 
     def print_parameter(self, printer: Printer) -> None:
-        raise ValueError("the data of a dense constant cannot be printed or parsed alone: use the whole constant")
+        raise ValueError("the data of a dense constant cannot be printed alone: print the whole constant")
 
     def print_builtin(self, printer: Printer) -> None:
         BytesAttr(self.data).print_builtin(printer)
@@ -86,10 +87,10 @@ def splat_bytes(element: bytes, count: int) -> BytesAttr:
 
 @irdl_attr_definition
 class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
-    """The value of `stablehlo.constant`: `dense<…> : tensor<…>`, equal when the bits are equal.
+    """The value of `stablehlo.constant`: `dense<…> : tensor<…>`. Values with equal types and equal bits are equal.
 
-    `data` has the bits of one element if all elements are equal, otherwise the bits of all elements in row-major order.
-    Build it with `DenseAttr.get`, which detects splats.
+    `data` contains the bits of one element for a splat, and otherwise the bits of all elements in row-major order.
+    Create it with `DenseAttr.get`, which detects splats.
     """
 
     name = "stablehlo.dense"
@@ -99,19 +100,21 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
     @staticmethod
     def get(type: AnyTensor, raw: bytes) -> DenseAttr:
-        """Make a constant from the bits of one element (a splat) or of all. Raises `VerifyException` for any other
-        length."""
-        return DenseAttr(type, BytesAttr(shortest(raw, dtype_of(type.element_type))))
+        """Return a constant with the bits `raw` of all elements, or of one element for a splat.
+
+        Raises `VerifyException` if `raw` has any other length.
+        """
+        return DenseAttr(type, BytesAttr(collapse_splat(raw, dtype_of(type.element_type))))
 
     @staticmethod
     def from_numpy(array: NDArray[Any], element_type: Attribute) -> DenseAttr:
-        """Return the array as a constant of its shape, converted to `element_type` as numpy does."""
+        """Return the array as a constant of the same shape. Numpy converts its elements to `element_type`."""
         values = np.ascontiguousarray(array, dtype_of(element_type))
         return DenseAttr.get(TensorType(element_type, array.shape), values.tobytes())
 
     @property
     def is_splat(self) -> bool:
-        """Whether `data` has one element that stands for all; also true for an empty tensor that was written as a
+        """Whether `data` contains a single element. This is also true of an empty tensor that was written as a
         splat."""
         return len(self.data.data) == dtype_of(self.type.element_type).itemsize
 
@@ -121,7 +124,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
         except ValueError as error:
             raise VerifyException(str(error)) from error
         if len(self.data.data) not in (size * count_of(self.type), size):
-            raise VerifyException(f"a constant of type {self.type} cannot have {len(self.data.data)} bytes of data")
+            raise VerifyException(wrong_size(self.type, len(self.data.data), size))
 
     def print_builtin(self, printer: Printer) -> None:
         printer.print_string(dense_text(self.type, self.data.data))
@@ -130,7 +133,8 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
 
 
 def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
-    """Return the constant as a read-only array of its shape; a splat is one element with stride zero."""
+    """Return the constant as a read-only array of its shape. The array of a splat has one element, with stride
+    zero."""
     dtype = dtype_of(attr.type.element_type)
     shape = attr.type.get_shape()
     values = np.frombuffer(attr.data.data if isinstance(attr, DenseAttr) else small_bits(attr), dtype)
@@ -138,17 +142,16 @@ def to_numpy(attr: DenseAttr | AnyDense) -> NDArray[Any]:
 
 
 def small_bits(attr: AnyDense) -> bytes:
-    """Return the bits of xDSL's own attribute, in the form of `DenseAttr`. xDSL, in contrast, sign-extends integers
-    narrower than a byte."""
+    """Return the bits of xDSL's own attribute as `DenseAttr` stores them: one element for a splat, and integers
+    narrower than a byte zero-extended. xDSL sign-extends these integers."""
     dtype = dtype_of(attr.type.element_type)
     if isinstance(attr.data, SplatBytes):
         return mask_bits(attr.data.element, dtype)
-    return shortest(mask_bits(attr.data.data, dtype), dtype)
+    return collapse_splat(mask_bits(attr.data.data, dtype), dtype)
 
 
 def standard_text(attr: AnyDense) -> str | None:
-    """Print xDSL's own attribute as `dense<…>`, as exactly as `dense_text`; None for an element type that numpy
-    lacks."""
+    """Return the bit-exact text `dense<…>` of xDSL's own attribute; None if numpy lacks its element type."""
     try:
         return dense_text(attr.type, small_bits(attr))
     except ValueError:
@@ -162,8 +165,8 @@ def to_small(attr: AnyDense) -> DenseAttr:
 
 
 def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
-    """Convert to xDSL's own attribute, for operations of other dialects; a splat is expanded when its data are
-    accessed."""
+    """Convert bits to xDSL's own attribute, for operations of other dialects. A splat is expanded only when its data
+    are accessed."""
     element = type.element_type
     if is_integer_type(element) and dtype_of(element) in SUB_BYTE_BITS:
         # xDSL sign-extends: a true i1 is -1.
@@ -177,7 +180,7 @@ def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
 
 
 def _without_check(type: RankedStructure[AnyDenseElement], data: BytesAttr) -> AnyDense:
-    """Return the attribute without xDSL's check of its length, which would expand the data."""
+    """Create the attribute without xDSL's check of the length of its data, which would expand a splat."""
     attr: AnyDense = object.__new__(DenseIntOrFPElementsAttr)
     object.__setattr__(attr, "type", type)
     object.__setattr__(attr, "data", data)

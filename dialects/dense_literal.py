@@ -24,23 +24,23 @@ _AFTER_MINUS = re.compile(r"-\s+")
 _HEXADECIMAL_STRING = re.compile(r'[ \t\r\n]*+"0x([0-9A-Fa-f]*+)"[ \t\r\n]*+')
 _NOT_HEXADECIMAL = "expected a string of hexadecimal digits, two for each byte, that starts with 0x"
 PIECE = 1 << 20
-"""Bytes that are converted to or from text at a time, to avoid another copy of a large constant."""
+"""The number of bytes that are converted to or from text at a time, to avoid another copy of a large constant."""
 LONGEST_LIST = 100
-"""The maximum number of elements printed one by one; more are printed as a hexadecimal string."""
+"""The maximum number of elements that are printed one by one. Longer constants are printed in hexadecimal."""
 
 
 def count_of(type: ShapedType) -> int:
     return math.prod(type.get_shape())
 
 
-def shortest(raw: bytes, dtype: DType) -> bytes:
+def collapse_splat(raw: bytes, dtype: DType) -> bytes:
     """Return the bits of one element if all elements are equal, otherwise all bits."""
     first = raw[: dtype.itemsize]
     return first if raw and _repeats(raw, first) else raw
 
 
 def _repeats(raw: bytes, element: bytes) -> bool:
-    """Return whether the data are repetitions of the element."""
+    """Return whether the data consist of repetitions of the element."""
     piece = element * min(PIECE, len(raw) // len(element))
     whole = len(raw) - len(raw) % len(piece)
     return (
@@ -51,7 +51,7 @@ def _repeats(raw: bytes, element: bytes) -> bool:
 
 
 def mask_bits(raw: bytes, dtype: DType) -> bytes:
-    """Clear the bits beyond the width of the element type. A true i1 may be any non-zero byte."""
+    """Clear the bits beyond the width of the element type. For i1, any non-zero byte becomes true."""
     if dtype not in SUB_BYTE_BITS:
         return raw
     values = np.frombuffer(raw, np.uint8)
@@ -60,10 +60,10 @@ def mask_bits(raw: bytes, dtype: DType) -> bytes:
 
 
 def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyShaped, bytes]:
-    """Parse the text after the keyword `dense`: `<…> : type`, or `<…>` if the type is an argument.
+    """Parse the text after the keyword `dense`: `<…> : type`, or only `<…>` if `type` is given.
 
-    Returns the type and the bits; for a splat, the bits of one element. Raises `ParseError` at the literal if it does
-    not match the type.
+    Returns the type, and the bits of all elements, or of one element for a splat. Raises `ParseError` at the literal if
+    it does not match the type.
     """
     start = parser.pos
     content = parser.lexer.input.content
@@ -71,7 +71,7 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
     if literal is None:
         parser.raise_error("expected '<' literal '>' after 'dense'")
     end = literal.end() - 1
-    # Skip the literal in the lexer: token by token, a large one takes minutes.
+    # The lexer skips the literal: reading a large one token by token takes minutes.
     parser.lexer.pos = end
     parser.parse_punctuation("<", " in dense attribute")
     parser.parse_punctuation(">", " in dense attribute")
@@ -103,14 +103,20 @@ def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
     if digits is not None:
         raw = mask_bits(_bytes_of_digits(digits.string, *digits.span(1)), dtype)
         if len(raw) not in (dtype.itemsize, dtype.itemsize * count_of(type)):
-            raise ValueError(f"a constant of type {type} cannot have {len(raw)} bytes of data")
-        return shortest(raw, dtype)
+            raise ValueError(wrong_size(type, len(raw), dtype.itemsize))
+        return collapse_splat(raw, dtype)
     elements, shape = _tensor_literal(literal)
     if not elements and count_of(type):
         raise ValueError(f"an empty literal does not match {type}")
     if shape is not None and shape != type.get_shape():
         raise ValueError(f"a literal of shape {list(shape)} does not match {type}")
-    return shortest(encode(elements, element_type), dtype)
+    return collapse_splat(encode(elements, element_type), dtype)
+
+
+def wrong_size(type: AnyShaped, size: int, element_size: int) -> str:
+    """Return the message for a constant with a wrong number of bytes."""
+    expected = element_size * count_of(type)
+    return f"a constant of type {type} has {size} bytes of data, expected {expected}, or {element_size} for a splat"
 
 
 def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
@@ -123,7 +129,7 @@ def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
 
 
 def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None]:
-    """Return the elements in row-major order, and the shape that the brackets spell; None without brackets."""
+    """Return the elements in row-major order, and the shape that the brackets imply, which is None without brackets."""
     if not literal.strip():
         return [], None
     try:
@@ -141,7 +147,7 @@ def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None
 
 
 def _quote(literal: str) -> str:
-    """Return the literal as JSON: each scalar is a string."""
+    """Return the literal as JSON, with each scalar as a string."""
     return _ATOM.sub(r'"\g<0>"', _AFTER_MINUS.sub("-", literal))
 
 
@@ -158,13 +164,15 @@ def _element(text: str) -> Element:
 
 
 def dense_text(type: AnyShaped, raw: bytes) -> str:
-    """Print `dense<…>` without the type, which MLIR reads back to the same bits. `raw`: the bits of one element or of
-    all."""
+    """Return the text `dense<…>`, without the type, which MLIR parses to the same bits.
+
+    `raw`: the bits of all elements, or of one element for a splat.
+    """
     return "".join(dense_pieces(type, raw))
 
 
 def dense_pieces(type: AnyShaped, raw: bytes) -> Iterator[str]:
-    """Yield the text of `dense_text`; a hexadecimal string in pieces of bounded length."""
+    """Yield the text of `dense_text` in pieces. A hexadecimal string is divided into pieces of bounded length."""
     if len(raw) <= LONGEST_LIST * dtype_of(type.element_type).itemsize:
         yield f"dense<{_literal(type, raw)}>"
         return

@@ -1,5 +1,6 @@
-"""The `recompute.` attributes, and their verification: xDSL has no hook for discardable attributes. Attributes that
-contradict each other are reported at the operation before any pass runs.
+"""The `recompute.` attributes and their verification, since xDSL has no hook for discardable attributes.
+
+Attributes that contradict each other are reported at their operation, before any pass runs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
+from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..support.phase import Phase
 from ..support.suggestions import suggestion
@@ -28,8 +30,10 @@ def _is_bool(value: Attribute) -> bool:
 
 
 def _is_decision(value: Attribute) -> bool:
-    """Return whether the attribute is a decision for all results, or a list with one per result; unit in the list means
-    no decision."""
+    """Return whether the attribute is a decision for all results, or a list with a decision for each result.
+
+    `unit` in a list means that there is no decision for that result.
+    """
     if isinstance(value, ArrayAttr):
         entries = cast(ArrayAttr[Attribute], value)
         return all(
@@ -65,8 +69,14 @@ def _is_unit(value: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class AttributeRule:
-    """The rule for one attribute: its carrier, a description of its valid values, a predicate that tests them, and its
-    meaning."""
+    """The rule for one attribute.
+
+    Attributes:
+        carrier: The operations that carry the attribute.
+        expected: A description of its valid values.
+        is_valid: A predicate that accepts the valid values.
+        meaning: The meaning of the attribute for its operation.
+    """
 
     carrier: str
     expected: str
@@ -89,7 +99,7 @@ KNOWN: dict[str, AttributeRule] = {
         "any operation",
         "a name, or a list of names",
         _is_name,
-        "the name for policies and checkpoints, as `checkpoint_name` in JAX",
+        "the name that policies and checkpoints refer to, like `checkpoint_name` in JAX",
     ),
     Names.PHASE: AttributeRule(
         "any operation",
@@ -98,18 +108,18 @@ KNOWN: dict[str, AttributeRule] = {
         "its phase: an input of the analysis; equal operations of different phases are not merged",
     ),
     Names.ID: AttributeRule(
-        "original, copy", "a number >= 0 of type i64", _is_number, "an id that an original and its copies share"
+        "original, copy", "a non-negative i64 integer", _is_number, "an id that an original and its copies share"
     ),
-    Names.COPY: AttributeRule("copy", "a number >= 0 of type i64", _is_number, "the index of the copy"),
+    Names.COPY: AttributeRule("copy", "a non-negative i64 integer", _is_number, "the index of the copy"),
     Names.DUPLICATED: AttributeRule("copy", "a unit attribute", _is_unit, "this operation is a copy"),
     Names.NEED_CSE: AttributeRule(
         "copy", "a unit attribute", _is_unit, "the cleanup may merge it with equal operations"
     ),
     Names.TARGET_GRAD: AttributeRule(
-        "gradient operation", "a unit attribute", _is_unit, "it reads a copy (information for readers)"
+        "gradient operation", "a unit attribute", _is_unit, "it reads a copy (a note for readers of the program)"
     ),
     Names.CHECKPOINT: AttributeRule(
-        "forward operation", "a unit attribute", _is_unit, "it is kept (information for readers)"
+        "forward operation", "a unit attribute", _is_unit, "its results are saved (a note for readers of the program)"
     ),
     Names.OUTPUT_RECOMPUTE: AttributeRule("segment", "a unit attribute", _is_unit, "its outputs are recomputed too"),
     Names.MP_COMM_RECOMPUTE: AttributeRule(
@@ -137,7 +147,7 @@ KNOWN: dict[str, AttributeRule] = {
         "forward operation",
         "a unit attribute",
         _is_unit,
-        "it may run twice, though it is a collective, a custom call, or draws from a hidden state",
+        "it may run twice, although it is a collective, is a custom call, or draws from a hidden random state",
     ),
     Names.CHECKPOINTS: AttributeRule(
         "function",
@@ -150,7 +160,7 @@ KNOWN: dict[str, AttributeRule] = {
     ),
     Names.OFFLOAD: AttributeRule(
         "move to or from the host",
-        "a number >= 0 of type i64",
+        "a non-negative i64 integer",
         _is_number,
         "a pass inserted it for an offloaded value; the bandwidth in bytes per second, 0 if the move is free",
     ),
@@ -158,7 +168,7 @@ KNOWN: dict[str, AttributeRule] = {
 
 
 RENAMED = {"recompute.region": Names.SEGMENT}
-"""Former names of attributes."""
+"""The current name of each renamed attribute, by its former name."""
 
 
 def _unknown(name: str) -> str:
@@ -169,7 +179,7 @@ def _unknown(name: str) -> str:
 
 def verify_attributes(operations: Iterable[Operation]) -> None:
     """Raise `Refusal` at the first operation with an unknown or invalid `recompute.` attribute."""
-    # By id, since operations share attributes, and keep them alive.
+    # Attributes are compared by id: operations share them, and keep them alive.
     checked = set[tuple[str, int]]()
     for op in operations:
         for name, value in op.attributes.items():
@@ -180,7 +190,7 @@ def verify_attributes(operations: Iterable[Operation]) -> None:
             if not KNOWN[name].is_valid(value):
                 raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].expected}, not {value}")
             if name == Names.RECOMPUTE and isinstance(value, ArrayAttr):
-                # The length of a list depends on the operation too.
+                # Whether the length of a list is valid depends on the operation, so each one is checked.
                 _verify_length(op, len(cast(ArrayAttr[Attribute], value)))
             else:
                 checked.add((name, id(value)))
@@ -189,7 +199,9 @@ def verify_attributes(operations: Iterable[Operation]) -> None:
 def _verify_length(op: Operation, entries: int) -> None:
     if entries != len(op.results):
         raise Refusal(
-            op, f"attribute '{Names.RECOMPUTE}' has {entries} entries for an operation with {len(op.results)} results"
+            op,
+            f"attribute '{Names.RECOMPUTE}' has {counted(entries, 'entry', 'entries')}, expected one for each of the "
+            f"operation's {counted(len(op.results), 'result')}",
         )
 
 
@@ -230,15 +242,15 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         lambda op: _is_marked(op) and _is_backward(op),
-        f"only forward operations are recomputed: remove {Names.RECOMPUTE}, or correct {Names.PHASE}",
+        f"only forward operations can be recomputed: remove {Names.RECOMPUTE}, or correct {Names.PHASE}",
     ),
     Contradiction(
         lambda op: Names.RECOMPUTE in op.attributes and Names.COPY in op.attributes,
-        f"the operation is a copy ({Names.COPY}), and copies are not recomputed again: remove {Names.RECOMPUTE}",
+        f"the operation is a copy ({Names.COPY}), which cannot be recomputed again: remove {Names.RECOMPUTE}",
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and not isinstance(op, SegmentOp),
-        f"{Names.OUTPUT_RECOMPUTE} belongs to recompute.segment: mark the outputs themselves, {Names.RECOMPUTE} = true",
+        f"{Names.OUTPUT_RECOMPUTE} is valid only on recompute.segment: mark the outputs with {Names.RECOMPUTE} = true",
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and _is_kept(op),
@@ -246,7 +258,7 @@ CONTRADICTIONS = (
     ),
 )
 
-# Every contradiction involves one of these.
+# Every contradiction involves one of these attributes.
 _INVOLVED = frozenset({Names.RECOMPUTE, Names.OUTPUT_RECOMPUTE})
 
 

@@ -1,7 +1,7 @@
 """Bit-exact conversion between the text of a scalar, as MLIR spells it, and its bits.
 
-Bits have the format of numpy (with `ml_dtypes`) and of MLIR's raw buffers: little-endian, one byte for types below
-eight bits, zero-extended. Decimal floats go through a double and are then rounded once, to nearest even, as in MLIR.
+Bits have the format of numpy (with `ml_dtypes`) and of MLIR's raw buffers: little-endian, with narrower types
+zero-extended to one byte. A decimal float is parsed as a double and then rounded once, to nearest even, as in MLIR.
 """
 
 from __future__ import annotations
@@ -75,13 +75,15 @@ INTEGERS: dict[int, tuple[DType, DType]] = {
     32: (np.dtype(np.int32), np.dtype(np.uint32)),
     64: (np.dtype(np.int64), np.dtype(np.uint64)),
 }
-"""Signed (and signless) and unsigned, by width."""
+"""The signed and the unsigned numpy type of each width. Signless integers have the signed type."""
 SCALARS: dict[type[Attribute], DType] = {**FLOATS, IndexType: INTEGERS[64][0]}
 
 
 def dtype_of(element_type: Attribute) -> DType:
-    """Return the numpy type of one element. Raises `ValueError` for a type that neither numpy nor `ml_dtypes` has (f80,
-    i128, quantized)."""
+    """Return the numpy type of one element.
+
+    Raises `ValueError` for a type that neither numpy nor `ml_dtypes` supports, such as f80, i128 or a quantized type.
+    """
     if is_integer_type(element_type):
         dtype = _integer_dtype(element_type.width.data, is_unsigned(element_type))
     elif is_complex_type(element_type):
@@ -101,13 +103,12 @@ def _integer_dtype(width: int, unsigned: bool) -> DType | None:
 
 
 def bit_width(dtype: DType) -> int:
-    """Return the significant bits of an element; fewer than its storage for types below a byte."""
+    """Return the number of significant bits of an element; types narrower than a byte leave bits of it unused."""
     return SUB_BYTE_BITS.get(dtype, 8 * dtype.itemsize)
 
 
 def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
-    """Return the concatenated bits of these scalars. Raises `ValueError` for a scalar that is not a value of the
-    type."""
+    """Return the concatenated bits of the elements. Raises `ValueError` if an element is not a value of the type."""
     if is_complex_type(element_type):
         parts = [part for element in elements for part in _pair(element)]
         return encode(parts, element_type.element_type)
@@ -132,7 +133,7 @@ def _scalar(element: Element) -> str:
     raise ValueError("expected a real number, got a complex number")
 
 
-# As in MLIR's lexer: ASCII only, no plus, no underscores, no capital X.
+# As in MLIR's lexer: ASCII digits, and no plus sign, underscore or capital X.
 _DECIMAL = re.compile(r"-?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 _INTEGER = re.compile(r"-?(?:[0-9]+|0x[0-9a-fA-F]+)")
@@ -143,16 +144,16 @@ def is_hexadecimal(text: str) -> bool:
 
 
 def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
-    """Return the bits of these floats as unsigned integers. A hexadecimal number is the bit pattern itself, including
-    NaN payloads."""
+    """Return the bits of floats as unsigned integers. A hexadecimal number is the bit pattern itself, including the
+    payload of a NaN."""
     values = np.array([0.5 if is_hexadecimal(text) else _decimal(text) for text in texts], np.float64)
     if dtype in SUB_BYTE_BITS and np.any(np.isinf(values)):
-        raise ValueError("the number overflows f64, in which literals are read, and the element type has no infinity")
+        raise ValueError("the number overflows f64, in which literals are parsed, and the element type has no infinity")
     if dtype == FLOATS[Float8E8M0FNUType]:
         if np.any(values < 0):
             raise ValueError("f8E8M0FNU has no negative values")
-        # It has no zero either, which becomes the smallest number, as in MLIR. `ml_dtypes` rounds wrongly below the
-        # normal f32.
+        # The type has no zero either: zero becomes its smallest number, as in MLIR. `ml_dtypes` rounds numbers below
+        # the normal range of f32 incorrectly.
         smallest = np.where(values < 1.5 * 2.0**-127, 2.0**-127, 2.0**-126)
         values = np.where(values < 2.0**-126, smallest, values)
     bits = round_to(values, dtype).view(f"u{dtype.itemsize}")
@@ -164,7 +165,7 @@ def encode_floats(texts: Sequence[str], dtype: DType) -> NDArray[Any]:
 
 def _decimal(text: str) -> float:
     if not _DECIMAL.fullmatch(text):
-        raise ValueError(f"'{text}' is not a float: write a decimal point, or the bit pattern in hexadecimal")
+        raise ValueError(f"'{text}' is not a float: add a decimal point, or write the bit pattern in hexadecimal")
     return float(text)
 
 
@@ -179,9 +180,9 @@ def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
     """Round doubles to `dtype`, once, to nearest even. Numbers out of range become infinity, or the type's substitute
     for it.
 
-    Conversion to types of `ml_dtypes` goes through f32 and would round twice. The first step therefore rounds to odd,
-    so that the second is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008; f32 has two
-    bits more than any of these types).
+    A conversion to a type of `ml_dtypes` goes through f32 and would round twice. Therefore this function rounds to f32
+    with round-to-odd, which makes the second rounding correct (Boldo and Melquiond, "Emulation of FMA and correctly
+    rounded sums", 2008). The method requires that f32 has at least two more bits than the type.
     """
     with np.errstate(over="ignore", under="ignore"):
         if dtype.kind == "f" and dtype.itemsize > 1 and dtype != FLOATS[BFloat16Type]:
@@ -207,7 +208,7 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
 
 
 def formatter(element_type: Attribute) -> Callable[[bytes], str]:
-    """Return a function from the bits of one element to text that MLIR reads back to the same bits."""
+    """Return a function that converts the bits of one element to text, which MLIR parses to the same bits."""
     if is_complex_type(element_type):
         part = formatter(element_type.element_type)
         return lambda raw: f"({part(raw[: len(raw) // 2])},{part(raw[len(raw) // 2 :])})"
@@ -220,8 +221,8 @@ def formatter(element_type: Attribute) -> Callable[[bytes], str]:
 
 
 def format_float(raw: bytes, dtype: DType) -> str:
-    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses back to the same bits, or as hexadecimal
-    if none does."""
+    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses to the same bits, or as hexadecimal if
+    none does."""
     value = float(np.frombuffer(raw, dtype)[0])
     if np.isfinite(value):
         for digits in (6, 8, 16):

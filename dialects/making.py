@@ -1,8 +1,9 @@
 """Create xDSL operations and fill blocks without xDSL's checks, which hold here by construction.
 
 When xDSL inserts an operation into a block, it checks that the operation has no parent and does not contain the block,
-and it fills in default properties. Here, blocks and operations are new, and each operation is a clone or was complete
-in MLIR. If the fields of xDSL's classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are used.
+and it fills in default properties. Here, blocks and operations are new, and each operation is a clone or comes from
+MLIR with all its properties. If the fields of xDSL's classes differ from `EXPECTED_FIELDS`, xDSL's own constructors are
+used.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ EXPECTED_FIELDS = {
     NameLoc: "desc location",
     StringAttr: "data",
 }
-"""The fields that this module sets, which must be all fields of these classes."""
+"""The fields that this module sets. They must be all the fields of these classes."""
 
 
 def has_expected_fields() -> bool:
@@ -37,7 +38,7 @@ HAS_EXPECTED_FIELDS = has_expected_fields()
 
 
 def can_be_made(kind: type[Operation]) -> bool:
-    """Return whether `make` can create operations of a class: it has neither its own constructor nor default
+    """Return whether `make` can create operations of the class, which must have neither its own constructor nor default
     properties."""
     if not HAS_EXPECTED_FIELDS or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
         return False
@@ -90,7 +91,7 @@ def give_operands(op: Any, operands: Sequence[SSAValue]) -> None:
 
 
 def fill(block: Block, ops: Sequence[Operation]) -> None:
-    """Put operations without a parent into an empty block."""
+    """Insert operations that have no parent into an empty block."""
     if not HAS_EXPECTED_FIELDS:
         return block.add_ops(ops)
     before: Any = None
@@ -120,4 +121,4 @@ def checked_name(text: str, child: Attribute) -> NameLoc:
 
 
 name_location: Callable[[str, Attribute], NameLoc] = _unchecked_name if HAS_EXPECTED_FIELDS else checked_name
-"""Creates `loc("text"(child))`. Nearly every location is one, and no two are equal."""
+"""Creates the location `loc("text"(child))`. Nearly all locations of a module have this form, and no two are equal."""

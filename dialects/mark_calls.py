@@ -1,12 +1,12 @@
-"""Custom calls by which a framework marks values. Each returns its first operand, and marks the operation that
-defines it.
+"""Custom calls with which a framework marks values. Each call returns its first operand, and marks the operation that
+defines this operand.
 
     %2 = stablehlo.custom_call @recompute.save(%1) : (tensor<8xf32>) -> tensor<8xf32>
     %3 = stablehlo.custom_call @recompute.name(%1) {backend_config = "hidden"} : (tensor<8xf32>) -> tensor<8xf32>
     %5 = stablehlo.custom_call @recompute.checkpoints(%4, %1) {backend_config = "hidden,wave"} :
         (tensor<f32>, tensor<8xf32>) -> tensor<f32>
 
-`checkpoints` lists the values that cut the step into segments: by name, and as further operands.
+`checkpoints` lists the values at which the step is cut into segments, by name and as further operands.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARK_KIND_OF = {
     f"{Names.PREFIX}again": MarkKind.MUST_RECOMPUTE,
     f"{Names.PREFIX}offload": MarkKind.OFFLOAD,
 }
-"""The kind of the mark, by call target."""
+"""The kind of mark that each call target sets."""
 MARKS = (*MARK_KIND_OF, NAME, CHECKPOINTS)
 _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "api_version"})
 
@@ -43,7 +43,7 @@ def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def why_malformed(op: CustomCallOp) -> str | None:
-    """Return the reason that a call named as a mark is malformed; None if it is well formed."""
+    """Return the reason that a call with a target in our namespace is malformed; None if it is well formed."""
     target = op.call_target_name.data
     if target not in MARKS:
         return f"unknown mark '{target}'; expected one of {', '.join(MARKS)}"
@@ -58,5 +58,6 @@ def why_malformed(op: CustomCallOp) -> str | None:
 
 
 def name_in(mark: CustomCallOp) -> str:
-    """Return the name of a `recompute.name`, or the names of a `recompute.checkpoints`, separated by commas."""
+    """Return the name that a `recompute.name` sets, or the names that a `recompute.checkpoints` lists, separated by
+    commas."""
     return mark.backend_config.data if isinstance(mark.backend_config, StringAttr) else ""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 
 class Names:
-    """The discardable attributes; `dialects/discardable.py` has their meanings and valid values."""
+    """The names of the attributes; `dialects/discardable.py` defines their meanings and valid values."""
 
     PREFIX: ClassVar[str] = "recompute."
     RECOMPUTE: ClassVar[str] = "recompute.recompute"

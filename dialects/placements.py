@@ -4,10 +4,10 @@
              has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}}
     %d = stablehlo.custom_call @annotate_device_placement(%h) { … {_xla_buffer_placement = "device"}}
 
-Both return their operand. `%h` is in host memory, and takes no device memory. The form is the one to which
-`jax.device_put(x, jax.memory.Space.Host)` lowers for GPU or TPU; for CPU JAX emits nothing.
+Both calls return their operand. `%h` is in host memory, and takes no device memory. JAX lowers
+`jax.device_put(x, jax.memory.Space.Host)` to this form for GPU and TPU; for CPU it emits nothing.
 
-Moves that this project inserts have the attribute `recompute.offload`; only these may be recomputed.
+Moves that this project inserts have the attribute `recompute.offload`. No other moves may be recomputed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ALLOWED = frozenset({"call_target_name", "has_side_effect"})
 
 
 def is_placement(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Return whether the operation moves its only operand to the memory that it names, and has no other attributes."""
+    """Return whether the operation is a custom call that only moves its operand to the memory that it names."""
     return (
         isinstance(op, CustomCallOp)
         and op.call_target_name.data == TARGET
@@ -51,7 +51,7 @@ def placement_of(op: CustomCallOp) -> str | None:
 
 
 def placed_in(kind: str) -> DictionaryAttr:
-    """Return the frontend attributes that name the memory."""
+    """Return the frontend attributes that name `kind` as the target memory."""
     return DictionaryAttr({PLACEMENT: StringAttr(kind)})
 
 
@@ -64,7 +64,7 @@ def is_from_host(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def is_offload(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Return whether this project inserted the move, or it is a copy of such a move."""
+    """Return whether the operation is a move that this project inserted, or a copy of such a move."""
     return is_placement(op) and Names.OFFLOAD in op.attributes
 
 

@@ -35,13 +35,13 @@ from .structured import GradientOp, GroupOp, SegmentOp, YieldOp
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """`!recompute.token`: an ordering dependency without data."""
+    """The type of tokens, `!recompute.token`: an ordering dependency without data."""
 
     name = "recompute.token"
 
 
 class AllocatesItsToken(MemoryEffect):
-    """The effect of a token: an operation without uses is erased, and is never merged with an equal one."""
+    """The memory effect of `recompute.token`: an unused token may be erased, but equal tokens are never merged."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
@@ -88,7 +88,7 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
     def verify_(self) -> None:
         if not self.gates:
-            raise VerifyException("a token needs at least one gradient value to wait for")
+            raise VerifyException("a token must have at least one operand, a gradient value to wait for")
 
     @classmethod
     def parse(cls, parser: Parser) -> TokenOp:
@@ -106,8 +106,10 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 def _block_of(op: Operation) -> Block | None:
-    """Return the innermost block around the operation that is not in a segment or gradient, whose operations run in
-    place."""
+    """Return the innermost block around the operation that does not belong to a segment or gradient.
+
+    The operations of segments and gradients run in place, as part of that block.
+    """
     while isinstance(parent := op.parent_op(), GroupOp):
         op = parent
     return op.parent
@@ -136,7 +138,7 @@ class DependOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
     def verify_(self) -> None:
         if not self.values:
-            raise VerifyException("expected at least one value to delay")
+            raise VerifyException("recompute.depend must have at least one value to delay")
         if tuple(value.type for value in self.values) != tuple(value.type for value in self.delayed):
             raise VerifyException("result i of recompute.depend must have the type of value i")
         owner = self.token.owner

@@ -1,11 +1,11 @@
-"""Symbol names of functions that a consumer of the program searches for: these functions keep their names and calls.
+"""Symbol names that consumers of the program search for. Functions with these names keep their names and calls.
 
-    %2 = call @xla.sdy.manual_computation_body.3(%1)   // XLA makes a sdy.manual_computation of this call, by the name
+    %2 = call @xla.sdy.manual_computation_body.3(%1)   // The name makes XLA convert the call to sdy.manual_computation.
 
 Passes that inline, rename or merge functions, and the proof, use this table.
 
-`shmap_body`, which JAX emits with `jax_use_shardy_partitioner=False`, is not in this table: XLA up to 2025 did not
-inline calls of it under Shardy, but the XLA of jaxlib 0.10.2 does not know the name.
+`shmap_body`, which JAX emits with `jax_use_shardy_partitioner=False`, is not in this table. XLA up to 2025 did not
+inline its calls under Shardy, but the XLA of jaxlib 0.10.2 does not look for this name.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class ReservedName:
 
     Attributes:
         part: A substring of the symbol name; consumers search for a substring, since suffixes make names unique.
-        reader: The consumer, as a clause for messages.
-        source: The source of the consumer.
+        reader: What the consumer does with the function, as a clause for messages.
+        source: The source code in which the consumer uses the name.
     """
 
     part: str

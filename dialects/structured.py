@@ -1,4 +1,4 @@
-"""The structured form of a step: forward pieces to recompute, and backward pieces, as regions.
+"""The structured form of a step, whose regions enclose the forward parts to recompute and the backward parts.
 
     %y = recompute.segment "block0" {
       %a = stablehlo.sine %x : tensor<8xf32>
@@ -9,10 +9,10 @@
       ...
     } : tensor<8xf32>
 
-The operations run in place, and use values from outside directly. The passes work on the flat form;
-`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert. The attributes of a
-segment apply to its operations: its name is their `recompute.segment`; `recompute.recompute = false` keeps them;
-`recompute.output_recompute` recomputes the outputs too.
+The operations in the regions run in place, and use values from outside directly. The passes work on the flat form.
+`recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert between the forms. The
+attributes of a segment apply to its operations. Its name becomes their `recompute.segment`. With `recompute.recompute`
+set to false, their results are saved. With `recompute.output_recompute`, the outputs are also recomputed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .names import Names
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The terminator of a segment or a gradient; its operands become the results."""
+    """Terminate a segment or a gradient; the operands become its results."""
 
     name = "recompute.yield"
 
@@ -82,8 +82,8 @@ class GroupOp(IRDLOperation):
             )
         yielded, results = list(self.terminator.operand_types), list(self.result_types)
         if yielded != results:
-            text = [", ".join(map(str, types)) or "nothing" for types in (yielded, results)]
-            raise VerifyException(f"recompute.yield returns {text[0]}, but {self.name} has results of {text[1]}")
+            text = ["(" + ", ".join(map(str, types)) + ")" for types in (yielded, results)]
+            raise VerifyException(f"recompute.yield returns {text[0]}, but the results of {self.name} are {text[1]}")
         self.verify_place(self.parent_op())
 
     def verify_place(self, parent: Operation | None) -> None:
@@ -121,7 +121,7 @@ class GroupOp(IRDLOperation):
 
 @irdl_op_definition
 class SegmentOp(GroupOp):
-    """A named forward piece to recompute; its results are the operands of `recompute.yield`.
+    """Run a named part of the forward pass that is to be recomputed, and return the operands of `recompute.yield`.
 
     Outputs with forward uses are saved, unless `recompute.output_recompute` is set.
     """
@@ -162,13 +162,13 @@ class SegmentOp(GroupOp):
 
 @irdl_op_definition
 class GradientOp(GroupOp):
-    """A backward piece; its results are the operands of `recompute.yield`."""
+    """Run a part of the backward pass, and return the operands of `recompute.yield`."""
 
     name = "recompute.gradient"
 
     def verify_place(self, parent: Operation | None) -> None:
         if isinstance(parent, GradientOp):
-            raise VerifyException("a nested recompute.gradient: only first-order gradients are supported")
+            raise VerifyException("recompute.gradient must not be nested: only first-order gradients are supported")
         if not isinstance(parent, FuncOp | None):
             raise VerifyException(f"recompute.gradient must be in a function, not in {parent.name}")
 
@@ -182,7 +182,7 @@ def splice(group: GroupOp) -> list[Operation]:
     if foreign:
         raise Refusal(group, f"flattening {group.name} would lose its attribute '{foreign[0]}'; remove it first")
     block = group.parent
-    assert block is not None, "a region that is flattened stands in a block"
+    assert block is not None, "a group that is flattened must be in a block"
     terminator = group.terminator
     operations = [op for op in group.body.block.ops if op is not terminator]
     for result, value in zip(group.results, terminator.operands, strict=True):

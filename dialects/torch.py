@@ -3,12 +3,13 @@
     %2 = "torch.aten.addmm.default"(%b, %x, %w) {torch.args = "%0, %1, %2", torch.node = "addmm"} : (…) -> tensor<…>
 
 `torch.args` is the argument list of the call in Python's syntax, in which `%i` is operand i. The list is compared as
-text, so nothing here depends on schemas. `torch.node` is the name of the node; copies keep it. `torch.flops` is
-PyTorch's own count for products. `torch.stored` is the size of the storage that the operation allocates, if it is
-larger than the elements of the result.
+text, so nothing here depends on schemas. `torch.node` is the name of the node, which copies inherit. `torch.flops` is
+the FLOP count of PyTorch, which exists for products. `torch.stored` is the size of the storage that the operation
+allocates, if it is larger than the elements of the result.
 
-A random operation is represented by two: `torch.draw`, and `torch.seeded.aten.native_dropout.default`, a function of
-the state that was drawn, operand 0, and of the operands in its argument list.
+A random operation is represented by two operations: `torch.draw`, which returns the state of the generator, and, for
+example, `torch.seeded.aten.native_dropout.default`, a function of this state (operand 0) and of the operands in its
+argument list.
 
 An operation whose effects PyTorch orders by tokens is named like `torch.effect.lib.log.default`: operand 0 is the token
 of the preceding effect, and result 0 is the token of its own effect.
@@ -46,14 +47,15 @@ _FUNCTIONAL = frozenset(
     + [f"{PREFIX}python.{name}.default" for name in aten.ON_SIZES.split()]
     + [GET_ATTR]
 )
-"""Operations that may be removed if their results are not read. Random operations stay, because they advance the
-generator."""
+"""Operations that may be removed if their results are not read. Random operations are not among them, because they
+advance the generator."""
 _OPERAND = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%(\d+)""")
 
 
 @irdl_attr_definition
 class NoneType(ParametrizedAttribute, TypeAttribute):
-    """`!torch.none`: a result that the operation does not compute, such as the gradient of a frozen parameter."""
+    """The type `!torch.none` of a result that an operation does not compute, such as the gradient of a frozen
+    parameter."""
 
     name = "torch.none"
 
@@ -67,7 +69,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class TorchObject:
-    """An object of PyTorch by name: `torch.float32`, `torch.strided`, or `device('cpu')`, whose `kind` is `device`."""
+    """A named object of PyTorch: `torch.float32`, `torch.strided`, or `device('cpu')`, whose `kind` is `device`."""
 
     kind: str
     name: str
@@ -86,7 +88,7 @@ class Arguments:
     keywords: tuple[tuple[str, Argument], ...]
 
     def operands(self) -> Iterator[int]:
-        """Yield the operands in the order in which they occur, with repetitions."""
+        """Yield the indices of the operands in their order in the list, with repetitions."""
         for argument in (*self.positional, *(value for _, value in self.keywords)):
             yield from _operands(argument)
 
@@ -104,7 +106,7 @@ _EXPECTED = "expected the arguments of one call, such as '%0, [1], keepdim=True'
 
 @lru_cache(maxsize=10_000)
 def parse_arguments(text: str) -> Arguments:
-    """Parse an argument list. Raises `ValueError`."""
+    """Parse an argument list. Raises `ValueError` if the text is not a valid one."""
     call = _OPERAND.sub(lambda match: match[1] or f"_{match[2]}", text)
     try:
         tree = ast.parse(f"f({call})", mode="eval").body
@@ -134,18 +136,21 @@ def _argument(tree: ast.expr) -> Argument:
             parts = _argument(real), _argument(imaginary)
             if not all(isinstance(part, float) for part in parts):
                 text = ast.unparse(tree)
-                raise ValueError(f"'{text}' cannot be an argument: expected two numbers with a decimal point")
+                raise ValueError(f"'{text}' is not a valid argument: both parts must be numbers with a decimal point")
             return complex(*cast(tuple[float, float], parts))
         case ast.List(elts=parts):
             return list(map(_argument, parts))
         case ast.Tuple(elts=parts):
             return tuple(map(_argument, parts))
         case _:
-            raise ValueError(f"'{ast.unparse(tree)}' cannot be an argument")
+            raise ValueError(
+                f"'{ast.unparse(tree)}' is not a valid argument: expected a literal, an operand such as %0, a list, "
+                "or an object such as torch.float32"
+            )
 
 
 class TorchOp(Operation):
-    """An operation of a joint graph. Each name has a class of its own; see `operation_class`."""
+    """An operation of a joint graph. Each operation name has its own class; see `operation_class`."""
 
     traits = traits_def()
 
@@ -161,55 +166,67 @@ class TorchOp(Operation):
 
 
 def _verify_call(op: Operation) -> None:
-    before = op.name.startswith((SEEDED, EFFECT))
-    if len(op.name.split(".")) != 4 + before:
-        raise VerifyException("operation names must have the form torch.<namespace>.<operation>.<overload>")
+    is_prefixed = op.name.startswith((SEEDED, EFFECT))
+    if len(op.name.split(".")) != 4 + is_prefixed:
+        raise VerifyException(
+            f"invalid operation name '{op.name}': expected the form torch.<namespace>.<operation>.<overload>"
+        )
     text = op.attributes.get(ARGS)
     if not isinstance(text, StringAttr):
-        raise VerifyException(f"'{ARGS}' must be an argument list")
+        raise VerifyException(f"'{ARGS}' must be a string, the argument list of the call")
     try:
-        named = set(parse_arguments(text.data).operands())
+        named = sorted(set(parse_arguments(text.data).operands()))
     except ValueError as error:
         raise VerifyException(f"'{ARGS}': {error}") from error
-    if named != set(range(before, len(op.operands))) or (before and not op.operands):
-        expected = list(range(before, len(op.operands)))
-        raise VerifyException(f"'{ARGS}' uses the operands {sorted(named)}, expected {expected}")
+    if is_prefixed and not op.operands:
+        raise VerifyException(f"{op.name} must have an operand 0, the state or the token that it reads")
+    expected = list(range(is_prefixed, len(op.operands)))
+    if named != expected:
+        raise VerifyException(f"'{ARGS}' must refer to {_operand_text(expected)}, but refers to {_operand_text(named)}")
+
+
+def _operand_text(indices: list[int]) -> str:
+    return ", ".join(f"%{index}" for index in indices) or "no operand"
 
 
 def _verify_read(op: Operation) -> None:
     if len(op.operands) != 1 or [result.type for result in op.results] != [op.operands[0].type]:
-        raise VerifyException("the operation must return its operand")
+        raise VerifyException(f"{op.name} must have one operand, and one result of the same type")
 
 
 def _verify_draw(op: Operation) -> None:
-    if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
+    if not _is_source_with_name(op):
         raise VerifyException(
-            f"the operation must have no operands and one result, a state; '{OF}' must name the operation that "
-            "draws from it"
+            f"{op.name} must have no operands and one result, the state of the generator; '{OF}' must name the "
+            "operation that draws from this state"
         )
 
 
 def _verify_get_attr(op: Operation) -> None:
-    if op.operands or len(op.results) != 1 or not isinstance(op.attributes.get(OF), StringAttr):
+    if not _is_source_with_name(op):
         raise VerifyException(
-            f"the operation must have no operands, one result, and the path of the attribute in '{OF}'"
+            f"{op.name} must have no operands and one result; '{OF}' must contain the path of the attribute"
         )
 
 
+def _is_source_with_name(op: Operation) -> bool:
+    return not op.operands and len(op.results) == 1 and isinstance(op.attributes.get(OF), StringAttr)
+
+
 _VERIFIERS = {READ: _verify_read, DRAW: _verify_draw, GET_ATTR: _verify_get_attr}
-"""The operations without a corresponding call, with their verifiers; all others are calls."""
+"""The verifiers of the operations without a corresponding call. All other operations are calls."""
 
 
 @cache
 def operation_class(name: str) -> type[TorchOp]:
-    """Return the class of the operations of that name, which starts with `torch.`."""
-    assert name.startswith(PREFIX), f"{name} is an operation of PyTorch"
+    """Return the class of the operations called `name`, which must start with `torch.`."""
+    assert name.startswith(PREFIX), f"the name {name} must start with {PREFIX}"
     traits = traits_def(Pure()) if name in _FUNCTIONAL else traits_def()
     return type("TorchOp", (TorchOp,), {"name": name, "traits": traits, "__module__": __name__})
 
 
 def called_name(op: Operation) -> str:
-    """Return the name of the called operation: `aten.mm.default`."""
+    """Return the name of the called operation, such as `aten.mm.default`."""
     prefix = next((prefix for prefix in (SEEDED, EFFECT) if op.name.startswith(prefix)), PREFIX)
     return op.name.removeprefix(prefix)
 

@@ -1,1 +1,1 @@
-"""Parsing and printing of MLIR text: parser, printer, aliases, exact numbers, and workarounds for xDSL."""
+"""The parser and the printer of MLIR text: aliases, locations, exact numbers, and workarounds for xDSL."""

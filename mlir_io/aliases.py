@@ -1,10 +1,10 @@
 """Aliases of attributes, types and locations.
 
-An alias, `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, at the top level of the file, and may be
-used only after its definition. Location aliases are the exception: MLIR prints their definitions at the end
-(`#loc7 = loc("jit(step)/tanh")` for `loc(#loc7)`), so they may be used earlier. Therefore the parser first finds all
-definitions in the text and parses them in order, and later skips them. The total expansion of aliases is bounded, since
-nested aliases grow exponentially.
+An alias, such as `#map = affine_map<…>` or `!t = tensor<4xf32>`, is defined once, at the top level of the file, and may
+be used only after its definition. Location aliases are an exception: MLIR prints their definitions at the end of the
+file (`#loc7 = loc("jit(step)/tanh")` for `loc(#loc7)`), so they may be used earlier. Therefore the parser first finds
+and parses all definitions in the text, in order, and skips them later. The total size of expanded aliases is limited,
+because the expansion of nested aliases can grow exponentially.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..support.locations import location_pieces, parts_first
 from .lexer import Lexer
 from .printer import EMPTY_BODY, attribute_text
 
-# All repetitions are possessive: a group that can backtrack keeps a state for each repetition.
+# All repetitions are possessive: for a group that can backtrack, `re` stores a state for each repetition.
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"'
 _VALUE = r"%[\w$.-]+(?:#[0-9]+)?"
 _NAME = r"[#!](?:[0-9]+|[a-zA-Z$._-][\w$.-]*)"
@@ -44,22 +44,22 @@ _IN_BODY = re.compile(
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
 MOST_NESTED = 100
-"""The maximum nesting depth of an alias's value, which keeps printing and comparing it within Python's recursion
-limit."""
+"""The maximum nesting depth of an alias's value. Deeper values could exceed Python's recursion limit when they are
+printed or compared."""
 MOST_EXPANDED = 2**22
-"""The number of characters to which aliases may expand in any module, in addition to `MOST_TIMES` the length of its
-text."""
+"""The number of characters to which the aliases of any module may expand. A module may exceed it by
+`MOST_TIMES` times the length of its text."""
 MOST_TIMES = 16
 
-OF_NUMBERS = {"stablehlo.channel_handle"}
-"""Attributes of known dialects that are stored as text and contain numbers, which no alias can define."""
+NUMERIC_ATTRIBUTES = {"stablehlo.channel_handle"}
+"""Attributes of known dialects that are stored as text. Their fields are numbers, which no alias can define."""
 
 COMPLETE_DIALECTS = {"stablehlo", "chlo", "sdy"}
-"""Dialects whose types are all known here."""
+"""Dialects all of whose types this project knows."""
 
-_COMMENT = "a comment cannot be distinguished from the text of an attribute of an unknown dialect"
-_BRACKET = "in an attribute of an unknown dialect, '>=' cannot be distinguished from the closing bracket"
-_RESOURCE = "the content of a resource in an attribute of an unknown dialect would be lost"
+_COMMENT = "an attribute of an unknown dialect must not contain a comment, which would become part of its text"
+_BRACKET = "an attribute of an unknown dialect must not contain '>=', which looks like its closing bracket"
+_RESOURCE = "an attribute of an unknown dialect must not contain a resource, whose content would be lost"
 
 
 @dataclass
@@ -68,9 +68,9 @@ class Definition:
 
     Attributes:
         start, value: The positions of the alias's name and of its value.
-        end: The position of the token after the definition, once it is parsed.
-        attribute: The value, once it is parsed.
-        expanded: The number of characters of the value with all of its aliases expanded.
+        end: The position of the token after the definition; -1 until the definition is parsed.
+        attribute: The value; None until the definition is parsed.
+        expanded: The length of the value's text in characters, with all aliases in it expanded.
     """
 
     start: Position
@@ -81,7 +81,7 @@ class Definition:
 
 
 class AliasParser(Parser):
-    """xDSL's parser, extended by MLIR's aliases. It also expands them inside attributes of unregistered dialects."""
+    """xDSL's parser, extended by MLIR's aliases, which it also expands inside attributes of unregistered dialects."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)
@@ -89,25 +89,25 @@ class AliasParser(Parser):
         self._definitions: dict[str, Definition] = {}
         self._most_expanded = MOST_EXPANDED + MOST_TIMES * len(text)
         self._expanded = 0
-        """The number of characters to which all aliases so far expand."""
+        """The total number of characters to which the aliases expand that have been parsed so far."""
         self._value_start: Position = -1
         """The position of the value whose definition is being parsed."""
         self._depths: dict[int, int] = {}
         self._lengths: dict[int, int] = {}
-        """The number of characters of each location, by the id of the location, which the definitions keep alive."""
+        """The length of each location's text, by the id of the location, which the definitions keep alive."""
         for match in _DEFINITION.finditer(text):
-            # A name with a dot is no alias: `!llvm.ptr = …` may be an entry of an attribute of an unknown dialect.
+            # A name with a dot is not an alias: `!llvm.ptr = …` may be an entry of an attribute of an unknown dialect.
             if match[1] and "." not in match[1]:
                 self._declare(match[1], Definition(match.start(), match.end()))
 
     def _declare(self, alias: str, definition: Definition) -> None:
         end = definition.start + len(alias)
         if alias in self._definitions:
-            self.raise_error(f"re-declaration of alias '{alias}'", definition.start, end)
+            self.raise_error(f"alias '{alias}' is defined more than once", definition.start, end)
         self._definitions[alias] = definition
 
     def read_definitions(self) -> None:
-        """Parse all definitions in the order of the text, before any operation."""
+        """Parse all definitions in textual order, before any operation."""
         for alias, definition in self._definitions.items():
             before = self._expanded
             if (value := self.read_at_once(definition)) is None:
@@ -120,14 +120,18 @@ class AliasParser(Parser):
             definition.expanded = len(own) + self._expanded - before
             if not isinstance(value, LocationAttr) and self._expanded > before and self._depth(value) > MOST_NESTED:
                 end = definition.start + len(alias)
-                self.raise_error(f"alias '{alias}' is nested more than {MOST_NESTED} deep", definition.start, end)
+                self.raise_error(
+                    f"alias '{alias}' exceeds the maximum nesting depth of {MOST_NESTED}", definition.start, end
+                )
         self.attribute_aliases.clear()
         self._value_start = -1
         self._resume_from(0)
 
     def _depth(self, attribute: Attribute) -> int:
-        """Return the nesting depth of the attribute, cached by id, which is safe because the definitions keep it
-        alive."""
+        """Return the nesting depth of the attribute.
+
+        Depths are cached by id, which is safe because the definitions keep the attributes alive.
+        """
         if (depth := self._depths.get(id(attribute))) is None:
             match attribute:
                 case ArrayAttr():
@@ -143,7 +147,7 @@ class AliasParser(Parser):
         return depth
 
     def _expand(self, alias: str, start: Position) -> None:
-        """Add the length of the alias's expansion to the total."""
+        """Add the length of the alias's expansion to the total number of expanded characters."""
         attribute = self.attribute_aliases[alias]
         end = start + len(alias)
         if isinstance(attribute, LocationAttr):
@@ -155,8 +159,8 @@ class AliasParser(Parser):
         self._expanded += characters
         if self._expanded > self._most_expanded:
             self.raise_error(
-                f"aliases expand to more than {self._most_expanded} characters, the limit for a text of length "
-                f"{len(self.lexer.input.content)}: reduce the nesting of aliases",
+                f"aliases expand to more than {self._most_expanded} characters, the limit for a text of "
+                f"{len(self.lexer.input.content)} characters: reduce the nesting of aliases",
                 start,
                 end,
             )
@@ -169,9 +173,9 @@ class AliasParser(Parser):
         return attribute
 
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
-        """Add the length of a location inside an attribute, which is printed in full, to the total.
+        """Add the length of a location inside an attribute, where it is printed in full, to the total.
 
-        The value of the definition that is being parsed does not count.
+        A location that is the whole value of the current definition does not count.
         """
         if start == self._value_start:
             return
@@ -182,7 +186,10 @@ class AliasParser(Parser):
         self._count_expanded(self._lengths[id(location)], start, end)
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
-        """Parse a definition of a common form without the lexer, and set its end; return None for any other form."""
+        """Parse a definition of a common form without the lexer, and set `definition.end`.
+
+        Returns None for any other form.
+        """
         return None
 
     def _parse_alias_def(self) -> None:
@@ -193,12 +200,12 @@ class AliasParser(Parser):
             )
         definition = self._definitions.get(alias)
         if definition is None or definition.start != start or definition.attribute is None:
-            self.raise_error("expected an operation, or the definition of an alias, '#name = …'")
+            self.raise_error("expected an operation, or the definition of an alias: '#name = …'")
         self.attribute_aliases[alias] = definition.attribute
         self._resume_from(definition.end)
 
     def check_definitions(self) -> None:
-        """Raise `ParseError` at a definition inside an operation."""
+        """Raise `ParseError` at the first definition of an alias inside an operation."""
         for alias, definition in self._definitions.items():
             if alias not in self.attribute_aliases:
                 start = definition.start
@@ -210,16 +217,16 @@ class AliasParser(Parser):
         return definition is not None and isinstance(definition.attribute, LocationAttr)
 
     def aliased_location(self, alias: str) -> LocationAttr:
-        """Return the location of an alias, which may be defined anywhere in the text.
+        """Return the location that an alias defines, anywhere in the text.
 
         Raises:
-            ParseError: The alias is undefined, or not a location.
+            ParseError: The alias is undefined, or does not define a location.
         """
         definition = self._definitions.get(alias)
         if definition is None or definition.attribute is None:
             self.raise_error(f"undefined location alias '{alias}'")
         if not isinstance(definition.attribute, LocationAttr):
-            self.raise_error(f"'{alias}' is not a location")
+            self.raise_error(f"the alias '{alias}' does not define a location")
         return definition.attribute
 
     def _parse_extended_type_or_attribute(self, attr_or_dialect_name: str, is_type: bool) -> Any:
@@ -229,7 +236,7 @@ class AliasParser(Parser):
         if "." not in alias and not has_body:
             return self._aliased_attribute(alias)
         if self._current_token.kind == MLIRTokenKind.LESS and not has_body:
-            self.raise_error(f"the '<' of '{alias}' must directly follow the name")
+            self.raise_error(f"'<' must directly follow the name '{alias}', without white space")
         start = self.pos
         parsed = super()._parse_extended_type_or_attribute(attr_or_dialect_name, is_type)
         if has_body and self.lexer.input.content.find("//", start, self.pos) >= 0:
@@ -237,12 +244,12 @@ class AliasParser(Parser):
         return parsed
 
     def _check_comments(self, start: Position) -> None:
-        """Raise `ParseError` for a bracket in a comment, because MLIR counts such brackets to find the end of the
+        """Raise `ParseError` for a bracket in a comment: MLIR counts such brackets when it looks for the end of the
         body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error(
-                "brackets in a comment inside an attribute are not supported, because MLIR counts them", start, self.pos
+                "a comment inside an attribute must not contain brackets, because MLIR counts them", start, self.pos
             )
 
     def _position_after_gap(self, position: Position) -> Position:
@@ -256,7 +263,7 @@ class AliasParser(Parser):
     def _aliased_attribute(self, alias: str) -> Attribute:
         start = self.lexer.input.content.rindex(alias, 0, self.pos)
         if alias not in self.attribute_aliases:
-            self.raise_error(f"undefined symbol alias '{alias}'", start, start + len(alias))
+            self.raise_error(f"undefined alias '{alias}'", start, start + len(alias))
         self._expand(alias, start)
         return self.attribute_aliases[alias]
 
@@ -268,31 +275,32 @@ class AliasParser(Parser):
         if is_type and isinstance(parsed, UnregisteredAttr) and attr_name.partition(".")[0] in COMPLETE_DIALECTS:
             self.raise_error(f"unknown type !{attr_name}", start, self.pos)
         if isinstance(parsed, UnregisteredAttr) and _IN_BODY.search(parsed.value.data):
-            body = StringAttr(self._expand_aliases(parsed.value.data, start, parsed.attr_name.data in OF_NUMBERS))
+            body = StringAttr(
+                self._expand_aliases(parsed.value.data, start, parsed.attr_name.data in NUMERIC_ATTRIBUTES)
+            )
             return parsed.new([parsed.attr_name, parsed.is_type, parsed.is_opaque, body])
         if isinstance(parsed, UnregisteredAttr) and self.lexer.input.content.startswith(EMPTY_BODY, start - len("<")):
-            # xDSL stores no body for it. MLIR does not distinguish `#foo.set<>` and `#foo<set<>>` either.
+            # xDSL stores no body for `<>`. Like MLIR, this does not distinguish `#foo.set<>` and `#foo<set<>>`.
             return parsed.new([parsed.attr_name, parsed.is_type, IntAttr(1), StringAttr(EMPTY_BODY)])
         return parsed
 
-    def _expand_aliases(self, body: str, start: Position, of_numbers: bool) -> str:
-        """Return the body of a textual attribute with all aliases expanded. The output contains no alias
-        definitions."""
+    def _expand_aliases(self, body: str, start: Position, is_numeric: bool) -> str:
+        """Return the body of a textual attribute with all aliases expanded, since the output defines no aliases."""
 
         def expand(match: re.Match[str]) -> str:
             comment, resource, alias = match.groups()
             if not (comment or resource or alias) or "." in (alias or ""):
                 return match[0]
-            if comment and of_numbers:
+            if comment and is_numeric:
                 return ""
-            if alias and of_numbers:
+            if alias and is_numeric:
                 self.raise_error("expected a number", start + match.start(), start + match.end())
             if alias in self.attribute_aliases:
                 self._expand(alias, start + match.start())
             text = attribute_text(self.attribute_aliases[alias]) if alias in self.attribute_aliases else None
             if text is not None and not any(relation[1] for relation in _RELATION.finditer(text)):
                 return (" " if body[match.start() - 1 : match.start()].isalnum() else "") + text
-            undefined = _BRACKET if text else f"undefined symbol alias '{alias}'"
+            undefined = _BRACKET if text else f"undefined alias '{alias}'"
             wrong = undefined if alias else _COMMENT if comment else _RESOURCE
             self.raise_error(wrong, start + match.start(), start + match.end())
 

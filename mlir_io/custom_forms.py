@@ -1,7 +1,7 @@
 """Checks for custom forms in which xDSL 0.73 and 0.74 lose information.
 
-When parsing, an attribute that xDSL would drop is an error. When printing, an operation whose custom form would lose
-something is printed in generic form.
+The parser raises an error for an attribute that xDSL would drop. The printer uses the generic form for an operation
+whose custom form would lose information.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 
 
 def start_of_name(text: str, start: Position) -> Position:
-    """Return the position of the name of the operation that begins at `start`, which follows the operation's
-    results."""
+    """Return the position of the name of the operation that begins at `start`. The name follows the results."""
     match = _RESULTS.match(text, start)
-    assert match is not None, "the pattern matches the empty text"
+    assert match is not None, "the pattern matches the empty string"
     return match.end()
 
 
@@ -39,16 +38,16 @@ ElementT = TypeVar("ElementT")
 
 
 class CustomSyntaxParser(Parser):
-    """xDSL's parser with a check that no attribute in the text of an operation is dropped."""
+    """xDSL's parser, which also checks that it drops no attribute in the text of an operation."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._written: list[dict[str, Position]] = []
-        """For each open operation, the innermost last, the positions of its attributes' dictionaries by attribute
-        name."""
+        """For each open operation, with the innermost last, a map from the names of attributes in its text to the
+        positions of their dictionaries."""
         self._open_dictionaries = 0
         self._is_scf = False
-        """Whether the last operation that began is one of xDSL's dialect `scf`, in custom form."""
+        """Whether the operation that began last belongs to the dialect `scf` and is in custom form."""
 
     def parse_operation(self) -> Operation:
         text = self.lexer.input.content
@@ -74,25 +73,25 @@ class CustomSyntaxParser(Parser):
     def parse_comma_separated_list(
         self, delimiter: Parser.Delimiter, parse: Callable[[], ElementT], context_msg: str = ""
     ) -> list[ElementT]:
-        # MLIR reads `scf.for … -> f32 {` too: a single result type needs no parentheses, which xDSL demands.
+        # MLIR also accepts `scf.for … -> f32 {`, a single result type without the parentheses that xDSL requires.
         if delimiter is Parser.Delimiter.PAREN and self._is_scf and self._follows_arrow():
             return [parse()]
         return super().parse_comma_separated_list(delimiter, parse, context_msg)
 
     def _follows_arrow(self) -> bool:
-        """Return whether the current token follows `->` and is not a parenthesis."""
+        """Return whether the current token follows `->`, and is not a parenthesis."""
         text = self.lexer.input.content
         return not text.startswith("(", self.pos) and _ARROW.search(text, max(self.pos - 80, 0), self.pos) is not None
 
     def _check_kept(self, op: Operation, written: dict[str, Position]) -> None:
-        """Raise `ParseError` for an attribute in the text that the parsed operation does not have."""
+        """Raise `ParseError` for the first attribute in the text that the parsed operation lacks."""
         if not type(op).__module__.startswith("xdsl.") or isinstance(op, FuncOp):
-            # This project's operations keep all attributes. The dictionaries in a function's signature belong to its
-            # arguments and results.
+            # The parsers of this project's operations drop no attributes. The dictionaries in the signature of a
+            # function belong to its arguments and results.
             return
         for name, start in written.items():
             if name not in op.attributes and name not in op.properties:
-                self.raise_error(f"'{name}' would be lost: write {op.name} in generic form", start)
+                self.raise_error(f"the attribute '{name}' would be lost: write {op.name} in generic form", start)
 
 
 WITHOUT_ATTRIBUTES = frozenset(
@@ -104,26 +103,26 @@ WITHOUT_ATTRIBUTES = frozenset(
 """Operations whose custom form omits the attributes."""
 
 ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.reshape"})
-"""Operations whose custom form has the attributes in a different place than MLIR expects."""
+"""Operations whose custom form prints the attributes at a position where MLIR does not expect them."""
 
 WITHOUT_TERMINATOR = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})
 """Operations whose custom form omits a terminator without operands, and with it the terminator's attributes."""
 
 WITHOUT_REGION = frozenset({"linalg.broadcast", "linalg.transpose"})
-"""Operations whose custom form omits the region, which yields its first argument by default."""
+"""Operations whose custom form omits the region. By default, the region yields its first argument."""
 
 NOT_SHOWN_BY_LINALG = ("indexing_maps", "linalg.memoized_indexing_maps", "iterator_types", "doc", "library_call")
 """Attributes that the custom form of named linalg operations omits."""
 
 
 NEVER_PRINTED = "operandSegmentSizes"
-"""An attribute that xDSL omits from every custom form, even if it is an ordinary attribute."""
+"""An attribute that xDSL omits from every custom form, even if it is a discardable attribute."""
 
 
 def is_lossless(op: Operation, with_locations: bool = False) -> bool:
     """Return whether the custom form parses back to the same operation.
 
-    `with_locations`: whether locations are printed too.
+    `with_locations`: whether locations are printed.
     """
     if NEVER_PRINTED in op.attributes:
         return False
@@ -153,18 +152,18 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
             has_position_attributes = (op.arg_attrs or op.res_attrs) is not None
             return (bool(body.blocks) or not has_position_attributes) and not _is_a_function(type_.outputs.data)
         case SelectOp(cond=condition):
-            # The type of a condition that is not scalar is not printed.
+            # xDSL does not print the type of the condition, which MLIR requires unless it is a scalar.
             return condition.type == i1
         case CallOp():
             return not _is_a_function(op.result_types)
         case scf.ExecuteRegionOp():
-            # Without results it is printed without the terminator, which MLIR requires.
+            # Without results, xDSL omits the terminator, which MLIR requires.
             return bool(op.results) and not _loses_attributes(op) and not _loses_terminator(op)
         case scf.WhileOp():
-            # Its location is printed before its regions.
+            # xDSL prints the location before the regions, where MLIR does not expect it.
             return not with_locations
-        # StableHLO's syntax for loops and barriers prints each type once, although the type of a result may differ from
-        # it in dynamic extents.
+        # StableHLO's custom form of loops and barriers prints each type once, although the type of a result may differ
+        # from the type of the operand in dynamic extents.
         case WhileOp(cond=cond, body=body):
             arguments = (region.blocks[0].arg_types for region in (cond, body) if region.blocks)
             return all(types == op.operand_types for types in (op.result_types, *arguments))
@@ -179,7 +178,7 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """Return whether the only result has a function type, around which xDSL omits the required parentheses."""
+    """Return whether the only result type is a function type, for which xDSL omits the required parentheses."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 
@@ -191,7 +190,7 @@ def _loses_terminator(op: Operation) -> bool:
     if op.name not in WITHOUT_TERMINATOR:
         return False
     last = [block.last_op for region in op.regions for block in region.blocks if block.last_op is not None]
-    # xDSL adds no terminator after an unregistered operation, because that may itself be a terminator.
+    # xDSL adds no terminator after an unregistered operation, because that operation may be a terminator.
     return any(
         terminator.attributes or (not terminator.operands and isinstance(terminator.prev_op, UnregisteredOp))
         for terminator in last
@@ -199,7 +198,7 @@ def _loses_terminator(op: Operation) -> bool:
 
 
 def _has_default_body(op: NamedOperation) -> bool:
-    """Return whether the named operation implies the body and the indexing maps."""
+    """Return whether the body and the indexing maps are those that the name of the operation implies."""
     definitions = op.get_irdl_definition().properties
     has_defaults = all(
         (op.properties | op.attributes).get(name)

@@ -1,5 +1,4 @@
-"""The complete custom form of `func.func`, including the attributes of a declaration's arguments and results, which
-xDSL drops.
+"""The complete custom form of `func.func`. xDSL drops the attributes of the arguments and results of declarations.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """
@@ -17,6 +16,7 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from ..support.counted import counted
 from ..support.diagnostics import Refusal
 
 VISIBILITIES = ("public", "private", "nested")
@@ -41,7 +41,7 @@ class FunctionSyntax(FuncOp):
         arguments = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: _parse_argument(parser))
         named = [argument.named for argument in arguments if argument.named is not None]
         if named and len(named) != len(arguments):
-            parser.raise_error("either all arguments must have a name, or none", start, parser.pos)
+            parser.raise_error("either all arguments or no arguments must have a name", start, parser.pos)
         results = _parse_results(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword(("sym_name", "function_type", "sym_visibility"))
         start = parser.pos
@@ -61,7 +61,7 @@ class FunctionSyntax(FuncOp):
 
 
 def _parse_argument(parser: Parser) -> _Argument:
-    """Parse one argument, `%x: type {…} loc(…)`, or `type {…} loc(…)` in a declaration."""
+    """Parse an argument of a function: `%x: type {…} loc(…)`, or `type {…} loc(…)` in a declaration."""
     named = parser.parse_optional_argument()
     type = parser.parse_type() if named is None else named.type
     attributes = parser.parse_optional_attr_dict()
@@ -87,10 +87,10 @@ def _if_any(attributes: Sequence[dict[str, Attribute]]) -> ArrayAttr[DictionaryA
 
 
 def verify_functions(operations: Iterable[Operation]) -> None:
-    """Check the invariants that xDSL assumes of functions but does not verify.
+    """Check the invariants of functions that xDSL assumes but does not verify.
 
     Raises:
-        Refusal: A function is malformed; the error is reported at the first one.
+        Refusal: A function is malformed. The error is located at the first such function.
     """
     for op in operations:
         if op.name != FuncOp.name or not isinstance(op, FuncOp):
@@ -106,25 +106,26 @@ def _verify_ends(function: FuncOp) -> None:
     for block in function.body.blocks:
         last = block.last_op
         if last is None or not last.has_trait(IsTerminator, value_if_unregistered=True):
-            raise VerifyException("a block of the function must end with a terminator")
+            raise VerifyException("each block of a function must end with a terminator")
 
 
 def verify_function(function: FuncOp) -> None:
-    """Check the properties on which the printer of the custom form relies.
+    """Check the invariants on which the printer of the custom form relies.
 
     Raises:
-        VerifyException: The function has no name, type or single region, or its visibility or attributes are malformed.
+        VerifyException: The function lacks a name or a type, does not have exactly one region, or has a malformed
+            visibility or malformed attributes.
     """
     if len(function.regions) != 1:
         raise VerifyException(
-            f"a function must have one region, which is empty in a declaration, not {len(function.regions)}"
+            f"the function has {len(function.regions)} regions, expected one, which is empty in a declaration"
         )
     properties = function.properties
     signature, visibility = properties.get("function_type"), properties.get("sym_visibility")
     if not isinstance(properties.get("sym_name"), StringAttr):
-        raise VerifyException("a function must have a name, the string 'sym_name'")
+        raise VerifyException("a function must have a name: 'sym_name' must be a string")
     if not isinstance(signature, FunctionType):
-        raise VerifyException("a function must have a type, 'function_type'")
+        raise VerifyException("a function must have a type: 'function_type' must be a function type")
     if visibility is not None and not (isinstance(visibility, StringAttr) and visibility.data in VISIBILITIES):
         raise VerifyException(
             f"the visibility of a function must be one of {', '.join(VISIBILITIES)}, not {visibility}"
@@ -139,4 +140,6 @@ def _verify_count(position: str, attributes: Attribute | None, count: int) -> No
     if not isa(attributes, ArrayAttr[DictionaryAttr]):
         raise VerifyException(f"the attributes of the {position}s must be a list of dictionaries")
     if len(attributes) != count:
-        raise VerifyException(f"the function has {count} {position}s, but attributes for {len(attributes)} {position}s")
+        raise VerifyException(
+            f"the function has {counted(count, position)}, but attributes for {counted(len(attributes), position)}"
+        )

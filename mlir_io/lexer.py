@@ -1,8 +1,9 @@
-"""xDSL's lexer, corrected: it rejects unterminated strings in linear time, and non-ASCII characters outside strings.
+"""A corrected xDSL lexer: it rejects unterminated strings in linear time, and non-ASCII characters outside strings.
 
-On an unterminated string of forty characters or more, the regular expression of xDSL 0.74 backtracks practically
-without end, and a truncated file usually ends in one. Outside strings, xDSL accepts letters and digits of any script,
-such as `५` for 5, and a form feed as white space; MLIR accepts only ASCII, with blanks, tabs and line ends.
+On an unterminated string of forty characters or more, with which a truncated file usually ends, the regular expression
+of xDSL 0.74 takes exponential time. Outside strings, xDSL accepts letters and digits of any script, such as
+`५` for 5, and treats a form feed as white space. MLIR accepts only ASCII characters, and only blanks, tabs and line
+ends as white space.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from xdsl.utils.lexer import Position, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
-# This matches nine of ten tokens: a single character that cannot begin a longer token, a word, or the name of a value.
+# Nine of ten tokens match: a single character that cannot begin a longer token, a word, or the name of a value.
 _COMMON = re.compile(
     r"[ \t\r\n]*(?:([:,()}\[\]<>=+*?|])|([a-zA-Z_][a-zA-Z0-9_$.]*)|(%(?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*)))"
 )
@@ -30,8 +31,8 @@ class Lexer(MLIRLexer):
     _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
-        """Return the next token. One regular expression matches the most common tokens; xDSL inspects each
-        character."""
+        """Return the next token. One regular expression matches the most common tokens, which xDSL's lexer reads
+        character by character."""
         match = _COMMON.match(self.input.content, self.pos)
         if match is None or (group := match.lastindex) is None:
             return super().lex()
@@ -48,18 +49,22 @@ class Lexer(MLIRLexer):
         return super()._lex_bare_identifier(start_pos)
 
     def _refuse_other_scripts(self, start: Position) -> None:
-        """Raise `ParseError` if the character at `start`, which xDSL has consumed already, is not ASCII.
+        """Raise `ParseError` if the character at `start`, which xDSL has already consumed, is not ASCII.
 
-        xDSL's regular expressions check the characters after it.
+        xDSL's regular expressions check the following characters.
         """
         if not (first := self.input.content[start]).isascii():
-            raise ParseError(Span(start, start + 1, self.input), f"Unexpected character: {first}")
+            raise ParseError(
+                Span(start, start + 1, self.input),
+                f"unexpected character '{first}': only strings and comments may contain non-ASCII characters",
+            )
 
     def _lex_string_literal(self, start_pos: Position) -> MLIRToken:
         if _STRING.match(self.input.content, start_pos) is None:
             end = self.input.get_end_of_line(start_pos)
             raise ParseError(
-                Span(start_pos, end, self.input), "the string is not terminated on this line, or has an invalid escape"
+                Span(start_pos, end, self.input),
+                "the string is not terminated on this line, or contains an invalid escape sequence",
             )
         token = super()._lex_string_literal(start_pos)
         is_text = token.kind is MLIRTokenKind.BYTES_LIT and _is_utf8(token)
@@ -67,8 +72,8 @@ class Lexer(MLIRLexer):
 
 
 def _is_utf8(token: MLIRToken) -> bool:
-    """Return whether the bytes are UTF-8 text: xDSL prints non-ASCII text with escapes, but parses these as bytes."""
-    assert isinstance(token.span, StringLiteral), "xDSL makes a token of bytes of a string literal"
+    """Return whether the bytes are UTF-8 text. xDSL prints non-ASCII text with escapes, but parses escapes as bytes."""
+    assert isinstance(token.span, StringLiteral), "xDSL creates tokens of bytes only from string literals"
     try:
         token.span.bytes_contents.decode()
     except UnicodeDecodeError:

@@ -1,5 +1,4 @@
-"""The complete syntax of MLIR's locations, for the parser of this project and for xDSL's parser, which reads a part of
-it.
+"""The complete syntax of MLIR's locations, for this project's parser and for xDSL's parser, which supports part of it.
 
 unknown
 "model.py":37:27 to :49
@@ -23,11 +22,11 @@ from ..support.locations import file_range, key_of_location
 from .aliases import AliasParser, Definition
 
 MOST = 2**32 - 1
-"""The maximum line and column of a location in MLIR."""
+"""The maximum line number and column number of a location in MLIR."""
 
 
 def parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr]) -> LocationAttr:
-    """Parse a location that is not an alias, without the `loc(` and `)` around it.
+    """Parse a location that is not an alias, without the surrounding `loc(` and `)`.
 
     Args:
         parser: The parser, at the first token of the location.
@@ -38,7 +37,7 @@ def parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr])
 
 
 def _optional_text(parser: AttrParser) -> str | None:
-    """Return a string literal as text if there is one; xDSL returns a literal with escaped UTF-8 as bytes."""
+    """Parse an optional string literal as text. xDSL returns a literal with escaped UTF-8 as bytes."""
     start = parser.pos
     raw = parser.parse_optional_bytes_literal()
     if raw is None:
@@ -46,7 +45,7 @@ def _optional_text(parser: AttrParser) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        parser.raise_error("a name in a location must be UTF-8", start, parser.pos)
+        parser.raise_error("a string in a location must be valid UTF-8", start, parser.pos)
 
 
 def _parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr]) -> LocationAttr:
@@ -67,11 +66,11 @@ def _parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr]
             parts = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parse_nested)
             return FusedLoc(tuple(parts), metadata)
         case _:
-            parser.raise_error("expected a location", start)
+            parser.raise_error("expected a location: 'unknown', a string, 'callsite(…)' or 'fused[…]'", start)
 
 
 def _after_text(parser: AttrParser, text: str, parse_nested: Callable[[], LocationAttr]) -> LocationAttr:
-    """Parse the part of a location that follows its string: `:line:column`, a range, or a named child location."""
+    """Parse the part of a location that follows its string: `:line:column`, a range, or a child location."""
     if parser.parse_optional_punctuation("(") is not None:
         named = parse_nested()
         parser.parse_punctuation(")")
@@ -94,7 +93,7 @@ def _natural(parser: AttrParser) -> int:
     start = parser.pos
     number = parser.parse_integer(allow_boolean=False, allow_negative=False)
     if number > MOST:
-        parser.raise_error(f"line or column {number} of a location exceeds {MOST}", start, parser.pos)
+        parser.raise_error(f"the line or column {number} exceeds the maximum, {MOST}", start, parser.pos)
     return number
 
 
@@ -103,17 +102,17 @@ _USE = re.compile(rf"loc{_SPACE}\((?:{_SPACE}(#[\w$.-]+){_SPACE}\))?", re.ASCII)
 _SIMPLE = re.compile(
     r'loc\((?:"([^"\\\n\v\f]*)"\((#[\w$-]+)\)|callsite\((#[\w$-]+) at (#[\w$-]+)\))\)[ \t\r\n]*(?=#|\Z)', re.ASCII
 )
-"""The form of nearly every definition: a named child location or a call site, followed by the next definition."""
+"""The form of nearly every definition: a named location or a call site, followed by the next definition."""
 
 
 class LocationParser(AliasParser):
-    """xDSL's parser, extended by all of MLIR's locations."""
+    """xDSL's parser, extended by all forms of MLIR's locations."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._end_of_location = -1
         self._shared: dict[tuple[object, ...], LocationAttr] = {}
-        """The unique object for each location, by the ids of its parts."""
+        """The unique object for each location, by a key with the ids of its parts."""
 
     def read_at_once(self, definition: Definition) -> Attribute | None:
         match = _SIMPLE.match(self.lexer.input.content, definition.value)
@@ -125,7 +124,7 @@ class LocationParser(AliasParser):
         return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
 
     def _share(self, location: LocationAttr) -> LocationAttr:
-        """Return the unique object for this location, whose parts are already unique."""
+        """Return the unique object that equals this location. Its parts must already be unique objects."""
         return self._shared.setdefault(key_of_location(location, id), location)
 
     def named_location(self, text: str, alias: str) -> LocationAttr:
@@ -138,7 +137,7 @@ class LocationParser(AliasParser):
         if match is None:
             return None
         if match[1]:
-            # Nearly every location has this form, for which one lookup replaces four tokens.
+            # Nearly every location has this form. One lookup saves the parsing of four tokens.
             location = self.aliased_location(match[1])
             self._resume_from(match.end())
         else:

@@ -23,12 +23,12 @@ UNKNOWN_PROPERTIES: dict[type[Operation], tuple[str, ...]] = {
     ModuleOp: ("sym_visibility",),
     TruncIOp: (OVERFLOW,),
 }
-"""MLIR properties that xDSL does not know. They are stored as attributes, which are printed, and MLIR parses them as
-properties again."""
+"""MLIR properties that xDSL does not know. They are stored and printed as attributes, which MLIR parses as properties
+again."""
 
 
 def normalize(op: Operation) -> None:
-    """Move properties to where xDSL expects them, and verify the operation.
+    """Move properties to the dictionary where xDSL expects them, and verify the operation.
 
     Raises:
         VerifyException: The operation is malformed.
@@ -45,11 +45,11 @@ def normalize(op: Operation) -> None:
 def _move_to_properties(op: IRDLOperation) -> None:
     for name in op.get_irdl_definition().properties.keys() & op.attributes.keys():
         if name in op.properties:
-            raise VerifyException(f"'{name}' is given as a property and as an attribute")
+            raise VerifyException(f"'{name}' is given both as a property and as an attribute")
         op.properties[name] = op.attributes.pop(name)
 
 
-def _function(op: FuncOp) -> None:
+def _normalize_function(op: FuncOp) -> None:
     verify_function(op)
     for name in ("arg_attrs", "res_attrs"):
         # A list of empty dictionaries has no meaning, and the custom form does not print it.
@@ -62,33 +62,36 @@ def _function(op: FuncOp) -> None:
                 pass
 
 
-def _module(op: ModuleOp) -> None:
+def _check_module(op: ModuleOp) -> None:
     if len(op.body.blocks) == 1 and op.body.block.args:
         raise VerifyException("a module must not have arguments")
 
 
-def _loop(op: ForOp) -> None:
+def _check_for(op: ForOp) -> None:
     if [value.type for value in op.iter_args] != [value.type for value in op.results]:
-        raise VerifyException("the result types of a loop must match the types of its carries")
+        raise VerifyException("the types of a loop's results must match the types of its carries")
 
 
-def _while(op: WhileOp) -> None:
+def _check_while(op: WhileOp) -> None:
     for region, values in ((op.before_region, op.arguments), (op.after_region, op.res)):
         if [argument.type for argument in region.block.args] != [value.type for value in values]:
-            raise VerifyException("the region arguments of a loop must match the types of its operands and results")
+            raise VerifyException(
+                "the arguments of a loop's regions must match the types of its operands (before) and results (after)"
+            )
 
 
-def _truncation(op: TruncIOp) -> None:
-    # MLIR does not distinguish the default from an absent property.
+def _normalize_truncation(op: TruncIOp) -> None:
+    # MLIR does not distinguish the default value from a missing property.
     if op.attributes.get(OVERFLOW) == IntegerOverflowAttr("none"):
         del op.attributes[OVERFLOW]
 
 
-def _comparison(predicates: int) -> Callable[[Operation], None]:
+def _checks_predicate(predicates: int) -> Callable[[Operation], None]:
     def check(op: Operation) -> None:
         predicate = op.properties.get("predicate")
         if predicate is None or not is_integer_attribute(predicate) or predicate.type != i64:
-            raise VerifyException("expected the predicate of a comparison to be an i64")
+            actual = "missing" if predicate is None else predicate
+            raise VerifyException(f"the predicate of a comparison is {actual}, expected an integer of type i64")
         if predicate.value.data not in range(predicates):
             raise VerifyException(f"the predicate is {predicate.value.data}, expected 0 to {predicates - 1}")
 
@@ -96,12 +99,12 @@ def _comparison(predicates: int) -> Callable[[Operation], None]:
 
 
 CHECKS: dict[type[Operation], Callable[[Any], None]] = {
-    FuncOp: _function,
-    ModuleOp: _module,
-    ForOp: _loop,
-    WhileOp: _while,
-    CmpiOp: _comparison(10),
-    TruncIOp: _truncation,
-    CmpfOp: _comparison(16),
+    FuncOp: _normalize_function,
+    ModuleOp: _check_module,
+    ForOp: _check_for,
+    WhileOp: _check_while,
+    CmpiOp: _checks_predicate(10),
+    TruncIOp: _normalize_truncation,
+    CmpfOp: _checks_predicate(16),
 }
-"""The additional check of each class of operations."""
+"""The additional check for each class of operations."""

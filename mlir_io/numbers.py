@@ -1,11 +1,11 @@
 """Bit-exact numbers in attributes, parsed as MLIR parses them: floats, integers of all widths, and arrays.
 
-`0x7FC00001 : f32` is a bit pattern and `1.0e40 : f32` is infinity; the same holds in `array<f32: 0x7F800000, 1.0>`.
+`0x7FC00001 : f32` is a bit pattern, and `1.0e40 : f32` is infinity. The same holds in `array<f32: 0x7F800000, 1.0>`.
 
 xDSL stores every float as a double, which represents all numbers of the narrower types exactly. A NaN is stored as a
-double with the NaN's payload, including the quiet bit, in the top bits of the double's payload. NaNs are converted with
-integer arithmetic here, because hardware and `struct` set the quiet bit in conversions, and xDSL drops all but the top
-sixteen payload bits.
+double with the NaN's payload, including the quiet bit, in the top bits of the double's payload. This module converts
+NaNs with integer arithmetic, because hardware and `struct` set the quiet bit in conversions, and xDSL drops all but the
+top sixteen payload bits.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ PAYLOAD_BITS: dict[type[Attribute], int] = {
     Float8E4M3Type: 3,
     Float8E3M4Type: 4,
 }
-"""The number of payload bits for the types with IEEE 754 NaNs, in which every non-zero payload is a NaN."""
+"""The number of payload bits of the types with NaNs as in IEEE 754, where every non-zero payload is a NaN."""
 FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3FNType: (0x7F, 0xFF),
     Float8E5M2FNUZType: (0x80,),
@@ -71,7 +71,7 @@ FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3B11FNUZType: (0x80,),
     Float8E8M0FNUType: (0xFF,),
 }
-"""All NaN bit patterns of the other types, the positive one first. Types in neither table have no NaN."""
+"""All bit patterns of NaNs in the other types, with the positive one first. Types in neither table have no NaN."""
 
 _NEGATIVE = 1 << 63
 _INFINITY = 0x7FF << 52
@@ -79,9 +79,9 @@ _QUIET = 1 << 51
 
 
 def bits_of(attribute: FloatAttr) -> int:
-    """Return the bit pattern of the number in its own type, with NaN payload and sign of zero.
+    """Return the exact bit pattern of the number in its own type.
 
-    For f80 and f128, which xDSL parses from decimal numbers only, return the bit pattern of the double that xDSL
+    For f80 and f128, which xDSL can parse only from decimal numbers, this is the bit pattern of the double that xDSL
     stores.
     """
     return encode_float(attribute.value.data, attribute.type)
@@ -102,7 +102,7 @@ def encode_float(value: float, kind: AnyFloat) -> int:
 
 
 def is_wide(kind: Attribute) -> TypeIs[Float80Type | Float128Type]:
-    """Return whether the type has numbers that a double cannot represent; xDSL cannot store these."""
+    """Return whether the type has numbers that a double cannot represent, and that xDSL therefore cannot store."""
     return isinstance(kind, Float80Type | Float128Type)
 
 
@@ -128,7 +128,7 @@ def pack_floats(values: Sequence[float], kind: AnyFloat) -> bytes:
 
 
 def decode_nan(bits: int, kind: AnyFloat) -> float | None:
-    """Return the double that represents the NaN with these bits; None if they are not a NaN."""
+    """Return the double that represents the NaN with this bit pattern; None if the pattern is not a NaN."""
     payload_bits = PAYLOAD_BITS.get(type(kind))
     if payload_bits is None:
         nans = FEW_NANS.get(type(kind), ())
@@ -140,7 +140,7 @@ def decode_nan(bits: int, kind: AnyFloat) -> float | None:
 
 
 def _narrow(double: int, kind: AnyFloat) -> int:
-    """Return the NaN of the type with the sign and the top payload bits of a double NaN.
+    """Return the bits of a NaN of the narrower type, with the sign and the top payload bits of a double NaN.
 
     If these payload bits are all zero, the quiet bit is set, because the result would otherwise be an infinity.
     """
@@ -153,7 +153,7 @@ def _narrow(double: int, kind: AnyFloat) -> int:
 
 
 def _infinity(kind: AnyFloat) -> int:
-    """Return the bit pattern of infinity: all exponent bits set."""
+    """Return the bit pattern of infinity, in which all exponent bits are set."""
     return (1 << kind.bitwidth - 1) - (1 << PAYLOAD_BITS[type(kind)])
 
 
@@ -175,10 +175,10 @@ _xdsl_reads_array = AttrParser._parse_builtin_densearray_attr  # pyright: ignore
 
 @dataclass(frozen=True)
 class NumberLiteral:
-    """A number literal whose type is not known yet.
+    """A number literal whose type is not yet known.
 
     Attributes:
-        value: The number; for a hexadecimal literal, its bit pattern.
+        value: The number, or the bit pattern if the literal is hexadecimal.
         hexadecimal: Whether the literal is written in hexadecimal.
         negative: Whether the literal has a minus sign.
     """
@@ -187,8 +187,8 @@ class NumberLiteral:
     hexadecimal: bool
     negative: bool
 
-    def of_type(self, kind: Attribute) -> FloatAttr | IntegerAttr[IntegerType | IndexType]:
-        """Return the literal as an attribute of the type.
+    def as_type(self, kind: Attribute) -> FloatAttr | IntegerAttr[IntegerType | IndexType]:
+        """Convert the literal to an attribute of the type.
 
         Raises:
             ValueError: The literal is not a number of the type.
@@ -200,7 +200,7 @@ class NumberLiteral:
         raise ValueError(f"{kind} is not a numeric type")
 
     def as_float(self, kind: AnyFloat) -> FloatAttr:
-        """Return the literal as a float attribute.
+        """Convert the literal to a float attribute.
 
         Raises:
             ValueError: The literal is not a float of the type, or xDSL cannot represent its bits.
@@ -208,11 +208,11 @@ class NumberLiteral:
         bits = self.bits(kind)
         attribute = FloatAttr(self.value if isinstance(self.value, float) else decode_float(bits, kind), kind)
         if bits_of(attribute) != bits:
-            raise ValueError(f"the bits 0x{bits:X} of {kind} are not supported, because xDSL would change them")
+            raise ValueError(f"the bit pattern 0x{bits:X} of {kind} is not supported, because xDSL would change it")
         return attribute
 
     def bits(self, kind: AnyFloat) -> int:
-        """Return the bit pattern of the literal in the type; for f80 and f128, in a double.
+        """Return the bit pattern of the literal in the type, or in a double for f80 and f128.
 
         Raises:
             ValueError: The literal is not a float of the type.
@@ -220,32 +220,33 @@ class NumberLiteral:
         if isinstance(self.value, int):
             return self._bit_pattern(self.value, kind)
         if math.isinf(self.value) and (is_wide(kind) or not has_nan(kind)):
-            raise ValueError(f"the number is out of range: numbers of type {kind} are read as f64")
+            raise ValueError(f"the number is out of range: numbers of type {kind} are parsed as f64")
         if isinstance(kind, Float8E8M0FNUType) and self.value < 0:
             raise ValueError(f"{kind} has no negative values")
         return encode_float(self.value, kind)
 
     def _bit_pattern(self, bits: int, kind: AnyFloat) -> int:
         if not self.hexadecimal:
-            raise ValueError(f"'{bits}' is not a float: write a decimal point, or the bit pattern in hexadecimal")
+            raise ValueError(f"'{bits}' is not a float: add a decimal point, or write the bit pattern in hexadecimal")
         if self.negative:
             raise ValueError("a hexadecimal float is a bit pattern and must not have a minus sign")
         if bits >> kind.bitwidth:
             raise ValueError(f"'0x{bits:X}' does not fit in the {kind.bitwidth} bits of {kind}")
         if is_wide(kind):
             raise ValueError(
-                f"hexadecimal {kind} is not supported, since its bits would be lost: write a decimal number"
+                f"a hexadecimal number of type {kind} is not supported, because xDSL would lose bits of it: write a "
+                "decimal number"
             )
         return bits
 
     def as_integer(self, kind: IntegerType | IndexType) -> IntegerAttr[IntegerType | IndexType]:
-        """Return the literal as an integer attribute.
+        """Convert the literal to an integer attribute.
 
         Raises:
             ValueError: The literal is not an integer, or is out of range.
         """
         if isinstance(self.value, float):
-            raise ValueError(f"expected an integer for type {kind}, found a float")
+            raise ValueError(f"a number of type {kind} must be an integer, not a float")
         if isinstance(kind, IndexType) and self.value not in INDICES:
             raise ValueError(f"{self.value} does not fit in the 64 bits of an index")
         try:
@@ -264,7 +265,8 @@ def parse_optional_number(parser: AttrParser) -> NumberLiteral | None:
 
 
 def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
-    """Parse an array attribute after the keyword `array`. Replaces xDSL's method, which accepts only decimal floats."""
+    """Parse an array attribute after the keyword `array`. xDSL's method, which this replaces, accepts only decimal
+    floats."""
     start = self.pos
     self.parse_punctuation("<", " in dense array")
     kind = self.parse_type()
@@ -302,7 +304,7 @@ class NumberParser(Parser):
         if self._current_token.kind == MLIRTokenKind.COLON:
             kind = self._parse_attribute_type()
         try:
-            return number.of_type(kind)
+            return number.as_type(kind)
         except ValueError as error:
             self.raise_error(str(error), start, end)
 
@@ -311,12 +313,14 @@ class NumberParser(Parser):
         array = parse_dense_array(self)
         assert array is not None, "xDSL never returns None here"
         if array.elt_type.bitwidth % 8 and array.elt_type != i1:
-            self.raise_error(f"the elements of an array must be whole bytes, not {array.elt_type}", start, self.pos)
+            self.raise_error(
+                f"an array has elements of type {array.elt_type}, expected a type of whole bytes", start, self.pos
+            )
         return array
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
         token = self._current_token
         width = _INTEGER_TYPE.fullmatch(token.text) if token.kind == MLIRTokenKind.BARE_IDENT else None
         if width is not None and (len(width[1]) > LONGEST_WIDTH or int(width[1]) > WIDEST_INTEGER):
-            self.raise_error(f"an integer must have at most {WIDEST_INTEGER} bits")
+            self.raise_error(f"an integer type must have at most {WIDEST_INTEGER} bits")
         return super()._parse_optional_integer_or_float_type()

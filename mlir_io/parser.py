@@ -1,4 +1,4 @@
-"""Parser from MLIR text to xDSL. It accepts the text that JAX prints, with or without `as_text(debug_info=True)`."""
+"""The parser from MLIR text to xDSL. It accepts the text that JAX prints, with or without debug information."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _EMPTY = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
 """A resource entry: its name and its content in hexadecimal."""
 BRANCHES = frozenset({"cf.br", "cf.cond_br", "cf.switch"})
-"""Terminators of functions with several blocks, which are not supported."""
+"""Terminators of functions with more than one block, which are not supported."""
 MALFORMED = (
     ArithmeticError,
     AssertionError,
@@ -63,9 +63,11 @@ MALFORMED = (
     DiagnosticException,
     UnregisteredConstructException,
 )
-"""What xDSL's parsers and constructors raise for some malformed texts instead of `ParseError`: an unchecked index,
-attribute, enumeration or conversion, or a constraint that an attribute violates (`VerifyException`). The user gets one
-kind of error. Any other exception, such as `MemoryError`, does not come from the text, and is not converted."""
+"""The exceptions that xDSL's parsers and constructors raise for some malformed texts instead of `ParseError`.
+
+Causes are an unchecked index, attribute, enumeration or conversion, and an attribute that violates a constraint
+(`VerifyException`). They are converted to `ParseError`. The text is not the cause of any other exception, such as
+`MemoryError`, which is therefore not converted."""
 NAME_OF_UNKNOWN = "op_name__"
 """The attribute in which xDSL stores the name of an unregistered operation."""
 
@@ -76,17 +78,17 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
     Args:
         text: MLIR in custom or generic form.
         name: The file name for locations and errors.
-        context: The dialects; by default, the dialects of this project.
+        context: The context with the loaded dialects; by default, one with all dialects of this project.
 
     Raises:
-        ParseError: The text is malformed. The error has a position in the text.
+        ParseError: The text is malformed. The error contains the position in the text.
     """
     install()
     return ModuleParser(context or make_context(), text, name).parse_module()
 
 
 ELIDED = "__elided__"
-"""The name that MLIR prints for a resource whose content it leaves out; the same in all texts."""
+"""The name that MLIR prints in place of the name of a resource whose content it omits."""
 
 
 @cache
@@ -97,7 +99,7 @@ def _elided_resource(interface: OpAsmDialectInterface) -> str:
 class ModuleParser(NumberParser, RepeatedLineParser):
     """xDSL's parser with exact dense constants and a location for every operation.
 
-    As in MLIR, an operation without a written location gets its position in the text.
+    As in MLIR, the location of an operation whose text contains no location is its position in the text.
     """
 
     def __init__(self, context: Context, text: str, name: str = "<input>"):
@@ -105,16 +107,16 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._file = StringAttr(name)
         self._operations: list[int] = []
-        """The start positions of the open operations, the innermost last."""
+        """The start positions of the open operations, with the innermost last."""
         self._last_parsed: Operation | None = None
-        """The operation that was parsed last; at the end, the module if the text contains one."""
+        """The operation that was parsed last. At the end it is the module, if the text contains a module."""
         self._has_operations = False
         """Whether the text contains anything except aliases and resources."""
         self._first_uses: dict[str, Span] = {}
-        """The first use of each value that is used before its definition."""
+        """For each value that is used before its definition, the span of its first use."""
         self._types: dict[str, TypeAttribute] = {}
         self._resources: dict[tuple[str, str], str] = {}
-        """The name of each resource of this text, unique among those of all parsed texts."""
+        """The name of each resource in this text. It is unique among the resources of all parsed texts."""
         self._in_constant = False
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -127,21 +129,22 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         except RecursionError as error:
             limit = sys.getrecursionlimit()
             levels = len(self._operations)
-            message = f"nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
+            message = (
+                f"the text is nested too deeply for Python's recursion limit of {limit}; open operations: {levels}"
+            )
             raise ParseError(self._current_token.span, message) from error
         except MALFORMED as error:
             words = " ".join(str(part) for part in error.args) or type(error).__name__
             raise ParseError(self._current_token.span, f"malformed input: {words}") from error
         if module is not self._last_parsed:
-            # xDSL has wrapped top-level operations in a module.
+            # xDSL has created a module around the top-level operations.
             module.location = self.location_at(0)
         return module
 
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
-        """Parse the module, and accept a text that consists only of type or attribute aliases as an empty module, as
-        MLIR does.
+        """Parse the module. As in MLIR, a text that contains only type or attribute aliases is an empty module.
 
-        A text that has only location aliases is an error, because it is the end of a truncated module.
+        A text that contains only location aliases is an error, because it is the end of a truncated module.
         """
         try:
             return super().parse_module(allow_implicit_module)
@@ -155,10 +158,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _explain(self, error: ParseError) -> ParseError:
-        """Return a clearer error for two of xDSL's errors, or the error itself.
+        """Return a clearer error in place of two of xDSL's errors, or the error itself.
 
-        An undefined value is reported at its first use, not at the end of the file; a text without operations gets a
-        hint.
+        An undefined value is reported at its first use instead of the end of the file. For a text without operations,
+        the error says what was expected.
         """
         if error.msg.startswith("Could not parse entire input"):
             is_empty = _EMPTY.fullmatch(self.lexer.input.content) is not None
@@ -212,14 +215,14 @@ class ModuleParser(NumberParser, RepeatedLineParser):
             self.raise_error(f"{op.name}: {error}", start, start + len(op.name))
 
     def operation_location(self) -> LocationAttr:
-        """Return the position of the name of the innermost operation that is being parsed."""
+        """Return the location of the innermost operation that is being parsed: the position of its name."""
         return self.location_at(self._name_start())
 
     def _name_start(self) -> int:
         return start_of_name(self.lexer.input.content, self._operations[-1])
 
     def location_at(self, position: int) -> LocationAttr:
-        """Return the location of a position in the text; line and column count from 1."""
+        """Return the location of a position in the text. Lines and columns are counted from 1."""
         line, column = self._line_and_column(position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
 
@@ -228,7 +231,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return line, position - self._line_starts[line - 1] + 1
 
     def _why_unknown(self, name: str) -> str:
-        """Return the reason that the custom form of the operation cannot be parsed, and the remedy."""
+        """Return the reason that the custom form of the operation cannot be parsed, and a remedy."""
         if name in BRANCHES:
             return (
                 f"'{name}' branches between blocks, but only functions with one block are supported: express the "
@@ -242,8 +245,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return f"unknown operation '{name}': {generic}"
 
     def _close_operation(self, name: str) -> str | None:
-        """Return the most similar known operation: a similar name in the same dialect, or the same name in a dialect
-        with a similar name. Return None if there is neither."""
+        """Return the name of the most similar known operation; None if there is no similar operation.
+
+        It is a similar name in the same dialect, or the same name in a dialect with a similar name.
+        """
         dialects = {dialect.name: dialect for dialect in self.ctx.loaded_dialects}
         prefix, _, suffix = name.partition(".")
         dialect = prefix if prefix in dialects else close_name(prefix, dialects)
@@ -258,8 +263,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         start = self._name_start()
         if self.lexer.input.content.startswith('"', start):
             if _PLAIN_NAME.fullmatch(name) is None:
-                # xDSL would print it without escapes.
-                self.raise_error("the name of an operation must consist of letters, digits and '_', '.', '$', '-'")
+                # xDSL would print other characters without escapes.
+                self.raise_error(
+                    "the name of an operation must consist of letters, digits and the characters '_', '.', '$' and '-'"
+                )
             return op_type
         if op_type in SYNTAXES:
             return SYNTAXES[op_type]
@@ -271,7 +278,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         start = self.pos
         name, value = super()._parse_attribute_entry()
         if name == NAME_OF_UNKNOWN:
-            self.raise_error(f"no attribute can be named '{name}': xDSL reserves the name", start, self.pos)
+            self.raise_error(f"an attribute must not have the name '{name}', which xDSL reserves", start, self.pos)
         return name, value
 
     def _parse_block(self) -> Block:
@@ -283,7 +290,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         match = _PLAIN_TENSOR.match(self.lexer.input.content, self.pos)
         if match is None:
             return super().parse_optional_type()
-        # Types are cached by their text: a program repeats few distinct types, and xDSL splits `8x256xf32` into ten
+        # Types are cached by their text: a program repeats a few distinct types, and xDSL splits `8x256xf32` into ten
         # tokens.
         cached = self._types.get(match[0])
         if cached is not None:
@@ -295,9 +302,9 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """Return the unique name of a resource.
+        """Parse the name of a resource, and return a unique name for it.
 
-        If the name is taken, xDSL would rename the uses of the resource, but not its definition.
+        Without this method, xDSL would rename the uses of a resource whose name is taken, but not its definition.
         """
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:
@@ -307,10 +314,10 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Raise `ParseError` for white space between the hexadecimal digits, which xDSL accepts and prints
-        unchanged."""
+        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits, which xDSL
+        would print unchanged."""
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
-            self.raise_error("expected 'name: \"0x…\"', hexadecimal digits in one string")
+            self.raise_error("expected a name and a string of hexadecimal digits: 'name: \"0x…\"'")
         super()._parse_resource(dialect_name, interface)
 
     def _parse_external_resources(self) -> None:
@@ -343,7 +350,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_optional_builtin_parametrized_attr(self) -> Attribute | None:
         token = self._current_token
         if self._in_constant and token.kind == MLIRTokenKind.BARE_IDENT and token.text == "dense":
-            # Do not use xDSL's attribute, which would store a splat once for each element.
+            # xDSL's own attribute would store every element of a splat.
             self._consume_token()
             return parse_constant(self)
         return super()._parse_optional_builtin_parametrized_attr()

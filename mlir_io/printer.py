@@ -1,6 +1,7 @@
-"""Printer of modules as text that MLIR and this project parse back to the same program, with bit-exact constants.
+"""The printer of modules. MLIR and this project parse its text to the same program, with bit-exact constants.
 
-With debug information, every location is printed as an alias, `loc(#loc7)`, defined at the end of the file, as in MLIR.
+With debug information, every location is printed as an alias, such as `loc(#loc7)`. As in MLIR, the definitions of
+location aliases are at the end of the file.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from ..support.type_guards import is_standard_dense
 from .custom_forms import is_lossless
 
 EMPTY_BODY = "<>"
-"""The text by which xDSL's attribute stores the empty body of `#foo.set<>`, an opaque attribute of an unregistered
-dialect."""
+"""The text that represents the empty body of an opaque attribute, such as `#foo.set<>`, in xDSL's attribute."""
 LONGEST_KNOWN = 200
-"""The maximum length of an attribute text to cache; longer ones, such as weights, occur only once."""
+"""The maximum length of the attribute texts in the cache. Longer ones, such as weights, occur only once."""
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """Print the module. The text is deterministic.
+    """Return the text of the module, which is deterministic.
 
     Args:
         module: The module to print.
@@ -55,15 +55,16 @@ class ModulePrinter(CachingPrinter):
     """xDSL's printer with bit-exact constants and location aliases."""
 
     definitions: list[str] = field(default_factory=list[str], init=False)
-    """The alias definitions to print at the end, `#loc3 = loc(…)`, each after the definitions that it refers to."""
+    """The alias definitions to print at the end, such as `#loc3 = loc(…)`. Each follows the definitions to which it
+    refers."""
 
     _alias_of_text: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _alias_of_object: dict[int, str] = field(default_factory=dict[int, str], init=False)
     _attribute_texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
         default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
     )
-    """Texts of attributes, by id and by whether the attribute is nested in another one. A module repeats few distinct
-    attributes."""
+    """The attribute and its text, by the attribute's id and by whether it is nested in another attribute. A module
+    repeats a few distinct attributes."""
     _in_attributes: bool = field(default=False, init=False)
 
     def print_attribute(self, attribute: Attribute) -> None:
@@ -79,7 +80,7 @@ class ModulePrinter(CachingPrinter):
         self.print_string(text, indent=0)
 
     def _print_location(self, location: LocationAttr) -> None:
-        # MLIR resolves an alias before its definition only for operations and block arguments, not inside attributes.
+        # Only operations and block arguments may use an alias before its definition; attributes may not.
         aliased = self.print_debuginfo and not self._in_attributes
         text = self._alias(location) if aliased else location_text(location)
         self.print_string(f"loc({text})")
@@ -112,8 +113,8 @@ class ModulePrinter(CachingPrinter):
         self._in_attributes = outer
 
     def _alias(self, location: Attribute) -> str:
-        """Return the alias of the location, such as `#loc3`, after defining the aliases of its nested locations."""
-        # Look up the object, then the text: nested locations are slow to hash.
+        """Return the alias of the location, such as `#loc3`, after defining aliases for its nested locations."""
+        # Locations are looked up by id, and then by text, because nested locations are slow to hash.
         for part in parts_first(location, self._alias_of_object):
             self._alias_of_object[id(part)] = self._define(part)
         return self._alias_of_object[id(location)]

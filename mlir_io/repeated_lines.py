@@ -1,10 +1,10 @@
-"""A fast path of the parser for lines that differ from an earlier line only in value names.
+"""A fast path of the parser for lines that differ from an earlier line only in the names of values.
 
-Types and properties of such a line depend only on its text without the names. The next line with the same text becomes
-an operation with the same types and properties, and its own operands.
+The types and properties of a line depend only on its text without these names. Therefore a later line with the same
+text becomes an operation with the same types and properties, but with its own operands.
 
-An operation in generic form with one short region, such as a reduction, counts as a line too. The region reads nothing
-from outside, and its names are numbered:
+An operation in generic form with one short region, such as a reduction, also counts as one line. The region must not
+read values from outside, and its values are renamed to consecutive numbers:
 
     %7 = "stablehlo.reduce"(%5, %6) <{dimensions = array<i64: 0>}> ({
     ^bb0(%8: tensor<f32>, %9: tensor<f32>):
@@ -29,44 +29,45 @@ from xdsl.utils.lexer import Position, Span
 from .custom_forms import CustomSyntaxParser
 from .location_syntax import LocationParser
 
-# At most one result, no attributes, regions, strings or comments; and the next line does not continue it.
+# A line has at most one result, contains no attributes, regions, strings or comments, and ends its operation.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"
 _PLAIN = r"[^\n\"{}/]*+"
-# An operation in its custom form, and one in the generic form without regions.
+# An operation in custom form, and an operation in generic form without regions.
 _CUSTOM = rf"(?:(?:stablehlo|chlo)\.|call ){_PLAIN}"
 _GENERIC = rf'"(?:stablehlo\.|chlo\.|func\.call)\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?{_PLAIN}'
-# An operation in the generic form with one region: the text before, inside and after it.
+# An operation in generic form with one region: the text before, inside and after the region.
 _WITH_REGION = rf'("(?:stablehlo|chlo)\.\w*"\([%\w$.#, -]*\) (?:<{{{_PLAIN}}}> )?)\(\{{\n([^{{}}]*+)(\}}\) : {_PLAIN})'
-# The start of the next line: the end of the block, a result, a label, or an operation.
+# The beginning of the next line: the end of the block, a result, a label, or an operation.
 _NEXT = r"(?=[ \t\r\n]*(?:[%}^\"]|(?!loc\b)[a-z]))"
 _LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?({_CUSTOM}|{_GENERIC})\n{_NEXT}", re.ASCII)
 _REGION_LINE = re.compile(rf"(?:(%(?:{_NAME})) = )?(?:{_WITH_REGION})\n{_NEXT}", re.ASCII)
-# The start of a location that is an alias, and such a location inside a region, alone or in a name.
+# The beginning of a location that is an alias, and an alias inside a region, either alone or in a named location.
 _LOCATION = " loc(#"
 _INNER_LOCATION = re.compile(r' loc\((?:"([^"\\\n\v\f]*)"\()?(#[\w$-]+)\)?\)', re.ASCII)
 _LOCATED = " @@"
 """The placeholder for a location in the text of a region."""
-# A name that a line defines, an operation inside a region, and an operand with its result index.
+# A name that a region defines, an operation inside a region, and an operand with its result index.
 _DEFINED = re.compile(rf"%({_NAME})(?=: | = )", re.ASCII)
 _INNER_OPERATION = re.compile(rf'^[ \t]*(?:%(?:{_NAME}) = )?(?=")', re.ASCII | re.MULTILINE)
 _OPERAND = re.compile(rf"%({_NAME})(#[0-9]+)?", re.ASCII)
-# An alias, which `.` and `<` never follow, may expand to anything; other locations are parsed by tokens.
+# Aliases, which `.` and `<` never follow, can expand to anything, so lines with them are not simple. Lines with other
+# locations are not simple either.
 _UNUSUAL = re.compile(r"[#!](?!\w+[.<])|\bloc\b", re.ASCII)
 
 
 class SimpleLine(NamedTuple):
-    """A simple line.
+    """A line that the fast path can read.
 
     Attributes:
-        result: The span of the name of its result; None without a result.
-        text: The line without its result and locations, with `%` instead of each operand.
+        result: The span of the result's name; None if there is no result.
+        text: The line without its result and locations, and with `%` in place of each operand.
         operands: The name and the result index, such as `#1`, of each operand.
-        location: The alias of its location; empty without one.
+        location: The alias of the operation's location; empty if there is no location.
         name, end: The positions of the operation's name and of the end of the line.
-        inner_names: The names of the values that its region defines, in order.
-        inner_operations: The positions of the names of the operations in its region.
-        inner_locations: For each argument and operation in its region, the name and the alias of its location. The name
-            may be empty; the list is empty if there are no locations.
+        inner_names: The names of the values that the region defines, in order.
+        inner_operations: The positions of the names of the operations in the region.
+        inner_locations: For each argument and operation in the region, the name and the alias of its location. The name
+            may be empty. The list is empty if there are no locations.
     """
 
     result: Span | None
@@ -82,27 +83,26 @@ class SimpleLine(NamedTuple):
 
 @dataclass(frozen=True)
 class LineTemplate:
-    """The operation that all lines with the same text define, without its operands."""
+    """The parts that are common to all operations whose lines have the same text."""
 
     kind: type[Operation]
     operand_types: Sequence[Attribute]
     result_types: Sequence[Attribute]
     properties: dict[str, Attribute]
     body: Region | None
-    """Its region: the region of the line, or the region that `applies` expands to, all at the location of the
-    operation."""
+    """The region of the line, or the region for which `applies` stands, whose parts have the operation's location."""
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
-    """xDSL's parser with templates: a line that repeats an earlier one is parsed only for its value names."""
+    """xDSL's parser with a fast path, which only reads the value names of a line that repeats an earlier line."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._templates: dict[tuple[str, ...], LineTemplate] = {}
-        """The templates, by the default dialects around a line, whose prefix the line may omit, and by its text."""
+        """The templates, by the text of a line and the default dialects there, whose prefixes the text may omit."""
 
     def parse_repeated(self, line: SimpleLine) -> Operation | None:
-        """Create the operation of the line from its template; return None if the line must be parsed by tokens."""
+        """Create the operation of the line from its template; return None if the fast path cannot read the line."""
         template = self._templates.get((*self._parser_state.dialect_stack, line.text))
         name = "" if line.result is None else line.result.text[1:]
         if template is None or name in self.ssa_values or name in self.forward_ssa_references:
@@ -140,7 +140,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         return name in self.ssa_values or name in self.forward_ssa_references
 
     def _body(self, line: SimpleLine, location: LocationAttr, body: Region) -> Region:
-        """Return a copy of the body with the locations and the value names of the line."""
+        """Return a copy of the template's region `body`, with the locations and the value names of the line."""
         copy = body.clone()
         for block in copy.blocks:
             for place, inner in zip(_places_of(block), self._inner_locations(line, location, block), strict=True):
@@ -150,17 +150,17 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         return copy
 
     def _inner_locations(self, line: SimpleLine, location: LocationAttr, block: Block) -> Sequence[LocationAttr]:
-        """Return the locations of the arguments and operations of the line's block."""
+        """Return the locations of the arguments and operations in the region of the line."""
         if not line.inner_operations:
             return [location for _ in _places_of(block)]
         if line.inner_locations:
             return [self.named_location(text, alias) for text, alias in line.inner_locations]
-        # Arguments have no position.
+        # Arguments without a written location have no position either.
         return [*(argument.location for argument in block.args), *map(self.location_at, line.inner_operations)]
 
     @abstractmethod
     def location_at(self, position: Position) -> LocationAttr:
-        """Return the location for an operation that has no written one, given the position of its name."""
+        """Return the location of an operation whose text contains no location, given the position of its name."""
 
     def line_at(self, start: Position) -> SimpleLine | None:
         """Return the simple line that begins at `start`; None if the text there is not a simple line."""
@@ -182,7 +182,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
         )
 
     def _region_line_at(self, start: Position) -> SimpleLine | None:
-        """Return the operation with a short region that begins here, as one line; None if there is no such
+        """Return the operation with a short region that begins at `start`, as one line; None if there is no such
         operation."""
         match = _REGION_LINE.match(self.lexer.input.content, start)
         if match is None:
@@ -226,7 +226,7 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
             self._templates[(*self._parser_state.dialect_stack, line.text)] = template
 
     def _has_known_body(self, op: Operation, line: SimpleLine) -> bool:
-        """Return whether the operation has no region, or a region whose locations and names `_body` can reproduce."""
+        """Return whether the operation has no region, or a region whose locations and names `_body` reproduces."""
         if not op.regions:
             return not line.inner_operations
         blocks = op.regions[0].blocks
@@ -250,7 +250,7 @@ def _without_location(line: str) -> tuple[str, str]:
 
 
 def _places_of(block: Block) -> Sequence[BlockArgument | Operation]:
-    """Return the operations and arguments of the block that have a location, in textual order."""
+    """Return the arguments and operations of the block, which have locations, in textual order."""
     return [*block.args, *block.ops]
 
 

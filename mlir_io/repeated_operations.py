@@ -1,9 +1,9 @@
-"""Verification of modules that checks equal operations only once. A step has thousands of additions of one type, and
-its rewritten form contains the same operations.
+"""Verification of modules that checks equal operations only once.
 
-Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of its operands and
-results, and its properties. For a reduction, a sort or another operation that applies a small region to elements, it
-also depends on the same properties of the operations in the region, and on the values that each of them reads.
+This saves time because a step contains thousands of additions of the same type, and its rewritten form contains the
+same operations. Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of
+its operands and results, and its properties. For a reduction, a sort or another operation that applies a small region
+to elements, it also depends on the same facts about the operations in the region, and on the values that they read.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from xdsl.traits import Commutative, ConstantLike, IsTerminator, Pure, Recursive
 from .workarounds.symbols import cached_symbols
 
 _DIALECTS = frozenset({"stablehlo", "chlo"})
-# Traits whose verification does not depend on an operation's position, operands or users.
+# Traits whose verification does not depend on the position, the operands or the users of an operation.
 _LOCAL = (Commutative, ConstantLike, Pure)
 _OF_ELEMENTS = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "select_and_scatter", "scatter", "sort", "map")
 )
 """Operations whose region applies to elements."""
 _MAX_PARTS = 128
-"""The maximum number of parts in the key of a region, about eight for each operation. Larger regions are rarely
-repeated, and get no key."""
+"""The maximum number of parts in the key of a region, which has about eight parts for each operation. Larger regions
+are rarely repeated, and have no key."""
 
 
 class VerifiedOperations:
-    """The keys of operations that are known to be valid, for several modules."""
+    """The keys of operations that are known to be valid. An instance can verify more than one module."""
 
     def __init__(self) -> None:
         self._verified = set[tuple[object, ...]]()
         self._numbers: dict[int, int] = {}
         """The index of each type and property, by its id."""
         self._equal: dict[Attribute, int] = {}
-        """The index of each type and property, by its value, since parsing creates several equal objects."""
+        """The index of each type and property, by its value: parsing may create more than one object for a value."""
         self._alive = list[Attribute]()
-        """The objects whose ids are keys, which are kept alive."""
+        """The objects whose ids are keys. This list keeps them alive."""
 
     def verify(self, root: Operation) -> None:
         """Verify the operation and its nested operations, with the same errors as `root.verify()` but in less time."""
@@ -57,7 +57,7 @@ class VerifiedOperations:
         op = block.first_op
         while op is not None:
             if op.parent is not block:
-                raise ValueError("the operation does not point to the block that it is in")
+                raise ValueError(f"the parent pointer of {op.name} does not refer to the block that contains it")
             key = None if op is last else self._key(op)
             if key is None or key not in verified:
                 self._verify(op)
@@ -66,8 +66,10 @@ class VerifiedOperations:
             op = op.next_op
 
     def _key(self, op: Operation) -> tuple[object, ...] | None:
-        """Return the key of an operation, as `key_of` does, with indices in place of types and properties. Operations
-        that apply a small region to elements have a key, too."""
+        """Return the key of an operation, in which indices represent types and properties; None if it has none.
+
+        Unlike `key_of`, this also returns keys for operations that apply a small region to elements.
+        """
         is_simple = not op.regions and _is_local(type(op))
         if not is_simple and not _is_of_elements(type(op)):
             return None
@@ -94,9 +96,9 @@ def verify_nested(root: Operation) -> None:
 
 
 def _verify_pointers(block: Block, region: Region) -> None:
-    """Verify a block as xDSL does, apart from its operations: its parent pointer, and whether it may be empty."""
+    """Verify the parent pointer of a block, and that an empty block is allowed, as xDSL does."""
     if block.parent is not region:
-        raise ValueError("the block does not point to the region that it is in")
+        raise ValueError("the parent pointer of a block does not refer to the region that contains it")
     if block.is_empty:
         block.verify()
 
@@ -120,15 +122,15 @@ def _may_be_inside(kind: type[Operation]) -> bool:
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
-    """Return a key such that operations with equal keys are either all valid or all invalid; None if validity depends
-    on more.
+    """Return a key such that operations with equal keys are either all valid or all invalid.
 
-    The key contains ids of types and properties, and is meaningful only while these are alive.
+    Returns None if the validity of the operation depends on anything else. The key contains the ids of types and
+    properties, and is meaningful only while these objects are alive.
     """
     if op.regions or not _is_local(type(op)):
         return None
-    # This runs for every operation, and uses private fields because xDSL's properties cost as much as everything else
-    # here.
+    # This runs for every operation. It uses private fields, because xDSL's properties take as much time as all other
+    # parts of this function.
     untyped: Any = op
     operands, properties = untyped._operands, op.properties
     for value in operands:
@@ -146,9 +148,9 @@ def key_of(op: Operation) -> tuple[object, ...] | None:
 
 
 def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
-    """Add an operation to the parts of a key; return whether it may have one.
+    """Add an operation to the parts of a key, and return whether it may belong to a key.
 
-    `values`: maps the ids of the values in the key to their indices; the results are added.
+    `values`: maps the ids of the values in the key to their indices. The results of the operation are added.
     """
     untyped: Any = op
     operands = untyped._operands
@@ -159,7 +161,7 @@ def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dic
         if type(value) is ErasedSSAValue:
             return False
         facts.append(value._type)
-        # A value from outside has no index.
+        # A value that is defined outside has no index.
         if values:
             shape.append(values.get(id(value)))
     for result in untyped.results:
@@ -170,7 +172,7 @@ def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dic
 
 
 def _add_with_regions(op: Operation, shape: list[object], facts: list[Attribute]) -> bool:
-    """Add an operation and those in its regions to the parts of a key; return whether it may have one."""
+    """Add an operation and the operations in its regions to the parts of a key; return whether it may have a key."""
     values = dict[int, int]()
     if not _add(op, shape, facts, values):
         return False
@@ -184,7 +186,7 @@ def _add_with_regions(op: Operation, shape: list[object], facts: list[Attribute]
             inner = block.first_op
             while inner is not None:
                 if inner.parent is not block:
-                    raise ValueError("the operation does not point to the block that it is in")
+                    raise ValueError(f"the parent pointer of {inner.name} does not refer to the block that contains it")
                 is_small = len(shape) <= _MAX_PARTS and not inner.regions and _may_be_inside(type(inner))
                 if not is_small or not _add(inner, shape, facts, values):
                     return False

@@ -1,4 +1,4 @@
-"""Parsers of custom forms that xDSL 0.73 and 0.74 parse differently from MLIR; they create xDSL's operations.
+"""Parsers of custom forms that xDSL 0.73 and 0.74 parse differently from MLIR. They create xDSL's own operations.
 
 %1 = arith.trunci %0 overflow<nsw> : i64 to i32
 %3 = tensor.reshape %2(%shape) {tag = "a"} : (tensor<8xf32>, tensor<2xindex>) -> tensor<?x?xf32>
@@ -38,7 +38,7 @@ PREDICATES: dict[type[Operation], Sequence[str]] = {
 
 
 class TruncISyntax(TruncIOp):
-    """Parser of `arith.trunci`, whose property `overflowFlags` xDSL lacks: it is stored as an attribute."""
+    """Parser of `arith.trunci`. It stores the property `overflowFlags`, which xDSL lacks, as an attribute."""
 
     @classmethod
     def parse(cls, parser: Parser) -> TruncIOp:
@@ -58,7 +58,7 @@ class TruncISyntax(TruncIOp):
 
 
 class ReshapeSyntax(ReshapeOp):
-    """Parser of `tensor.reshape`, whose attributes xDSL expects before the operands."""
+    """Parser of `tensor.reshape` with attributes after the operands; xDSL expects them before the operands."""
 
     @classmethod
     def parse(cls, parser: Parser) -> ReshapeOp:
@@ -77,11 +77,14 @@ class ReshapeSyntax(ReshapeOp):
 
 
 def _parse_comparison(parser: Parser, comparison: type[ComparisonT]) -> ComparisonT:
-    """Parse a comparison, whose result xDSL expects to be scalar."""
+    """Parse a comparison of scalars, tensors or vectors; xDSL accepts only scalars."""
     start = parser.pos
     predicate = parser.parse_identifier()
     if predicate not in PREDICATES[comparison]:
-        parser.raise_error(f"unknown predicate '{predicate}' of {comparison.name}", start, parser.pos)
+        expected = ", ".join(PREDICATES[comparison])
+        parser.raise_error(
+            f"unknown predicate '{predicate}' of {comparison.name}, expected one of {expected}", start, parser.pos
+        )
     parser.parse_punctuation(",")
     lhs = parser.parse_unresolved_operand()
     parser.parse_punctuation(",")
@@ -120,7 +123,7 @@ class CmpfSyntax(CmpfOp):
 
 
 class SelectSyntax(SelectOp):
-    """Parser of `arith.select`, whose types begin with the type of the condition unless it is a scalar."""
+    """Parser of `arith.select`. The type of the condition comes first, and is omitted for a scalar."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:
@@ -130,7 +133,7 @@ class SelectSyntax(SelectOp):
         parser.parse_punctuation(":")
         *condition, type_ = parser.parse_comma_separated_list(Parser.Delimiter.NONE, parser.parse_type)
         if len(names) != 3 or len(condition) > 1:
-            parser.raise_error("expected a condition and two values of one type", start, parser.pos)
+            parser.raise_error("expected a condition and two values of the same type", start, parser.pos)
         types = [condition[0] if condition else i1, type_, type_]
         return SelectOp.create(
             operands=parser.resolve_operands(names, types, start), result_types=[type_], attributes=attributes

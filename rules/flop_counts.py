@@ -52,7 +52,7 @@ def ragged_dot(op: Operation) -> int:
     assert is_tensor(left) and is_tensor(result), "the definition of the operation requires tensors"
     contracting = op.numbers.lhs_contracting_dimensions
     contracted = prod(left.get_shape()[dimension] for dimension in contracting)
-    groups = result.get_shape()[0] if op.ragged in contracting else 1
+    groups = result.get_shape()[0] if op.ragged_dimension in contracting else 1
     return 2 * elements(result) * contracted // max(groups, 1)
 
 

@@ -12,7 +12,8 @@ from enum import Enum, auto
 
 from xdsl.ir import Operation
 
-from ..analysis.copies.decide import NAMED_SEGMENTS, Segmentation, explicit_mark
+from ..analysis.copies.decide import NAMED_SEGMENTS, Segmentation
+from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection

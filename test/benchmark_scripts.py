@@ -1,4 +1,4 @@
-"""Import of the modules in `benchmarks/`, as `python -m recompute.benchmarks.<name>` finds them, for tests."""
+"""Imports the modules in `benchmarks/` for tests, as `python -m recompute.benchmarks.<name>` finds them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Configuration of pytest, which runs the lit suite, too: every `.mlir` file below `test/filecheck` is one test.
+"""The configuration of pytest, which also runs the lit suite: every `.mlir` file below `test/filecheck` is one test.
 
-The RUN lines run in this process, which has imported the tools already. lit itself runs a few files, so that the
-console scripts and its configuration are tested, and the files that need features not implemented here.
+The RUN lines run in this process, which has already imported the tools. lit itself runs a few files, which test the
+console scripts and the configuration of lit, and the files that need features that are not implemented here.
 
 With pytest-xdist, `scheduling.py` determines which tests share a process. Tests with the marker `slow` run only with
 `--whole`, or if they are named.
@@ -41,7 +41,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    """Return whether the marker `slow` applies to the case; it may name parts of the cases of a parametrized test."""
+    """Return whether the marker `slow` applies to the case.
+
+    The arguments of the marker, if there are any, are substrings of the names of the slow cases.
+    """
     case = item.name.partition("[")[2]
     if case.startswith(CONTAINED):
         return True

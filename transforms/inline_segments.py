@@ -24,7 +24,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.decide import explicit_mark, kept_results_of
+from ..analysis.copies.decide import kept_results_of
+from ..analysis.step.marks import explicit_mark
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step

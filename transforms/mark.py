@@ -21,9 +21,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.decide import Decision, Decisions, decide, explicit_mark
+from ..analysis.copies.decide import Decision, Decisions, decide
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Steps
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names

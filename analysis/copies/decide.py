@@ -277,11 +277,3 @@ def _why_not(plan: Plan, forced: bool) -> str | None:
         kept = f"keeps {readable_bytes(pinned)} alive in their place"
         return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {kept}"
     return None
-
-
-def explicit_mark(op: Operation) -> bool | None:
-    """Return whether a user-given mark selects the operation for recomputation; None if it has no mark."""
-    if Names.RECOMPUTE not in op.attributes:
-        return None
-    marks = [mark for result in op.results if (mark := mark_of(result)) is not None]
-    return any(mark.recomputes for mark in marks) if marks else None

@@ -12,8 +12,8 @@ from enum import Enum
 
 from xdsl.ir import Operation, SSAValue
 
-from ..step.marks import is_forced
-from .decide import Decision, Decisions, explicit_mark
+from ..step.marks import explicit_mark, is_forced
+from .decide import Decision, Decisions
 
 
 class MarkSource(Enum):

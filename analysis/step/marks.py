@@ -101,3 +101,11 @@ def asks_to_recompute(op: Operation) -> bool:
 def is_forced(op: Operation) -> bool:
     """Return whether the mark of some result is `must_recompute`, which applies even if it saves no memory."""
     return Names.RECOMPUTE in op.attributes and any(mark_of(result) is MarkKind.MUST_RECOMPUTE for result in op.results)
+
+
+def explicit_mark(op: Operation) -> bool | None:
+    """Return True if the user's mark recomputes the operation, False if it keeps the operation, None without a mark."""
+    if Names.RECOMPUTE not in op.attributes:
+        return None
+    marks = [mark for result in op.results if (mark := mark_of(result)) is not None]
+    return any(mark.recomputes for mark in marks) if marks else None

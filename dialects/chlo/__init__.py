@@ -1,4 +1,4 @@
-"""CHLO for xDSL: operations that JAX and PyTorch/XLA emit, and that are expanded into StableHLO.
+"""CHLO for xDSL: operations that JAX and PyTorch/XLA emit and that XLA expands into StableHLO.
 
 Names, properties and assembly follow `ChloOps.td`; constraints follow StableHLO's verifier, since the specification
 does not describe CHLO.

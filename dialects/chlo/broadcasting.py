@@ -1,11 +1,12 @@
-"""CHLO's operations with implicit broadcasting.
+"""CHLO operations that broadcast their operands implicitly.
 
     %r = chlo.broadcast_add %a, %b : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
     %r = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<2xf32>) -> …
     %r = chlo.broadcast_select %p, %a, %b : (tensor<i1>, tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
 
-Extents of 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other operand, as in
-numpy, or with the dimensions that `broadcast_dimensions` lists. Names, properties and assembly follow `ChloOps.td`.
+Dimensions of extent 1 are repeated. The operand of lower rank is aligned with the last dimensions of the other operand,
+as in numpy, or with the dimensions that `broadcast_dimensions` lists. Names, properties and assembly follow
+`ChloOps.td`.
 """
 
 from __future__ import annotations
@@ -77,9 +78,9 @@ class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttrib
 
 
 def aligned_shape(shape: Sequence[int], rank: int, dimensions: Sequence[int] | None) -> tuple[int, ...]:
-    """Return the shape, expanded to `rank` with extents of 1.
+    """Return the shape, extended to `rank` with extents of 1.
 
-    `dimensions`: the new position of each dimension; None for the last positions.
+    `dimensions`: the new position of each dimension; None moves all of them to the end.
     """
     if len(shape) == rank:
         return tuple(shape)
@@ -112,12 +113,12 @@ def _common_extent(first: int, second: int) -> int:
 
 
 def is_unranked(op: Operation) -> bool:
-    """Return whether the rank of an operand or a result is unknown; such operations are not checked."""
+    """Return whether an operand or a result has unknown rank. Such operations are not checked."""
     return any(isinstance(value.type, UnrankedTensorType) for value in (*op.operands, *op.results))
 
 
 class BroadcastBinaryOp(FunctionTypeOp):
-    """An operation on each pair of elements of two tensors, after broadcasting."""
+    """Combine each pair of elements of two tensors, after broadcasting them."""
 
     ARITY: ClassVar[int] = 2
     TAKES: ClassVar[ElementPredicate] = is_any
@@ -131,13 +132,13 @@ class BroadcastBinaryOp(FunctionTypeOp):
 
     @property
     def dimensions(self) -> tuple[int, ...] | None:
-        """The dimensions of the result to which the dimensions of the operand of lower rank correspond; None for the
-        last ones."""
+        """For each dimension of the operand of lower rank, the corresponding dimension of the result; None if they
+        correspond to the last dimensions."""
         dimensions = self.broadcast_dimensions
         return None if dimensions is None else dimensions.get_values()
 
     def element_of_result(self) -> Attribute:
-        """Return the element type of the result."""
+        """Return the element type that the result must have."""
         return element_of(self.lhs)
 
     def verify_(self) -> None:
@@ -177,7 +178,7 @@ def _broadcasting(word: str, takes: ElementPredicate) -> type[Operation]:
 
 @irdl_op_definition
 class BroadcastComplexOp(BroadcastBinaryOp):
-    """Complex numbers from their real and imaginary parts, after broadcasting."""
+    """Return complex numbers with the given real and imaginary parts, after broadcasting them."""
 
     name = "chlo.broadcast_complex"
     TAKES: ClassVar[ElementPredicate] = is_float
@@ -190,7 +191,8 @@ class BroadcastComplexOp(BroadcastBinaryOp):
 
 @irdl_op_definition
 class BroadcastCompareOp(BroadcastBinaryOp):
-    """An elementwise comparison; its direction and type are printed in the attribute dictionary."""
+    """Compare two tensors elementwise, after broadcasting them. The attribute dictionary contains the direction and the
+    type of the comparison."""
 
     name = "chlo.broadcast_compare"
 
@@ -208,7 +210,7 @@ class BroadcastCompareOp(BroadcastBinaryOp):
 
 @irdl_op_definition
 class BroadcastSelectOp(FunctionTypeOp):
-    """An elementwise choice between two tensors; all three operands are broadcast as in numpy."""
+    """Select each element from one of two tensors, after broadcasting all three operands as in numpy."""
 
     name = "chlo.broadcast_select"
     ARITY: ClassVar[int] = 3

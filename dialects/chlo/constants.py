@@ -1,4 +1,4 @@
-"""CHLO's constants.
+"""CHLO operations that return constants.
 
 %r = chlo.constant dense<1.0> : tensor<4xf32>
 %r = "chlo.constant_like"(%a) <{value = 1.0 : f32}> : (tensor<4xf32>) -> tensor<4xf32>
@@ -20,7 +20,7 @@ from .broadcasting import ANY_RANK, is_unranked
 
 @irdl_op_definition
 class ConstantOp(DenseConstantOp):
-    """`chlo.constant dense<…> : tensor<…>`"""
+    """Return a constant: `chlo.constant dense<…> : tensor<…>`"""
 
     name = "chlo.constant"
 
@@ -29,7 +29,7 @@ class ConstantOp(DenseConstantOp):
 
 @irdl_op_definition
 class ConstantLikeOp(IRDLOperation):
-    """A splat constant of the operand's shape; it has no custom assembly."""
+    """Return a splat constant with the shape of the operand. The operation has no custom assembly."""
 
     name = "chlo.constant_like"
 

@@ -32,12 +32,12 @@ from ..stablehlo.formats import CustomFormatOp, Types
 
 
 class ElementwiseOp(CustomFormatOp):
-    """An elementwise operation, printed as `chlo.name %a, %b : types of the operands -> type of the result`."""
+    """Base of elementwise operations, printed as `chlo.name %a, %b : operand types -> result type`."""
 
     TAKES: ClassVar[ElementPredicate] = is_any
-    """The element types that the operation is defined for."""
+    """A predicate that accepts the element types for which the operation is defined."""
     IS_TEST: ClassVar[bool] = False
-    """Whether the result is a boolean for each element."""
+    """Whether the elements of the result are booleans."""
 
     traits = traits_def(Pure())
 

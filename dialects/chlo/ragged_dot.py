@@ -4,9 +4,9 @@
 
 The ragged dimension of the left operand, of extent `m`, `k` or `b`, is divided into `g` groups:
 
-    rows            [b, m, k], [g, b, k, n], [b, g] -> [b, m, n]      each row with the right matrix of its group
-    contracted      [b, m, k], [b, k, n],    [b, g] -> [g, b, m, n]   a sum for each group
-    batches         [b, m, k], [b, k, n],    [g]    -> [b, m, n]      the product without groups
+    rows            [b, m, k], [g, b, k, n], [b, g] -> [b, m, n]      each row times the right matrix of its group
+    contracted      [b, m, k], [b, k, n],    [b, g] -> [g, b, m, n]   one product per group, over its elements only
+    batches         [b, m, k], [b, k, n],    [g]    -> [b, m, n]      the batched product; groups have no effect
 
 Group sizes of shape `[g]` apply to every index of the dimensions before the ragged dimension. The operation has no
 custom assembly.
@@ -39,14 +39,14 @@ from ..stablehlo.checks import check_count, check_dimensions, check_shape, eleme
 
 @irdl_attr_definition
 class ChloPrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
-    """`#chlo<precision DEFAULT>`"""
+    """The precision of an operand of `chlo.ragged_dot`: `#chlo<precision DEFAULT>`"""
 
     name = "chlo.precision"
 
 
 @dataclass(frozen=True)
 class RaggedDotDimensions:
-    """The roles of the dimensions of both operands."""
+    """The roles of the dimensions of both operands of a ragged dot."""
 
     lhs_batching_dimensions: Dimensions = ()
     rhs_batching_dimensions: Dimensions = ()
@@ -66,7 +66,7 @@ class RaggedDotAttr(RecordAttribute[RaggedDotDimensions]):
 
 @irdl_op_definition
 class RaggedDotOp(IRDLOperation):
-    """Matrix products in which one dimension of the left operand is divided into groups."""
+    """Multiply matrices whose left operand has a dimension that is divided into groups."""
 
     name = "chlo.ragged_dot"
 
@@ -84,11 +84,11 @@ class RaggedDotOp(IRDLOperation):
         return self.ragged_dot_dimension_numbers.data
 
     @property
-    def ragged(self) -> int:
-        """The ragged dimension of the left operand."""
+    def ragged_dimension(self) -> int:
+        """The index of the ragged dimension of the left operand."""
         return self.numbers.lhs_ragged_dimensions[0]
 
-    def free(self) -> tuple[list[int], list[int]]:
+    def free_dimensions(self) -> tuple[list[int], list[int]]:
         """Return the dimensions of the operands that are neither batching nor contracting nor group dimensions."""
         numbers = self.numbers
         left = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
@@ -99,15 +99,15 @@ class RaggedDotOp(IRDLOperation):
         )
 
     def group_dimensions(self) -> list[int]:
-        """Return the dimensions of the left operand for which the group sizes may differ."""
-        numbers, ragged = self.numbers, self.ragged
+        """Return the dimensions of the left operand along which the group sizes may differ."""
+        numbers, ragged = self.numbers, self.ragged_dimension
         batching = list(numbers.lhs_batching_dimensions)
         if ragged in batching:
             return batching[: batching.index(ragged)]
         contracting = numbers.lhs_contracting_dimensions
         if ragged in contracting:
             return [*batching, *contracting[: contracting.index(ragged)]]
-        return [*batching, *(dimension for dimension in self.free()[0] if dimension < ragged)]
+        return [*batching, *(dimension for dimension in self.free_dimensions()[0] if dimension < ragged)]
 
     def verify_(self) -> None:
         numbers = self.numbers
@@ -138,7 +138,7 @@ class RaggedDotOp(IRDLOperation):
         groups = sizes[-1]
         if len(sizes) != 1:
             check_shape("group_sizes", sizes, [*(left[dimension] for dimension in self.group_dimensions()), groups])
-        is_free = self.ragged in self.free()[0]
+        is_free = self.ragged_dimension in self.free_dimensions()[0]
         check_count("rhs_group_dimensions", len(numbers.rhs_group_dimensions), int(is_free))
         if is_free:
             check_shape("the group dimension of rhs", [right[numbers.rhs_group_dimensions[0]]], [groups])
@@ -147,8 +147,8 @@ class RaggedDotOp(IRDLOperation):
     def _expected_shape(self, groups: int) -> list[int]:
         numbers = self.numbers
         left, right = shape_of(self.lhs), shape_of(self.rhs)
-        rows, columns = self.free()
-        added = [groups] if self.ragged in numbers.lhs_contracting_dimensions else []
+        rows, columns = self.free_dimensions()
+        added = [groups] if self.ragged_dimension in numbers.lhs_contracting_dimensions else []
         batches = [left[dimension] for dimension in numbers.lhs_batching_dimensions]
         return [*added, *batches, *(left[d] for d in rows), *(right[d] for d in columns)]
 

@@ -6,8 +6,8 @@
       stablehlo.return %output, %next : tensor<3xf32>, tensor<3xf32>
     } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
 
-The body takes a slice of each input, without the dimension, and the carries; it returns a slice of each output and the
-next carries. Constraints follow StableHLO's verifier; the specification does not describe CHLO.
+The body takes a slice of each input, which lacks the dimension, and the carries. It returns a slice of each output and
+the next carries. Constraints follow StableHLO's verifier; the specification does not describe CHLO.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ _SEGMENTS = ("operandSegmentSizes", "resultSegmentSizes")
 
 @irdl_op_definition
 class ScanOp(IRDLOperation):
-    """A computation along a dimension that carries values from each slice to the next; with `is_reverse`, it begins at
-    the last slice."""
+    """Run the body on each slice along a dimension, and carry values from each slice to the next.
+
+    With `is_reverse`, the scan begins at the last slice.
+    """
 
     name = "chlo.scan"
 
@@ -73,7 +75,7 @@ class ScanOp(IRDLOperation):
 
     @property
     def axis(self) -> int:
-        """The dimension of inputs and outputs along which the body runs."""
+        """The index of the dimension along which inputs and outputs are sliced."""
         return self.dimension.value.data
 
     @property
@@ -88,8 +90,9 @@ class ScanOp(IRDLOperation):
         axis = self.axis
         if not self.inputs and not self.outputs:
             raise VerifyException("expected at least one input or output")
-        if axis < 0 or (self.scan_dim_size is not None and self.scan_dim_size.value.data < 0):
-            raise VerifyException(f"dimension {axis} and scan_dim_size must not be negative")
+        for name, attribute in (("dimension", self.dimension), ("scan_dim_size", self.scan_dim_size)):
+            if attribute is not None and attribute.value.data < 0:
+                raise VerifyException(f"{name} is {attribute.value.data}, but must not be negative")
         for value in self.inputs:
             check_within("dimension", [axis], len(shape_of(value)))
         for value in self.outputs:
@@ -112,7 +115,7 @@ class ScanOp(IRDLOperation):
             check_types("a carry", actual, expected)
 
     def _slice(self, type_: Attribute) -> Attribute:
-        """Return the type of one slice of a tensor along the scan dimension, which the slice does not have."""
+        """Return the type of one slice of a tensor. The slice lacks the scan dimension."""
         assert is_tensor(type_), "the definition of the operation requires a tensor"
         shape = type_.get_shape()
         return TensorType(type_.element_type, [*shape[: self.axis], *shape[self.axis + 1 :]], type_.encoding)

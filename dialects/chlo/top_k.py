@@ -23,8 +23,10 @@ from .broadcasting import ANY_RANK
 
 @irdl_op_definition
 class TopKOp(IRDLOperation):
-    """The `k` largest elements of each row in descending order, and their indices; equal elements are ordered by
-    index."""
+    """Return the `k` largest elements of each row in descending order, and their indices.
+
+    Equal elements are ordered by index.
+    """
 
     name = "chlo.top_k"
 

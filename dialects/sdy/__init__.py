@@ -3,10 +3,10 @@
 | module | content |
 |---|---|
 | `shardings.py` | the attributes of meshes and shardings, as text |
-| `axes.py` | axes of meshes as data: parsed shardings and the constraints on them |
+| `axes.py` | mesh axes as data: parsed shardings and the constraints on them |
 | `sharding_rules.py` | correspondence between the dimensions of operands and results |
-| `propagation_edges.py` | records of the steps of propagation |
-| `attached.py` | these attributes on functions and on operations of other dialects |
+| `propagation_edges.py` | records of propagation steps |
+| `attached.py` | Shardy's attributes on functions and on operations of other dialects |
 | `sharding_ops.py` | meshes, constraints, groups, barriers, edges, constants |
 | `computations.py` | operations with a region: `manual_computation`, `named_computation` |
 | `collectives.py` | operations that change how a value is distributed |

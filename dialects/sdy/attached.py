@@ -3,8 +3,8 @@
     %0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<8xf32>
     func.func @f(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
 
-The constraints follow Shardy's `verifiers.cc`. Shardings over a mesh that the module lacks are accepted: programs that
-are cut from larger ones often lack their meshes.
+The constraints follow Shardy's `verifiers.cc`. A sharding may name a mesh that the module does not define, because
+programs that are extracted from larger ones often lack their meshes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .shardings import ShardingAttr, ShardingPerValueAttr
 
 
 def check_attached_shardings(op: Operation) -> None:
-    """Raise `VerifyException` for the first attribute of Shardy that is invalid for the operation or its values."""
+    """Raise `VerifyException` for the first Shardy attribute that is invalid for the operation or its values."""
     if isinstance(op, FuncOp):
-        for subject, attribute, type_ in _of_function(op):
+        for subject, attribute, type_ in _function_shardings(op):
             if not isinstance(attribute, ShardingAttr):
-                raise VerifyException(f"{subject} is {attribute}, expected one of the form #sdy.sharding<…>")
+                raise VerifyException(f"{subject} is {attribute}, expected the form #sdy.sharding<…>")
             sharding = parse_sharding(attribute.data)
             if (mesh := mesh_of(op, sharding.mesh)) is not None:
                 check_sharding(subject, sharding, type_, mesh, op)
@@ -45,9 +45,9 @@ def check_attached_shardings(op: Operation) -> None:
 
 
 def _check_results(op: Operation, attribute: Attribute) -> None:
-    """Raise `VerifyException` unless the attribute has a valid sharding for each result."""
+    """Raise `VerifyException` unless the attribute contains a valid sharding for each result."""
     if not isinstance(attribute, ShardingPerValueAttr):
-        raise VerifyException(f"{SHARDING} is {attribute}, expected one of the form #sdy.sharding_per_value<…>")
+        raise VerifyException(f"{SHARDING} is {attribute}, expected the form #sdy.sharding_per_value<…>")
     shardings = [parse_sharding(text) for text in attribute.data]
     meshes = [mesh_of(op, sharding.mesh) for sharding in shardings]
     if not op.results and len(shardings) == 1:
@@ -64,14 +64,14 @@ def _check_results(op: Operation, attribute: Attribute) -> None:
             check_sharding(f"the sharding of result {index}", sharding, type_, mesh, op)
 
 
-def _of_function(function: FuncOp) -> Iterator[tuple[str, Attribute, Attribute]]:
-    """Yield (subject of an error, attribute, type of the value) for each sharding of an argument or result."""
+def _function_shardings(function: FuncOp) -> Iterator[tuple[str, Attribute, Attribute]]:
+    """Yield each sharding of an argument or result as (subject for error messages, attribute, type of the value)."""
     type_ = function.function_type
-    yield from _of_values("argument", function.arg_attrs, type_.inputs)
-    yield from _of_values("result", function.res_attrs, type_.outputs)
+    yield from _value_shardings("argument", function.arg_attrs, type_.inputs)
+    yield from _value_shardings("result", function.res_attrs, type_.outputs)
 
 
-def _of_values(
+def _value_shardings(
     role: str, attributes: Attribute | None, types: Iterable[Attribute]
 ) -> Iterator[tuple[str, Attribute, Attribute]]:
     if not isa(attributes, ArrayAttr[DictionaryAttr]):

@@ -1,7 +1,7 @@
-"""Axes of meshes as data: parsed shardings, Shardy's constraints on them, and the shardings that collectives make.
+"""Mesh axes as data: parsed shardings, Shardy's constraints on them, and the shardings that collectives produce.
 
     "x"           the whole axis
-    "x":(2)4      4 parts of the axis, after a factor of 2
+    "x":(2)4      the sub-axis of size 4 that follows a sub-axis of size 2
     [{"x", "y":(1)2}, {?}]                dimension 0 is divided by x, then by the first half of y; dimension 1 is open
     unreduced=max{"x"}                    the value is the maximum over the devices along x
 
@@ -39,7 +39,7 @@ COMPUTATION_NAMES = frozenset({"sdy.manual_computation", "sdy.named_computation"
 
 @dataclass(frozen=True)
 class Axis:
-    """A mesh axis, or a sub-axis `"x":(pre_size)size` of it. The full axis if `size` is None."""
+    """A full mesh axis if `size` is None, otherwise the sub-axis `"x":(pre_size)size`."""
 
     name: str
     pre_size: int = 1
@@ -52,7 +52,7 @@ class Axis:
         return mesh.sizes[self.name] if self.size is None else self.size
 
     def end(self, mesh: Mesh) -> int:
-        """Return the product of the factors up to the end of this axis."""
+        """Return the product of all factors of the mesh axis up to the end of this sub-axis."""
         return self.pre_size * self.length(mesh)
 
     def overlaps(self, other: Axis, mesh: Mesh) -> bool:
@@ -70,7 +70,7 @@ class Mesh:
     devices: tuple[int, ...] = ()
 
     def is_maximal(self) -> bool:
-        """Return whether the mesh is one device, given by its id."""
+        """Return whether the mesh is maximal: it consists of one device, given by its id."""
         return not self.sizes and len(self.devices) == 1
 
     def sort_key(self, axis: Axis) -> tuple[int, int, int]:
@@ -80,7 +80,7 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Dimension:
-    """The axes that divide a dimension, the major one first."""
+    """The axes that divide a dimension, in major-to-minor order."""
 
     axes: Axes = ()
     is_open: bool = False
@@ -89,7 +89,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Sharding:
-    """A parsed `#sdy.sharding`; `mesh` is a name with `@`, or `mesh<…>`."""
+    """A parsed `#sdy.sharding`. `mesh` is a name such as `@mesh`, or an inline mesh, `mesh<…>`."""
 
     mesh: str
     dimensions: tuple[Dimension, ...]
@@ -146,7 +146,7 @@ def parse_axis_list(parser: AttrParser) -> Axes:
 
 
 def parse_sharding(text: str) -> Sharding:
-    """Return the sharding of the text between `<` and `>`. Raises `VerifyException`."""
+    """Parse the text of a sharding between `<` and `>`. Raises `VerifyException` if the text is invalid."""
     match = _SHARDING.fullmatch(_compact(text))
     if match is None:
         raise VerifyException(f"<{text}> is not a sharding, expected <@mesh, [{{…}}, …]>")
@@ -189,21 +189,24 @@ def with_free_dimensions(sharding: ShardingAttr, count: int) -> ShardingAttr:
 
 
 def parse_mesh(text: str) -> Mesh:
-    """Return the mesh of the text between `<` and `>`. Raises `VerifyException` unless it satisfies Shardy's
-    constraints."""
+    """Parse the text of a mesh between `<` and `>`.
+
+    Raises `VerifyException` if the text is invalid, or the mesh violates Shardy's constraints.
+    """
     if (match := _MESH.fullmatch(_compact(text))) is None:
         raise VerifyException(f'<{text}> is not a mesh, expected <["axis"=size, …]>')
     pairs = [(name[1:-1], int(size)) for name, size in _SIZE.findall(match[1])]
     devices = tuple(map(int, match[2].split(","))) if match[2] else ()
     mesh = Mesh(dict(pairs), devices)
-    if any(size < 1 for _, size in pairs):
-        raise VerifyException("axis size must be at least 1")
+    for name, size in pairs:
+        if size < 1:
+            raise VerifyException(f"axis '{name}' has size {size}, expected at least 1")
     if any(device < 0 for device in devices):
-        raise VerifyException("device id must be non-negative")
+        raise VerifyException(f"device id {min(devices)} must not be negative")
     if len(mesh.sizes) != len(pairs):
-        raise VerifyException("duplicate axis name")
+        raise VerifyException(f"the axis names of the mesh must be distinct: {match[1]}")
     if not pairs and len(devices) > 1:
-        raise VerifyException("axes is empty and device_ids has more than one element")
+        raise VerifyException(f"a mesh without axes has {len(devices)} device ids, expected at most one")
     if pairs and devices:
         _check_devices(devices, prod(mesh.sizes.values()))
     return mesh
@@ -211,14 +214,16 @@ def parse_mesh(text: str) -> Mesh:
 
 def _check_devices(devices: Sequence[int], count: int) -> None:
     if len(devices) != count:
-        raise VerifyException(f"the axis sizes have the product {count}, but there are {len(devices)} device ids")
+        raise VerifyException(f"the product of the axis sizes is {count}, but there are {len(devices)} device ids")
     if sorted(devices) != list(range(count)):
-        raise VerifyException(f"device ids {list(devices)} must be the integers from 0 to {count - 1}")
+        raise VerifyException(f"the device ids are {list(devices)}, expected each id from 0 to {count - 1} once")
 
 
 def mesh_of(inside: Operation, name: str) -> Mesh | None:
-    """Return the mesh of a sharding, given by its name or inline; None if the module around `inside` has no such
-    mesh."""
+    """Return the mesh of a sharding, which is given by name or inline.
+
+    Returns None if the module around `inside` does not define a mesh with this name.
+    """
     if name.startswith("mesh<"):
         return parse_mesh(name[5:-1])
     module = inside
@@ -238,7 +243,7 @@ def is_in_module(op: Operation) -> bool:
     return isinstance(op.get_toplevel_object(), ModuleOp)
 
 
-def manual_around(op: Operation) -> set[str]:
+def enclosing_manual_axes(op: Operation) -> set[str]:
     """Return the axes that enclosing manual computations bind."""
     bound = set[str]()
     parent = op.parent_op()
@@ -251,7 +256,10 @@ def manual_around(op: Operation) -> set[str]:
 
 
 def sharding_of(value: SSAValue) -> Sharding | None:
-    """Return the sharding that is attached to a value. Raises `VerifyException` if its text is not a sharding."""
+    """Return the sharding that is attached to a value; None if there is none.
+
+    Raises `VerifyException` if the text of the attribute is not a valid sharding.
+    """
     for use in value.uses:
         if use.operation.name == "sdy.data_flow_edge":
             return _parse_attribute(use.operation.properties.get("sharding"))
@@ -259,12 +267,12 @@ def sharding_of(value: SSAValue) -> Sharding | None:
         return _sharding_of_argument(value.owner.parent_op(), value.owner.args.index(value))  # pyright: ignore
     op, index = value.owner, value.owner.results.index(value)  # pyright: ignore
     if op.name in COMPUTATION_NAMES:
-        return _nth(op.properties.get("out_shardings"), index)
+        return _nth_sharding(op.properties.get("out_shardings"), index)
     if op.name.startswith("sdy."):
         for key in ("out_sharding", "sharding"):
             if (sharding := _parse_attribute(op.properties.get(key))) is not None:
                 return sharding
-    return _nth(op.attributes.get(SHARDING), index)
+    return _nth_sharding(op.attributes.get(SHARDING), index)
 
 
 def _sharding_of_argument(op: Operation | None, index: int) -> Sharding | None:
@@ -277,14 +285,14 @@ def _sharding_of_argument(op: Operation | None, index: int) -> Sharding | None:
         return _parse_attribute(attributes.data[index].data.get(SHARDING))
     if op.name not in COMPUTATION_NAMES:
         return None
-    sharding = _nth(op.properties.get("in_shardings"), index)
+    sharding = _nth_sharding(op.properties.get("in_shardings"), index)
     axes = op.properties.get("manual_axes")
     if sharding is None or not isinstance(axes, ManualAxesAttr):
         return sharding
-    return _without(sharding, axes.data)
+    return _without_axes(sharding, axes.data)
 
 
-def _without(sharding: Sharding, names: Iterable[str]) -> Sharding:
+def _without_axes(sharding: Sharding, names: Iterable[str]) -> Sharding:
     def keep(axes: Axes) -> Axes:
         return tuple(axis for axis in axes if axis.name not in names)
 
@@ -298,7 +306,7 @@ def _parse_attribute(attribute: Attribute | None) -> Sharding | None:
     return parse_sharding(attribute.data) if isinstance(attribute, ShardingAttr) else None
 
 
-def _nth(attribute: Attribute | None, index: int) -> Sharding | None:
+def _nth_sharding(attribute: Attribute | None, index: int) -> Sharding | None:
     if not isinstance(attribute, ShardingPerValueAttr) or index >= len(attribute.data):
         return None
     return parse_sharding(attribute.data[index])
@@ -307,11 +315,11 @@ def _nth(attribute: Attribute | None, index: int) -> Sharding | None:
 def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mesh | None, op: Operation) -> None:
     """Raise `VerifyException` unless the sharding is valid for a value of this type."""
     if mesh is None:
-        raise VerifyException(f"{subject} names an unknown mesh, {sharding.mesh}")
+        raise VerifyException(f"{subject} names the mesh {sharding.mesh}, which the module does not define")
     if isinstance(type_, TupleType) and len(type_.types.data) == 1:
         type_ = type_.types.data[0]
     if isinstance(type_, UnregisteredAttr):
-        # A type of another dialect, which may have a shape.
+        # The type belongs to another dialect, and may have a shape.
         return
     if isinstance(type_, UnrankedTensorType):
         raise VerifyException(f"{subject}: only ranked tensors can have a sharding, found {type_}")
@@ -319,15 +327,15 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
         return check_unsharded(subject, sharding)
     shape = type_.get_shape()
     if len(shape) != len(sharding.dimensions):
-        raise VerifyException(f"{subject} doesn't match tensor rank: {len(sharding.dimensions)} != {len(shape)}")
+        raise VerifyException(f"{subject} has rank {len(sharding.dimensions)}, but the tensor has rank {len(shape)}")
     for index, dimension in enumerate(sharding.dimensions):
         if dimension.priority is not None and not dimension.is_open and not dimension.axes:
-            raise VerifyException(f"{subject}: dim {index} is empty and closed but has a priority")
+            raise VerifyException(f"{subject}: dimension {index} has a priority, but it is closed and has no axes")
     for label, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)):
         check_order(f"{subject}: {label}", axes, mesh)
     lists = [*(dimension.axes for dimension in sharding.dimensions), sharding.replicated, sharding.unreduced]
     check_axis_lists(subject, lists, mesh)
-    bound = manual_around(op)
+    bound = enclosing_manual_axes(op)
     for axis in sharding.all_axes():
         if axis.name in bound:
             raise VerifyException(
@@ -336,8 +344,10 @@ def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mes
 
 
 def check_unsharded(subject: str, sharding: Sharding) -> None:
-    """Raise `VerifyException` if the sharding has dimensions or axes. Maximal shardings, and shardings of values
-    without a shape, must have none."""
+    """Raise `VerifyException` if the sharding has dimensions or axes.
+
+    Shardings over a maximal mesh, and shardings of values without a shape, must have neither.
+    """
     if sharding.dimensions or sharding.replicated or sharding.unreduced:
         raise VerifyException(f"{subject} must have rank 0 and no replicated or unreduced axes")
 
@@ -346,39 +356,40 @@ def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
     """Raise `VerifyException` unless the axes are in the order of the mesh."""
     of_mesh = [axis for axis in axes if axis.name in mesh.sizes]
     if of_mesh != sorted(of_mesh, key=mesh.sort_key):
-        raise VerifyException(f"{subject} axes are not ordered w.r.t. mesh")
+        raise VerifyException(f"{subject} axes must be in the order of the mesh")
 
 
 def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
-    """Raise `VerifyException` unless all listed axes are axes of the mesh, and no axis occurs twice."""
+    """Raise `VerifyException` unless all listed axes belong to the mesh, and no two of them overlap or can be
+    merged."""
     seen: list[Axis] = []
     for axes in lists:
         for index, axis in enumerate(axes):
             _check_axis(subject, axis, mesh)
             if index and axes[index - 1].size and axis.size and _can_merge(axes[index - 1], axis, mesh):
-                raise VerifyException(f"{subject}: two consecutive sub-axes can be merged: {axes[index - 1]}, {axis}")
+                raise VerifyException(f"{subject}: the adjacent sub-axes {axes[index - 1]} and {axis} must be merged")
             for other in seen:
                 if axis == other:
-                    raise VerifyException(f"{subject}: duplicate axis ref: {axis}")
+                    raise VerifyException(f"{subject}: axis {axis} occurs more than once")
                 if axis.overlaps(other, mesh):
-                    raise VerifyException(f"{subject}: overlapping axes: {other}, {axis}")
+                    raise VerifyException(f"{subject}: the axes {other} and {axis} overlap")
             seen.append(axis)
 
 
 def _check_axis(subject: str, axis: Axis, mesh: Mesh) -> None:
     if axis.name not in mesh.sizes:
-        raise VerifyException(f'{subject}: unknown axis name: "{axis.name}"')
+        raise VerifyException(f'{subject}: the mesh has no axis "{axis.name}"')
     if axis.size is None:
         return
     full = mesh.sizes[axis.name]
     if axis.pre_size < 1:
-        raise VerifyException(f"{subject}: sub-axis pre-size must be at least 1: {axis}")
+        raise VerifyException(f"{subject}: the pre-size of the sub-axis {axis} must be at least 1")
     if axis.size <= 1:
-        raise VerifyException(f"{subject}: sub-axis sizes must be greater than 1: {axis}")
+        raise VerifyException(f"{subject}: the size of the sub-axis {axis} must be greater than 1")
     if full % (axis.pre_size * axis.size):
-        raise VerifyException(f"{subject}: sub-axis {axis} does not divide the size of the full axis {full}")
+        raise VerifyException(f"{subject}: the sub-axis {axis} does not divide the size of the full axis, {full}")
     if axis.size == full:
-        raise VerifyException(f"{subject}: sub-axis size is equal to the full axis size: {axis}")
+        raise VerifyException(f"{subject}: the sub-axis {axis} is as large as the full axis: omit its sizes")
 
 
 def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:
@@ -386,7 +397,7 @@ def _can_merge(first: Axis, second: Axis, mesh: Mesh) -> bool:
 
 
 def merge_axes(axes: Iterable[Axis], mesh: Mesh) -> Axes:
-    """Return the axes, with consecutive parts of one axis merged."""
+    """Return the axes, with consecutive sub-axes of the same axis merged."""
     result: list[Axis] = []
     for axis in axes:
         if result and _can_merge(result[-1], axis, mesh):
@@ -397,21 +408,24 @@ def merge_axes(axes: Iterable[Axis], mesh: Mesh) -> Axes:
     return tuple(result)
 
 
-def in_mesh_order(axes: Iterable[Axis], mesh: Mesh) -> Axes:
+def sort_axes(axes: Iterable[Axis], mesh: Mesh) -> Axes:
+    """Return the axes in the order of the mesh, with consecutive sub-axes of the same axis merged."""
     return merge_axes(sorted(axes, key=mesh.sort_key), mesh)
 
 
 def gather_axes(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
-    """Return the axes of a dimension without the trailing axes `removed`. Raises `VerifyException` if the axes do not
-    end with these."""
-    rest = list(axes)
+    """Return the axes of a dimension without the trailing axes `removed`.
+
+    Raises `VerifyException` if the axes do not end with `removed`.
+    """
+    remaining = list(axes)
     for axis in reversed(removed):
-        if not rest or rest[-1].name != axis.name or not _is_end_of(axis, rest[-1], mesh):
+        if not remaining or remaining[-1].name != axis.name or not _is_end_of(axis, remaining[-1], mesh):
             raise VerifyException(f"can't apply {subject} axis {axis} to the operand's axes {axes_text(axes)}")
-        last = rest.pop()
+        last = remaining.pop()
         if axis.pre_size > last.pre_size:
-            rest.append(Axis(axis.name, last.pre_size, axis.pre_size // last.pre_size))
-    return tuple(rest)
+            remaining.append(Axis(axis.name, last.pre_size, axis.pre_size // last.pre_size))
+    return tuple(remaining)
 
 
 def _is_end_of(part: Axis, whole: Axis, mesh: Mesh) -> bool:
@@ -423,7 +437,7 @@ def axes_text(axes: Axes) -> str:
 
 
 def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
-    """Split the axes at the boundaries of both lists, so that the parts of two lists can be compared as sets."""
+    """Split the axes at the boundaries of the axes in both lists, so that two lists can be compared as sets."""
     units = set[tuple[str, int]]()
     for axis in axes:
         cuts = {
@@ -436,14 +450,14 @@ def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
 def check_unreduced(
     operand: Sharding, result: Sharding, mesh: Mesh, introduced: str | None, removed: str | None
 ) -> None:
-    """Raise `VerifyException` unless unreduced axes are added and removed only with the given reductions.
+    """Raise `VerifyException` if the operation adds or removes unreduced axes, and the arguments do not permit this.
 
     Args:
-        operand: Sharding of the operand.
-        result: Sharding of the result.
+        operand: The sharding of the operand.
+        result: The sharding of the result.
         mesh: The mesh of both shardings.
-        introduced: The reduction of axes that the operation may add; None if it may add none.
-        removed: The reduction of axes that the operation may remove; None if it may remove none.
+        introduced: The reduction of the unreduced axes that the operation may add; None if it may not add any.
+        removed: The reduction of the unreduced axes that the operation may remove; None if it may not remove any.
     """
     before = _units(operand.unreduced, result.unreduced, mesh)
     after = _units(result.unreduced, operand.unreduced, mesh)
@@ -451,16 +465,20 @@ def check_unreduced(
         if introduced is None:
             raise VerifyException(f"cannot add new unreduced axis '{min(added)[0]}'")
         if result.reduction != introduced:
-            raise VerifyException(f"cannot introduce '{result.reduction}' unreduced axes. Expected '{introduced}'")
+            raise VerifyException(
+                f"the added unreduced axes have the reduction '{result.reduction}', expected '{introduced}'"
+            )
     if dropped := before - after:
         if removed is None:
-            raise VerifyException(f"dropped unreduced axis '{min(dropped)[0]}' without a reduction")
+            raise VerifyException(f"cannot remove unreduced axis '{min(dropped)[0]}' without a reduction")
         if operand.reduction != removed:
-            raise VerifyException(f"cannot reduce '{operand.reduction}' unreduced axes. Expected '{removed}'")
+            raise VerifyException(
+                f"the removed unreduced axes have the reduction '{operand.reduction}', expected '{removed}'"
+            )
     if before & after and operand.reduction != result.reduction:
         raise VerifyException(
-            "cannot change the reduction operator of kept unreduced axes "
-            f"from {operand.reduction} to {result.reduction}"
+            "cannot change the reduction of the unreduced axes that operand and result share from "
+            f"'{operand.reduction}' to '{result.reduction}'"
         )
 
 

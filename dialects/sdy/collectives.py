@@ -4,8 +4,8 @@
     %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
     %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
-Operand and result have the type of the whole value. The sharding of the result is determined by the sharding of the
-operand and the axes; `out_sharding` repeats it. Assembly, properties and constraints follow Shardy's `ops.td` and
+The operand and the result have the type of the whole value. The sharding of the operand and the axes determine the
+sharding of the result, which `out_sharding` repeats. Assembly, properties and constraints follow Shardy's `ops.td` and
 `verifiers.cc`. Shardy declares none of these operations `Pure`.
 """
 
@@ -50,20 +50,20 @@ from .axes import (
     check_sharding,
     check_unreduced,
     gather_axes,
-    in_mesh_order,
     is_in_module,
     merge_axes,
     mesh_of,
     parse_axis_list,
     parse_sharding,
     sharding_of,
+    sort_axes,
 )
 from .shardings import ShardingAttr
 
 
 @irdl_attr_definition
 class AxisListAttr(Data[Axes], OpaqueSyntaxAttribute):
-    """`#sdy<axis_ref_list{"x", "y"}>`"""
+    """A list of axes: `#sdy<axis_ref_list{"x", "y"}>`"""
 
     name = "sdy.axis_ref_list"
 
@@ -77,7 +77,7 @@ class AxisListAttr(Data[Axes], OpaqueSyntaxAttribute):
 
 @irdl_attr_definition
 class AxisListsAttr(Data[tuple[Axes, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<list_of_axis_ref_lists[{}, {"x"}]>`, one list for each dimension."""
+    """A list of axes for each dimension: `#sdy<list_of_axis_ref_lists[{}, {"x"}]>`"""
 
     name = "sdy.list_of_axis_ref_lists"
 
@@ -111,7 +111,7 @@ def _parse_move(parser: AttrParser) -> Move:
 
 @irdl_attr_definition
 class MovesAttr(Data[tuple[Move, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<all_to_all_param_list[{"x"}: 0->1]>`"""
+    """The moves of an all-to-all: `#sdy<all_to_all_param_list[{"x"}: 0->1]>`"""
 
     name = "sdy.all_to_all_param_list"
 
@@ -127,10 +127,10 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class CollectiveOp(IRDLOperation):
-    """Base of Shardy's collectives. Form: `axes %operand out_sharding=<…> : type`."""
+    """Base of Shardy's collectives, printed as `name axes %operand out_sharding=<…> : type`."""
 
     AXES: ClassVar[str] = ""
-    """The property that holds the axes; empty if there is none."""
+    """The name of the property that contains the axes; empty if there is none."""
     AXES_TYPE: ClassVar[type[AxisListAttr | AxisListsAttr | MovesAttr]] = AxisListsAttr
     MAY_LACK_SHARDING: ClassVar[bool] = False
     """Whether an operand without a sharding counts as replicated."""
@@ -151,17 +151,17 @@ class CollectiveOp(IRDLOperation):
         if (operand := self._operand_sharding(result)) is None:
             return
         if not type(self).MAY_CHANGE_MESH and mesh_of(self, operand.mesh) not in (mesh, None):
-            raise VerifyException("result mesh does not match operand mesh")
+            raise VerifyException(f"the result has the mesh {result.mesh}, expected the operand's mesh, {operand.mesh}")
         if len(operand.dimensions) != len(result.dimensions):
             raise VerifyException(
-                f"result sharding has rank {len(result.dimensions)} "
-                f"but operand sharding has rank {len(operand.dimensions)}"
+                f"the result sharding has rank {len(result.dimensions)}, "
+                f"but the operand sharding has rank {len(operand.dimensions)}"
             )
         self.check_axes(operand, result, mesh)
 
     def _operand_sharding(self, result: Sharding) -> Sharding | None:
-        """Return the sharding of the operand; None for a region's argument, whose sharding may be attached to another
-        operation."""
+        """Return the sharding of the operand; None for an argument of a region, whose sharding may be attached
+        elsewhere."""
         if (sharding := sharding_of(self.tensor)) is not None:
             return sharding
         if type(self).MAY_LACK_SHARDING:
@@ -170,11 +170,12 @@ class CollectiveOp(IRDLOperation):
         parent = owner.parent_op() if isinstance(owner, Block) else None
         if parent is not None and parent.name != "func.func":
             return None
-        raise VerifyException("collective on operand without sharding")
+        raise VerifyException("the operand of a collective must have a sharding")
 
     @abstractmethod
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
-        """Raise `VerifyException` unless the operand's sharding and the axes give the sharding of the result."""
+        """Raise `VerifyException` unless the sharding of the result follows from the operand's sharding and the
+        axes."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -198,7 +199,7 @@ class CollectiveOp(IRDLOperation):
 
     @classmethod
     def parse_reduction(cls, parser: Parser) -> Properties:
-        """Parse the part before the axes."""
+        """Parse the kind of the reduction, which precedes the axes; parse nothing for a collective without one."""
         return {}
 
     def print(self, printer: Printer) -> None:
@@ -223,13 +224,12 @@ class CollectiveOp(IRDLOperation):
 def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:
     if actual != expected:
         raise VerifyException(
-            f"result sharding {axes_text(actual)} doesn't match expected sharding {axes_text(expected)} "
-            f"on dimension {index}"
+            f"dimension {index} of the result is sharded along {axes_text(actual)}, expected {axes_text(expected)}"
         )
 
 
 class AxesPerDimensionOp(CollectiveOp):
-    """A collective with a list of axes for each dimension."""
+    """Base of collectives with a list of axes for each dimension."""
 
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         lists = self.properties[type(self).AXES]
@@ -237,7 +237,8 @@ class AxesPerDimensionOp(CollectiveOp):
         check_axis_lists(type(self).AXES, lists.data, mesh)
         if len(lists.data) != len(result.dimensions):
             raise VerifyException(
-                f"result sharding has rank {len(result.dimensions)} but collective axes has rank {len(lists.data)}"
+                f"the result sharding has rank {len(result.dimensions)}, "
+                f"but the number of lists of axes is {len(lists.data)}"
             )
         for index, axes in enumerate(lists.data):
             expected = self.apply_axes(operand.dimensions[index].axes, axes, mesh)
@@ -245,7 +246,10 @@ class AxesPerDimensionOp(CollectiveOp):
 
     @abstractmethod
     def apply_axes(self, operand: Axes, axes: Axes, mesh: Mesh) -> Axes:
-        """Return the axes of a dimension of the result."""
+        """Return the axes that divide a dimension of the result.
+
+        `operand`: the axes that divide the dimension of the operand. `axes`: the axes of the collective.
+        """
 
 
 class GatheringOp(AxesPerDimensionOp):
@@ -281,7 +285,7 @@ class AllSliceOp(SlicingOp):
 
 @irdl_op_definition
 class AllToAllOp(CollectiveOp):
-    """Move axes from dimensions to other dimensions."""
+    """Move axes from some dimensions to others."""
 
     name = "sdy.all_to_all"
     AXES: ClassVar[str] = "params"
@@ -292,7 +296,7 @@ class AllToAllOp(CollectiveOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         moves = self.params.data
         if not moves:
-            raise VerifyException("parameter list is empty")
+            raise VerifyException("the list of moves must not be empty")
         check_axis_lists("params", [move.axes for move in moves], mesh)
         ends = [dimension for move in moves for dimension in (move.source, move.target)]
         rank = len(result.dimensions)
@@ -300,10 +304,10 @@ class AllToAllOp(CollectiveOp):
             if not 0 <= dimension < rank:
                 raise VerifyException(f"dimension {dimension} is out of range [0, {rank})")
         if len(set(ends)) != len(ends):
-            raise VerifyException("overlapping source/target dimensions in all-to-all params")
+            raise VerifyException(f"the source and target dimensions {ends} must be distinct")
         sources = [move.source for move in moves]
         if sources != sorted(sources):
-            raise VerifyException("source dimensions are not sorted in ascending order")
+            raise VerifyException(f"the source dimensions {sources} must be in ascending order")
         expected = [dimension.axes for dimension in operand.dimensions]
         for move in moves:
             expected[move.source] = gather_axes("all-to-all", expected[move.source], move.axes, mesh)
@@ -322,19 +326,22 @@ class CollectivePermuteOp(CollectiveOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         other = mesh_of(self, operand.mesh)
         if other is None or list(other.sizes.items()) != list(mesh.sizes.items()):
-            raise VerifyException("result mesh has different axes than operand mesh")
+            raise VerifyException(f"the meshes {operand.mesh} and {result.mesh} must have the same axes")
         if operand.mesh != result.mesh and other.devices == mesh.devices:
-            raise VerifyException("result mesh name is different but same device ids as operand")
+            raise VerifyException(
+                f"the meshes {operand.mesh} and {result.mesh} differ only in name: use one mesh, or other device ids"
+            )
         for index, (before, after) in enumerate(zip(operand.dimensions, result.dimensions, strict=True)):
             sizes = [prod(axis.length(mesh) for axis in dimension.axes) for dimension in (before, after)]
             if sizes[0] != sizes[1]:
                 raise VerifyException(
-                    f"sharded size of result doesn't match operand on dimension {index}: {sizes[1]} != {sizes[0]}"
+                    f"dimension {index} of the result is divided into {sizes[1]} shards, expected {sizes[0]}, "
+                    "as in the operand"
                 )
 
 
 class ReducingOp(CollectiveOp):
-    """A collective that combines the values of devices; the sum unless another reduction is given."""
+    """Base of collectives that combine the values of devices: by addition, unless another reduction is given."""
 
     reduction_op = opt_prop_def(I32_ATTR)
     MAY_LACK_SHARDING: ClassVar[bool] = True
@@ -353,7 +360,9 @@ class ReducingOp(CollectiveOp):
 
     def verify_(self) -> None:
         if self.reduction_op is not None and not 0 <= self.reduction_op.value.data < len(REDUCTIONS):
-            raise VerifyException(f"reduction_op is {self.reduction_op.value.data}, expected 0, 1 or 2")
+            raise VerifyException(
+                f"reduction_op is {self.reduction_op.value.data}, expected 0 (sum), 1 (max) or 2 (min)"
+            )
         super().verify_()
 
     @classmethod
@@ -381,7 +390,7 @@ class AllReduceOp(ReducingOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         pairs = zip(operand.dimensions, result.dimensions, strict=True)
         if any(before.axes != after.axes for before, after in pairs):
-            raise VerifyException("operand and result shardings are not equivalent")
+            raise VerifyException("the dimensions of operand and result must be sharded along the same axes")
         axes = self.reduction_axes.data
         check_axis_lists("reduction_axes", [axes], mesh)
         check_order("reduction", axes, mesh)
@@ -401,7 +410,7 @@ def _check_disjoint(subject: str, axes: Axes, others: Axes, mesh: Mesh, name: st
 
 @irdl_op_definition
 class ReduceScatterOp(ReducingOp, SlicingOp):
-    """Combine the values of the devices along axes, and slice along them."""
+    """Combine the values of the devices along axes, and slice the result along these axes."""
 
     name = "sdy.reduce_scatter"
     AXES: ClassVar[str] = "reduce_scatter_axes"
@@ -415,14 +424,18 @@ class ReduceScatterOp(ReducingOp, SlicingOp):
 
 def _check_added_unreduced(operand: Sharding, result: Sharding, axes: Axes, mesh: Mesh) -> None:
     if result.reduction != "sum":
-        raise VerifyException("out_sharding reduction_op must be SUM")
-    if in_mesh_order((*operand.unreduced, *axes), mesh) != result.unreduced:
-        raise VerifyException("out_unreduced_axes should be in_unreduced_axes and the axes of the operation")
+        raise VerifyException(f"the reduction of out_sharding is '{result.reduction}', expected 'sum'")
+    expected = sort_axes((*operand.unreduced, *axes), mesh)
+    if expected != result.unreduced:
+        raise VerifyException(
+            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected those of the operand and of "
+            f"the operation: {axes_text(expected)}"
+        )
 
 
 @irdl_op_definition
 class ShardedToUnreducedOp(GatheringOp):
-    """Turn axes that divide the value into unreduced ones: each device pads its part with zeros."""
+    """Convert axes that divide the value to unreduced axes: each device pads its part of the value with zeros."""
 
     name = "sdy.sharded_to_unreduced"
     AXES: ClassVar[str] = "axes"
@@ -437,7 +450,8 @@ class ShardedToUnreducedOp(GatheringOp):
 
 @irdl_op_definition
 class ReplicatedToUnreducedOp(CollectiveOp):
-    """Turn replicated axes into unreduced ones: one device along them keeps the value, the others have zeros."""
+    """Convert replicated axes to unreduced axes: along these axes, one device retains the value and all others
+    contribute zeros."""
 
     name = "sdy.replicated_to_unreduced"
     AXES: ClassVar[str] = "axes"
@@ -447,10 +461,10 @@ class ReplicatedToUnreducedOp(CollectiveOp):
 
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         if operand.dimensions != result.dimensions:
-            raise VerifyException("input and output must share the same dimension shardings")
+            raise VerifyException("the dimensions of operand and result must have the same shardings")
         axes = self.axes.data
         if not axes:
-            raise VerifyException("replicated_to_unreduced: axes must not be empty")
+            raise VerifyException("the list of axes must not be empty")
         check_axis_lists("axes", [axes], mesh)
         check_order("r2u", axes, mesh)
         divided = tuple(axis for dimension in operand.dimensions for axis in dimension.axes)

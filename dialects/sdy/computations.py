@@ -1,12 +1,12 @@
-"""Shardy's operations with a region that is isolated from above.
+"""Shardy's operations with a region, which cannot use values from outside.
 
     %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
         (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>
     %0 = sdy.named_computation<"f">(%x) (%y: tensor<4xf32>) { … } : (tensor<4xf32>) -> tensor<4xf32>
 
-JAX lowers `shard_map` over several devices to the first one. Its region runs on each device, on the parts of the
-operands there. It has the effects of its region. It declares no memory effects to xDSL, so xDSL's passes assume that it
-has some, as for every unknown operation.
+JAX lowers `shard_map` over more than one device to `sdy.manual_computation`. The region runs on each device, on the
+device's shards of the operands. The operation has the effects of its region, but declares no memory effects to xDSL, so
+xDSL's passes assume that it may have any effect.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from ..stablehlo.formats import (
     print_function_type,
     print_operands,
 )
-from .axes import check_divisible, check_sharding, is_in_module, manual_around, mesh_of, parse_sharding
+from .axes import check_divisible, check_sharding, enclosing_manual_axes, is_in_module, mesh_of, parse_sharding
 from .shardings import ManualAxesAttr, ShardingPerValueAttr
 
 
 @irdl_op_definition
 class ShardyReturnOp(IRDLOperation):
-    """The terminator of the region of a computation."""
+    """Terminate the region of a computation, and return values from it."""
 
     name = "sdy.return"
 
@@ -76,8 +76,8 @@ class ShardyReturnOp(IRDLOperation):
 
 
 class ComputationOp(IRDLOperation):
-    """Base of Shardy operations with a region that takes the operands and returns the results, or their per-device
-    shards."""
+    """Base of operations with a region that takes the operands and returns the results, or per-device shards of
+    them."""
 
     inputs = var_operand_def()
     outputs = var_result_def()
@@ -110,7 +110,7 @@ class ComputationOp(IRDLOperation):
                 self._verify_shardings(name, shardings, types)
 
     def _verify_shardings(self, name: str, shardings: ShardingPerValueAttr, types: Sequence[Attribute]) -> None:
-        """Check the shardings whose meshes the module defines."""
+        """Check each sharding whose mesh the module defines."""
         for index, (text, type_) in enumerate(zip(shardings.data, types, strict=True)):
             sharding = parse_sharding(text)
             mesh = mesh_of(self, sharding.mesh) if is_in_module(self) else None
@@ -149,7 +149,7 @@ class ComputationOp(IRDLOperation):
 
     @classmethod
     def parse_shardings(cls, parser: Parser) -> Properties:
-        """Parse the part between operands and arguments, which may be missing."""
+        """Parse the optional part between operands and arguments."""
         properties: Properties = {}
         for name in ("in_shardings", "out_shardings"):
             if parser.parse_optional_keyword(name) is not None:
@@ -182,7 +182,7 @@ class ComputationOp(IRDLOperation):
 
 @irdl_op_definition
 class ManualComputationOp(ComputationOp):
-    """A region that runs on each device along the manual axes, on the local parts of the operands."""
+    """Run the region on each device along the manual axes, on the device's shards of the operands."""
 
     name = "sdy.manual_computation"
 
@@ -204,7 +204,7 @@ class ManualComputationOp(ComputationOp):
     def _verify_axes(self) -> None:
         """Check that the manual axes are axes of the mesh, and that no enclosing computation binds them."""
         for axis in self.manual_axes.data:
-            if axis in manual_around(self):
+            if axis in enclosing_manual_axes(self):
                 raise VerifyException(
                     f'operates on axis "{axis}" which is already bound by a parent sdy.manual_computation op'
                 )
@@ -221,7 +221,7 @@ class ManualComputationOp(ComputationOp):
     def _verify_local(
         self, name: str, shardings: ShardingPerValueAttr, wholes: Sequence[Attribute], parts: Sequence[Attribute]
     ) -> None:
-        """Check that each part has the extents of its whole, divided by the sizes of the manual axes."""
+        """Check that each shard has the extents of its whole value, divided by the sizes of the manual axes."""
         for index, (text, whole, part) in enumerate(zip(shardings.data, wholes, parts, strict=True)):
             sharding = parse_sharding(text)
             mesh = mesh_of(self, sharding.mesh) if is_in_module(self) else None
@@ -237,7 +237,7 @@ class ManualComputationOp(ComputationOp):
                 expected.append(extent if extent == DYNAMIC_INDEX else extent // size)
             if tuple(expected) != part.get_shape():
                 raise VerifyException(
-                    f"{name} {index}: the region has shape {list(part.get_shape())}, expected local shape {expected}"
+                    f"{name} {index}: the value in the region has shape {list(part.get_shape())}, expected {expected}"
                 )
 
     @classmethod
@@ -254,7 +254,7 @@ class ManualComputationOp(ComputationOp):
 
 
 def check_parts(subject: str, parts: Sequence[Attribute], wholes: Sequence[Attribute]) -> None:
-    """Raise `VerifyException` unless each part has the element type and the rank of its whole."""
+    """Raise `VerifyException` unless each shard has the element type and the rank of its whole value."""
     check_count(subject, len(parts), len(wholes))
     for part, whole in zip(parts, wholes, strict=True):
         if part != whole and (_element_and_rank(part) is None or _element_and_rank(part) != _element_and_rank(whole)):
@@ -268,7 +268,7 @@ def _element_and_rank(type_: Attribute) -> tuple[Attribute, int] | None:
 
 @irdl_op_definition
 class NamedComputationOp(ComputationOp):
-    """A region with a name, such as the name of an inlined call."""
+    """Run a region that has a name, such as the name of an inlined function."""
 
     name = "sdy.named_computation"
 

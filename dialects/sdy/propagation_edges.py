@@ -1,4 +1,4 @@
-"""Propagation edges: a record of the steps in which Shardy has propagated axes between the values of an operation.
+"""Propagation edges: a record, step by step, of how Shardy propagated axes between the values of an operation.
 
     %1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges} : tensor<8xf32>
 
@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from ...support.counted import counted
 from .axes import Axis, is_in_module, mesh_of, parse_axis, sharding_of
 
 PROPAGATION_EDGES = "sdy.propagation_edges"
@@ -41,7 +42,7 @@ class ValueRef:
 
 @dataclass(frozen=True)
 class AxisEdges:
-    """The propagation edges of one axis: a source value, and the values that received the axis from it."""
+    """The propagation edges of one axis: a source value, and the values to which the axis was propagated from it."""
 
     axis: Axis
     source: ValueRef
@@ -100,7 +101,7 @@ def _parse_step(parser: AttrParser) -> PropagationStep:
 
 @irdl_attr_definition
 class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
-    """`#sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [result-0]}]}]>`"""
+    """The edges of all steps: `#sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [result-0]}]}]>`"""
 
     name = "sdy.propagation_edges"
 
@@ -116,25 +117,27 @@ class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
         seen = set[int]()
         for step in self.data:
             if step.index < 0:
-                raise VerifyException(f"propagation edges have negative step index: {step.index}")
+                raise VerifyException(f"the step index {step.index} must not be negative")
             if step.index in seen:
-                raise VerifyException(f"propagation edges have duplicate step index: {step.index}")
+                raise VerifyException(f"the step index {step.index} occurs more than once")
             seen.add(step.index)
             for edges in step.edges:
                 if edges.source in edges.targets:
-                    raise VerifyException("propagation edges have a source that is the same as a target")
+                    raise VerifyException(
+                        f"{edges.source} is both the source and a target of the edges of axis {edges.axis} in step "
+                        f"{step.index}"
+                    )
                 if len(set(edges.targets)) != len(edges.targets):
                     raise VerifyException(
-                        f"propagation edges have duplicate targets for step index: {step.index} "
-                        f"and axis: {edges.axis.name}"
+                        f"the targets of the edges of axis {edges.axis} in step {step.index} must be distinct"
                     )
 
 
 def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
-    """Raise `VerifyException` unless the attribute has edges between values of the operation, along axes of their
-    mesh."""
+    """Raise `VerifyException` unless the attribute contains only edges between values of the operation, along axes of
+    the mesh of these values."""
     if not isinstance(attribute, PropagationEdgesAttr):
-        raise VerifyException(f"{PROPAGATION_EDGES} is {attribute}, expected one of the form #sdy.propagation_edges<…>")
+        raise VerifyException(f"{PROPAGATION_EDGES} is {attribute}, expected the form #sdy.propagation_edges<…>")
     if not is_in_module(op):
         return
     edges = [edge for step in attribute.data for edge in step.edges]
@@ -146,9 +149,9 @@ def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
     if any(mesh.sizes != meshes[0].sizes for mesh in meshes):
         raise VerifyException("the propagation edges refer to values with shardings over different meshes")
     for edge in edges:
-        # A mesh that the module lacks is accepted, as everywhere.
+        # As for all shardings, the module may lack the mesh.
         if meshes and edge.axis.name not in meshes[0].sizes:
-            raise VerifyException(f"axis '{edge.axis.name}' of the propagation edges is in none of the meshes")
+            raise VerifyException(f"axis '{edge.axis.name}' of the propagation edges does not belong to the mesh")
         for ref in (edge.source, *edge.targets):
             _check_index(op, ref)
 
@@ -169,11 +172,8 @@ def _value_of(op: Operation, ref: ValueRef) -> SSAValue | None:
 
 
 def _check_index(op: Operation, ref: ValueRef) -> None:
-    # The values at the ends of such an edge belong to another function.
+    # The values that such an operation connects belong to another function.
     if op.name == "sdy.func_data_flow_edge" or _value_of(op, ref) is not None:
         return
-    article = "an" if ref.role == "operand" else "a"
-    raise VerifyException(
-        f"expected a value ref to have {article} {ref.role} index in range [0, {len(_values(op, ref.role))}), "
-        f"got: {ref.index}"
-    )
+    count = counted(len(_values(op, ref.role)), ref.role)
+    raise VerifyException(f"the propagation edges refer to {ref}, but the operation has {count}")

@@ -1,4 +1,4 @@
-"""Shardy's operations without a region: meshes, constraints on shardings, edges and barriers of propagation.
+"""Shardy's operations without a region: meshes, constraints on shardings, and propagation edges and barriers.
 
     sdy.mesh @mesh = <["data"=2]>
     %1 = sdy.sharding_constraint %0 <@mesh, [{"data"}, {}]> : type
@@ -6,8 +6,8 @@
     %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
     sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
-A constraint is not `Pure`, because it shards its operand even if it has no uses. A constant is not `Pure` either:
-Shardy has its own constants so that each use keeps a separate one.
+A constraint is not `Pure`, because it shards its operand even if its result has no uses. A constant is not `Pure`
+either: the purpose of Shardy's own constants is that each use has a separate one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .shardings import MeshAttr, ShardingAttr
 
 @irdl_op_definition
 class MeshOp(IRDLOperation):
-    """A mesh of devices with named axes."""
+    """Define a mesh of devices with named axes."""
 
     name = "sdy.mesh"
 
@@ -69,7 +69,7 @@ class MeshOp(IRDLOperation):
 
 
 class ShardedCopyOp(SameTypeOp):
-    """The operand, with a sharding over the devices."""
+    """Base of operations that return their operand with a sharding."""
 
     input = operand_def()
     sharding = prop_def(ShardingAttr)
@@ -77,7 +77,7 @@ class ShardedCopyOp(SameTypeOp):
 
     SPELLED: ClassVar[tuple[str, ...]] = ("sharding",)
     NEEDS_MESH: ClassVar[bool] = True
-    """Whether a sharding over a mesh that the module lacks is refused."""
+    """Whether the module must define the mesh of the sharding."""
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -103,7 +103,7 @@ class ShardedCopyOp(SameTypeOp):
 
 
 def _before_barriers(value: SSAValue) -> SSAValue:
-    """Return the value that a chain of propagation barriers forwards, or the value itself."""
+    """Return the value that enters the chain of propagation barriers; the value itself if there is no such chain."""
     while isinstance(value.owner, PropagationBarrierOp):
         value = value.owner.input
     return value
@@ -111,17 +111,17 @@ def _before_barriers(value: SSAValue) -> SSAValue:
 
 @irdl_op_definition
 class ShardingConstraintOp(ShardedCopyOp):
-    """The operand, with this sharding over the devices."""
+    """Return the operand, constrained to a sharding."""
 
     name = "sdy.sharding_constraint"
 
-    # Programs that are cut from larger ones often lack their meshes.
+    # Programs that are extracted from larger ones often lack their meshes.
     NEEDS_MESH: ClassVar[bool] = False
 
 
 @irdl_op_definition
 class ReshardOp(ShardedCopyOp):
-    """The operand, moved to another sharding; the partitioner makes a collective of it."""
+    """Return the operand in another sharding. The partitioner lowers this operation to collectives."""
 
     name = "sdy.reshard"
 
@@ -133,7 +133,7 @@ DIRECTIONS = ("NONE", "FORWARD", "BACKWARD", "BOTH")
 
 @irdl_op_definition
 class PropagationBarrierOp(SameTypeOp):
-    """The operand; shardings are propagated in the given direction only."""
+    """Return the operand, and let shardings propagate through it in the given direction only."""
 
     name = "sdy.propagation_barrier"
 
@@ -161,7 +161,7 @@ class PropagationBarrierOp(SameTypeOp):
         check_types("the result", self.result.type, self.input.type)
         number = self.allowed_direction.value.data
         if not 0 <= number < len(DIRECTIONS):
-            raise VerifyException(f"allowed_direction is {number}, expected a number from 0 to 2")
+            raise VerifyException(f"allowed_direction is {number}, expected 0 (NONE), 1 (FORWARD) or 2 (BACKWARD)")
         if DIRECTIONS[number] == "BOTH":
             raise VerifyException("cannot specify `BOTH` as the direction: the barrier would have no effect")
 
@@ -196,7 +196,7 @@ class ShardingGroupOp(IRDLOperation):
 
 
 class EdgeOp(SameTypeOp):
-    """The owner of an edge along which shardings are propagated: its operand, which has no other user."""
+    """Base of edges along which shardings are propagated. The operand owns the edge, and must have no other user."""
 
     input = operand_def(TensorType)
     result = result_def(TensorType)
@@ -214,7 +214,8 @@ class EdgeOp(SameTypeOp):
 
 @irdl_op_definition
 class DataFlowEdgeOp(EdgeOp):
-    """An edge of an operation with regions, between its operands, results and the arguments of its regions."""
+    """Declare an edge of an operation with regions: between its operands, its results and the arguments of its
+    regions."""
 
     name = "sdy.data_flow_edge"
 
@@ -245,8 +246,8 @@ class DataFlowEdgeOp(EdgeOp):
 
 @irdl_op_definition
 class FuncDataFlowEdgeOp(EdgeOp):
-    """An edge between a function's argument and the operands of its calls, or between its result and the results of its
-    calls."""
+    """Declare an edge between an argument of a function and the operands of its calls, or between a result and the
+    results of its calls."""
 
     name = "sdy.func_data_flow_edge"
 
@@ -260,14 +261,13 @@ class FuncDataFlowEdgeOp(EdgeOp):
 
 @irdl_op_definition
 class ShardyConstantOp(DenseConstantOp):
-    """A constant that is never merged with an equal one."""
+    """Return a constant that is never merged with an equal one."""
 
     name = "sdy.constant"
 
 
 def axes_of_mesh(inside: Operation, name: str) -> dict[str, int]:
-    """Return the axis sizes of the mesh of this name in the module around an operation; empty if there is no such
-    mesh."""
+    """Return the axis sizes of the mesh `name` in the module around `inside`; empty if there is no such mesh."""
     top = inside.get_toplevel_object()
     if isinstance(top, ModuleOp):
         for op in top.ops:

@@ -2,9 +2,9 @@
 
     %1 = stablehlo.reshape %0 {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>} : …
 
-A dimension is a product of factors, the major one first; a factor that several tensors have is sharded in the same way
-in all of them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints follow Shardy's `parsers.cc`
-and `verifiers.cc`.
+A dimension is a product of factors, in major-to-minor order. A factor that occurs in more than one tensor is sharded in
+the same way in all of them. Factors are called `i` to `z`, then `z_1`, `z_2`, …. Syntax and constraints follow Shardy's
+`parsers.cc` and `verifiers.cc`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.counted import counted
 from ...support.type_guards import is_tensor
 
 SHARDING_RULE = "sdy.sharding_rule"
@@ -45,7 +46,7 @@ class ShardingRule:
     results: tuple[TensorMapping, ...]
     sizes: tuple[int, ...] = ()
     groups: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """The groups of factors with special treatment: the name of the group in `GROUPS`, and its factors."""
+    """Groups of factors with special treatment, as pairs of the group's name in `GROUPS` and its factors."""
     is_custom: bool = False
 
     def __str__(self) -> str:
@@ -62,7 +63,7 @@ def _mapping_text(mapping: TensorMapping) -> str:
 
 @irdl_attr_definition
 class OpShardingRuleAttr(Data[ShardingRule]):
-    """`#sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>`"""
+    """The sharding rule of an operation: `#sdy.op_sharding_rule<([i, j])->([ij]) {i=2, j=4}>`"""
 
     name = "sdy.op_sharding_rule"
 
@@ -87,7 +88,7 @@ def _parse_mapping(parser: AttrParser) -> TensorMapping:
     """Parse `[i, jk]`."""
 
     def dimension() -> tuple[int, ...]:
-        # The verifier refuses a dimension without factors, as Shardy's does.
+        # The verifier rejects a dimension without factors, as Shardy's verifier does.
         word = parser.parse_optional_identifier()
         return () if word is None else _factors(parser, word)
 
@@ -121,8 +122,8 @@ def _parse_sizes(parser: AttrParser) -> tuple[int, ...]:
         word, expected = parser.parse_identifier(), len(sizes)
         if _factors(parser, word) != (expected,):
             parser.raise_error(
-                "expecting factor indices to be ordered like an iota ([0,1,2,...], e.g. {i=#, j=#, ...}). "
-                f"Expecting factor index symbol '{factor_symbol(expected)}', received: '{word}'"
+                f"expected the size of factor '{factor_symbol(expected)}', found '{word}': sizes must be in the order "
+                "of the factors, {i=…, j=…, …}"
             )
         parser.parse_punctuation("=")
         sizes.append(parser.parse_integer(allow_boolean=False))
@@ -149,71 +150,64 @@ def _parse_group(parser: AttrParser, name: str) -> tuple[int, ...]:
 def check_sharding_rule(op: Operation, attribute: Attribute) -> None:
     """Raise `VerifyException` unless the attribute is a valid sharding rule for the operation."""
     if not isinstance(attribute, OpShardingRuleAttr):
-        raise VerifyException(f"{SHARDING_RULE} is {attribute}, expected one of the form #sdy.op_sharding_rule<…>")
+        raise VerifyException(f"{SHARDING_RULE} is {attribute}, expected the form #sdy.op_sharding_rule<…>")
     rule = attribute.data
     in_operands = _check_mappings("operand", op.operand_types, rule.operands, rule.sizes)
     in_results = _check_mappings("result", op.result_types, rule.results, rule.sizes)
     for index, size in enumerate(rule.sizes):
         if index not in in_operands | in_results:
-            raise VerifyException(
-                f"has factor {factor_symbol(index)}={size} that isn't used in operand and result mappings"
-            )
-    for _, factors in rule.groups:
-        _check_group(factors, len(rule.sizes))
+            raise VerifyException(f"factor {factor_symbol(index)}={size} occurs in no operand and no result")
+    for name, factors in rule.groups:
+        _check_group(name, factors, len(rule.sizes))
     exclusive = [factor for name, factors in rule.groups if name in _EXCLUSIVE for factor in factors]
     if len(set(exclusive)) != len(exclusive):
-        raise VerifyException(
-            "a factor can only be in one of the reduction, need replication, or permutation factor sets"
-        )
+        raise VerifyException(f"a factor must belong to at most one of the groups {', '.join(_EXCLUSIVE)}")
     if in_results.intersection(dict(rule.groups).get("reduction", ())):
-        raise VerifyException("reduction factor cannot be in result mappings")
+        raise VerifyException("a factor of the group reduction must not occur in a result")
 
 
 def _check_mappings(
     role: str, types: Sequence[Attribute], mappings: Sequence[TensorMapping], sizes: Sequence[int]
 ) -> set[int]:
-    """Return the factors of the operands or results. Raises `VerifyException` for the first invalid mapping."""
+    """Return the factors of all operands, or of all results. Raises `VerifyException` for the first invalid mapping."""
     if len(types) != len(mappings):
-        raise VerifyException(f"number of {role}s and mappings must match: {len(types)} != {len(mappings)}")
+        raise VerifyException(f"the rule has {counted(len(mappings), role)}, but the operation has {len(types)}")
     if not mappings:
         raise VerifyException(f"a sharding rule needs at least one {role}")
     used = set[int]()
     for index, (type_, mapping) in enumerate(zip(types, mappings, strict=True)):
         subject = role if len(types) == 1 else f"{role} {index}"
         if not is_tensor(type_) or DYNAMIC_INDEX in type_.get_shape():
-            raise VerifyException(f"{subject} - expected a ranked tensor with a static shape, found {type_}")
+            raise VerifyException(f"{subject} has type {type_}, expected a ranked tensor with a static shape")
         if len(mapping) != (rank := len(type_.get_shape())):
-            raise VerifyException(f"{subject} - mapping rank must match: {len(mapping)} != {rank}")
+            raise VerifyException(f"{subject} has rank {len(mapping)} in the rule, but the tensor has rank {rank}")
         used |= _check_mapping(subject, mapping, sizes)
     return used
 
 
 def _check_mapping(subject: str, mapping: TensorMapping, sizes: Sequence[int]) -> set[int]:
-    """Return the factors of a tensor."""
+    """Return the factors of a tensor. Raises `VerifyException` if its mapping is invalid."""
     used = set[int]()
     for factors in mapping:
         if not factors:
-            raise VerifyException(f"{subject} - dim mapping must have at least one factor")
+            raise VerifyException(f"{subject}: each dimension must have at least one factor")
         for factor in factors:
             if factor >= len(sizes):
-                raise VerifyException(
-                    f"{subject} - expecting factor indices to be within 0<=...<num_factors; "
-                    f"received: {factor}, num_factors: {len(sizes)}"
-                )
+                raise VerifyException(f"{subject}: the rule states no size for factor {factor_symbol(factor)}")
             if factor in used:
-                raise VerifyException(f"{subject} - cannot reuse factors for the same tensor value")
+                raise VerifyException(f"{subject}: factor {factor_symbol(factor)} occurs more than once")
             if sizes[factor] == 1 and len(factors) > 1:
                 raise VerifyException(
-                    f"{subject} - dim mapping can't have a factor of size 1 if there are multiple factors"
+                    f"{subject}: factor {factor_symbol(factor)} has size 1, but its dimension has other factors"
                 )
             used.add(factor)
     return used
 
 
-def _check_group(factors: Sequence[int], count: int) -> None:
+def _check_group(name: str, factors: Sequence[int], count: int) -> None:
     if list(factors) != sorted(factors):
-        raise VerifyException("indices of special factors must be sorted")
+        raise VerifyException(f"the factors of the group {name} must be in ascending order")
     if len(set(factors)) != len(factors):
-        raise VerifyException("indices of special factors must be unique")
+        raise VerifyException(f"the factors of the group {name} must be distinct")
     if factors and factors[-1] >= count:
-        raise VerifyException(f"index must be less than {count}, got: {factors[-1]}")
+        raise VerifyException(f"the rule states no size for factor {factor_symbol(factors[-1])} of the group {name}")

@@ -5,7 +5,7 @@
 #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>, <@mesh, []>]>
 #sdy<manual_axes{"data"}>
 
-Their bodies are text here, since only the partitioner interprets them.
+The attributes store their bodies as text; `axes.py` parses meshes and shardings.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 
 
 class TextAttr(Data[str]):
-    """`<…>`, with the text between the brackets as data."""
+    """Base of attributes `<…>` that store the text between the brackets."""
 
     WORDS: ClassVar[str]
-    """The name of the text in errors."""
+    """A noun phrase for the attribute in error messages."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> str:
@@ -40,7 +40,7 @@ class TextAttr(Data[str]):
 
     @classmethod
     def parse_short_or_full(cls, parser: AttrParser) -> Self:
-        """Parse `<…>`, or the attribute in full, `#sdy.mesh<…>`; the short form is printed."""
+        """Parse the short form, `<…>`, which is also the printed form, or the full form, `#sdy.mesh<…>`."""
         if not parser.lexer.input.content.startswith("#", parser.pos):
             return cls(_parse_text(parser))
         start, attribute = parser.pos, parser.parse_attribute()
@@ -88,7 +88,7 @@ def _skip_word(parser: AttrParser) -> bool:
 
 @irdl_attr_definition
 class MeshAttr(TextAttr):
-    """`#sdy.mesh<["data"=2]>`"""
+    """A mesh of devices: `#sdy.mesh<["data"=2]>`"""
 
     name = "sdy.mesh"
     WORDS: ClassVar[str] = "a mesh"
@@ -100,7 +100,7 @@ class MeshAttr(TextAttr):
 
 @irdl_attr_definition
 class ShardingAttr(TextAttr):
-    """`#sdy.sharding<@mesh, [{"data"}, {}]>`"""
+    """The sharding of one value: `#sdy.sharding<@mesh, [{"data"}, {}]>`"""
 
     name = "sdy.sharding"
     WORDS: ClassVar[str] = "a sharding"
@@ -108,7 +108,7 @@ class ShardingAttr(TextAttr):
 
 @irdl_attr_definition
 class ShardingPerValueAttr(Data[tuple[str, ...]]):
-    """`#sdy.sharding_per_value<[<…>, <…>]>`, the texts of shardings."""
+    """The text of one sharding for each value: `#sdy.sharding_per_value<[<…>, <…>]>`"""
 
     name = "sdy.sharding_per_value"
 
@@ -133,7 +133,7 @@ class ShardingPerValueAttr(Data[tuple[str, ...]]):
 
 @irdl_attr_definition
 class ManualAxesAttr(Data[tuple[str, ...]], OpaqueSyntaxAttribute):
-    """`#sdy<manual_axes{"a", "b"}>`"""
+    """The axes of a manual computation: `#sdy<manual_axes{"a", "b"}>`"""
 
     name = "sdy.manual_axes"
 
@@ -151,7 +151,7 @@ SHARDINGS: list[type[Attribute]] = [MeshAttr, ShardingAttr, ShardingPerValueAttr
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a value over a mesh: the axes that divide each of its dimensions, the major one first."""
+    """The layout of a value over a mesh: for each dimension, the axes that divide it, in major-to-minor order."""
 
     mesh: str
     dimensions: tuple[tuple[str, ...], ...]
@@ -164,7 +164,7 @@ _AXIS = re.compile(r'"([^"\\]*)"')
 
 
 def layout_of(sharding: str) -> Layout | None:
-    """Return the layout of the text of a sharding; None unless it consists of a mesh and whole axes only."""
+    """Return the layout that the text of a sharding describes; None unless it contains only a mesh and whole axes."""
     if (match := _LAYOUT.fullmatch(sharding)) is None:
         return None
     dimensions = _DIVIDED_BY.findall(match[2])

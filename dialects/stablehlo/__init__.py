@@ -1,4 +1,4 @@
-"""StableHLO for xDSL: all operations of its specification, and the operations that it keeps for older exporters.
+"""StableHLO for xDSL: all operations of its specification, and the operations that it supports for older exporters.
 
 Property names, custom assembly and checks follow StableHLO, so that its text can be read and written.
 """

@@ -44,7 +44,8 @@ class ResultAccuracyModeAttr(EnumAttribute[ResultAccuracyMode]):
 
 @dataclass(frozen=True)
 class ResultAccuracy:
-    """Tolerances: absolute, relative, and in units in the last place. A result must meet one of them."""
+    """Absolute tolerance, relative tolerance, and tolerance in units in the last place. A result must satisfy at least
+    one of them."""
 
     atol: float
     rtol: float
@@ -56,13 +57,13 @@ class ResultAccuracy:
         if any(math.copysign(1, tolerance) < 0 for tolerance in tolerances):
             return "tolerances must not be negative"
         if self.mode != ResultAccuracyMode.TOLERANCE and any(tolerances):
-            return f"mode {self.mode.value} takes no tolerances: remove them, or use TOLERANCE"
+            return f"mode {self.mode.value} takes no tolerances: remove them, or use the mode TOLERANCE"
         return None
 
 
 @irdl_attr_definition
 class ResultAccuracyAttr(Data[ResultAccuracy]):
-    """`#stablehlo.result_accuracy<…>`; tolerances of zero are not printed."""
+    """The required accuracy of results, `#stablehlo.result_accuracy<…>`. Tolerances of zero are not printed."""
 
     name = "stablehlo.result_accuracy"
 
@@ -97,14 +98,14 @@ class ResultAccuracyAttr(Data[ResultAccuracy]):
 
 
 def _parse_tolerance(parser: AttrParser, name: str) -> float:
-    """Parse `atol = 1.0e-05,`; zero if it is missing."""
+    """Parse `atol = 1.0e-05,`; return zero if the field is missing."""
     if parser.parse_optional_keyword(name) is None:
         return 0.0
     parser.parse_punctuation("=")
     start = parser.pos
     value = parser.parse_float()
     if math.isinf(value):
-        parser.raise_error("the number is too large", start, parser.pos)
+        parser.raise_error("the tolerance is too large for a double", start, parser.pos)
     parser.parse_punctuation(",")
     return value
 

@@ -1,5 +1,7 @@
-"""Attributes of StableHLO: enumerations, `#stablehlo<precision DEFAULT>`, and records, mostly of dimension numbers,
-`#stablehlo.dot<lhs_contracting_dimensions = [1], …>`.
+"""Attributes of StableHLO: enumerations and records, most of which contain dimension numbers.
+
+#stablehlo<precision DEFAULT>
+#stablehlo.dot<lhs_contracting_dimensions = [1], …>
 """
 
 from __future__ import annotations
@@ -99,21 +101,21 @@ class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttrib
 
 @irdl_attr_definition
 class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute):
-    """The generator that `stablehlo.rng_bit_generator` runs."""
+    """The algorithm that `stablehlo.rng_bit_generator` uses."""
 
     name = "stablehlo.rng_algorithm"
 
 
 @irdl_attr_definition
 class FftTypeAttr(EnumAttribute[FftType], SpacedOpaqueSyntaxAttribute):
-    """The kind of transform of `stablehlo.fft`."""
+    """The kind of transform that `stablehlo.fft` computes."""
 
     name = "stablehlo.fft_type"
 
 
 @irdl_attr_definition
 class TransposeAttr(EnumAttribute[Transpose], SpacedOpaqueSyntaxAttribute):
-    """The form in which `stablehlo.triangular_solve` reads its left operand."""
+    """Whether `stablehlo.triangular_solve` transposes its matrix, and whether it also conjugates the matrix."""
 
     name = "stablehlo.transpose"
 
@@ -167,7 +169,10 @@ def _readers(record: type[DataclassInstance]) -> Mapping[str, Callable[[AttrPars
 
 
 def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
-    """Parse `name = value, …>`, with entries in any order. Defaults may be omitted, and a trailing comma is allowed."""
+    """Parse `name = value, …>`, with entries in any order.
+
+    Entries with default values may be omitted, and a trailing comma is allowed.
+    """
     readers = _readers(record)
     values: dict[str, Any] = {}
     while parser.parse_optional_punctuation(">") is None:
@@ -176,7 +181,7 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
         if name is None or name not in readers:
             parser.raise_error(f"expected one of the entries {', '.join(readers)}", start)
         if name in values:
-            parser.raise_error(f"entry {name} is given twice", start, parser.pos)
+            parser.raise_error(f"the entry {name} is given twice", start, parser.pos)
         parser.parse_punctuation("=")
         values[name] = readers[name](parser)
         if parser.parse_optional_punctuation(",") is None:
@@ -186,7 +191,7 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """`<name = [0, 1], other = 2>`: the fields of a dataclass by name, except fields with their default value."""
+    """Base of attributes `<name = [0, 1], other = 2>`: the fields of a dataclass that differ from their defaults."""
 
     RECORD: ClassVar[type[Any]]
 
@@ -203,7 +208,7 @@ class RecordAttribute(Data[RecordT], Generic[RecordT]):
 
 
 class OrderedRecordAttribute(RecordAttribute[RecordT], Generic[RecordT]):
-    """A record with all its entries, in order."""
+    """Base of attributes whose text contains all fields of the dataclass, in order."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> RecordT:
@@ -230,8 +235,8 @@ def _print_entry(printer: Printer, name: str, value: Dimensions | bool | int | T
 
 @dataclass(frozen=True)
 class DotDimensions:
-    """The dimensions that a contraction pairs: batching dimensions are kept, and contracting dimensions are summed
-    over."""
+    """The dimensions that a contraction pairs. The result has the batching dimensions; the contracting dimensions are
+    summed over."""
 
     lhs_batching_dimensions: Dimensions = ()
     rhs_batching_dimensions: Dimensions = ()
@@ -241,7 +246,7 @@ class DotDimensions:
 
 @dataclass(frozen=True)
 class GatherDimensions:
-    """The roles of the dimensions of operand, indices and result in a gather."""
+    """The roles of the dimensions of the operand, the indices and the result of a gather."""
 
     offset_dims: Dimensions = ()
     collapsed_slice_dims: Dimensions = ()
@@ -253,7 +258,7 @@ class GatherDimensions:
 
 @dataclass(frozen=True)
 class ScatterDimensions:
-    """The roles of the dimensions of inputs, indices and updates in a scatter."""
+    """The roles of the dimensions of the inputs, the indices and the updates of a scatter."""
 
     update_window_dims: Dimensions = ()
     inserted_window_dims: Dimensions = ()
@@ -278,7 +283,8 @@ class DotAlgorithm:
 
 @dataclass(frozen=True)
 class OutputOperandAlias:
-    """A result and an operand of a custom call, or elements of these if they are tuples, that share a buffer."""
+    """A pair of a result and an operand of a custom call that share a buffer. For tuples, the pair consists of
+    elements."""
 
     output_tuple_indices: Dimensions
     operand_index: int
@@ -287,7 +293,7 @@ class OutputOperandAlias:
 
 @irdl_attr_definition
 class DotAttr(RecordAttribute[DotDimensions]):
-    """`#stablehlo.dot<…>`, the dimension numbers of `dot_general`."""
+    """The dimension numbers of `dot_general`: `#stablehlo.dot<…>`"""
 
     name = "stablehlo.dot"
     RECORD: ClassVar[type] = DotDimensions
@@ -295,7 +301,7 @@ class DotAttr(RecordAttribute[DotDimensions]):
 
 @irdl_attr_definition
 class GatherAttr(RecordAttribute[GatherDimensions]):
-    """`#stablehlo.gather<…>`"""
+    """The dimension numbers of `gather`: `#stablehlo.gather<…>`"""
 
     name = "stablehlo.gather"
     RECORD: ClassVar[type] = GatherDimensions
@@ -303,7 +309,7 @@ class GatherAttr(RecordAttribute[GatherDimensions]):
 
 @irdl_attr_definition
 class ScatterAttr(RecordAttribute[ScatterDimensions]):
-    """`#stablehlo.scatter<…>`"""
+    """The dimension numbers of `scatter`: `#stablehlo.scatter<…>`"""
 
     name = "stablehlo.scatter"
     RECORD: ClassVar[type] = ScatterDimensions
@@ -311,7 +317,7 @@ class ScatterAttr(RecordAttribute[ScatterDimensions]):
 
 @irdl_attr_definition
 class DotAlgorithmAttr(OrderedRecordAttribute[DotAlgorithm]):
-    """`#stablehlo.dot_algorithm<…>`"""
+    """The algorithm of `dot_general`: `#stablehlo.dot_algorithm<…>`"""
 
     name = "stablehlo.dot_algorithm"
     RECORD: ClassVar[type] = DotAlgorithm
@@ -319,7 +325,7 @@ class DotAlgorithmAttr(OrderedRecordAttribute[DotAlgorithm]):
 
 @irdl_attr_definition
 class OutputOperandAliasAttr(OrderedRecordAttribute[OutputOperandAlias]):
-    """`#stablehlo.output_operand_alias<…>`"""
+    """An alias of a custom call's result and operand: `#stablehlo.output_operand_alias<…>`"""
 
     name = "stablehlo.output_operand_alias"
     RECORD: ClassVar[type] = OutputOperandAlias

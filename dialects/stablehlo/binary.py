@@ -1,4 +1,4 @@
-"""Elementwise operations on two tensors of one type."""
+"""Elementwise operations on two tensors of the same type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .tensors import numbers, tensors
 
 
 class BinaryOp(SameTypeOp):
-    """An operation on each pair of elements of two tensors of one type."""
+    """Combine each pair of elements of two tensors of the same type."""
 
     ARITY: ClassVar[int] = 2
     TAKES: ClassVar[ElementPredicate] = is_any
@@ -54,12 +54,12 @@ class BinaryOp(SameTypeOp):
         check_takes(self, type(self).TAKES)
 
     def check_quantized(self, subject: str, value: SSAValue) -> None:
-        """Check that a value has the element type of the left operand, except for scales and zero points."""
+        """Check that a value has the element type of the left operand; scales and zero points may differ."""
         check_baseline(subject, element_of(value), element_of(self.lhs))
 
 
 class CommutativeOp(BinaryOp):
-    """A commutative operation; `stablehlo.reduce` may name it instead of a region."""
+    """A commutative operation. The short form of `stablehlo.reduce` may name it in place of a region."""
 
     traits = traits_def(Commutative())
 
@@ -80,21 +80,24 @@ class AddOp(CommutativeOp):
         lhs, rhs, result = (type_.dimension for type_ in quantized if type_ is not None)
         if (lhs is None and rhs is None) != (result is None):
             raise VerifyException(
-                f"C5: the quantization dimensions of the operands are {lhs} and {rhs}, and that of the result is "
-                f"{result}; the result must have one exactly if an operand has one"
+                f"C5: the quantization dimensions of the operands are {lhs} and {rhs}, and the quantization dimension "
+                f"of the result is {result}; the result must have one if and only if an operand has one"
             )
         for label, subject, dimension in (("C6", "left", lhs), ("C7", "right", rhs)):
             if dimension not in (None, result):
                 raise VerifyException(
                     f"{label}: the quantization dimension of the {subject} operand ({dimension}) must match "
-                    f"that of the result ({result})"
+                    f"the quantization dimension of the result ({result})"
                 )
 
     def check_quantized(self, subject: str, value: SSAValue) -> None:
         first, second = QuantizedType.of(element_of(self.lhs)), QuantizedType.of(element_of(value))
         role = subject.removeprefix("C1: ")
         if first is None or second is None:
-            raise VerifyException(f"C2: {role} has type {value.type}, but the left operand has type {self.lhs.type}")
+            raise VerifyException(
+                f"C2: {role} has type {value.type}, and the left operand has type {self.lhs.type}, but either both or "
+                "neither must be quantized"
+            )
         check_element(f"C3: the storage form of {role}", second.storage, first.storage)
         check_element(f"C4: the expressed form of {role}", second.expressed, first.expressed)
 
@@ -199,4 +202,4 @@ BINARY: list[type[Operation]] = [
 ]
 
 COMMUTATIVE: dict[str, type[CommutativeOp]] = {op.name: op for op in BINARY if issubclass(op, CommutativeOp)}
-"""The operations that `stablehlo.reduce` may name, by name."""
+"""The operations that the short form of `stablehlo.reduce` may name, by name."""

@@ -26,7 +26,7 @@ from .tensors import numbers, scalar
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """The results of the branch that the predicate selects."""
+    """Run the branch that the predicate selects, and return its results."""
 
     name = "stablehlo.if"
 
@@ -44,7 +44,7 @@ class IfOp(IRDLOperation):
 
 @irdl_op_definition
 class CaseOp(IRDLOperation):
-    """The results of the branch with this index; of the last branch if the index is out of range."""
+    """Run the branch with the given index, or the last branch if the index is out of range, and return its results."""
 
     name = "stablehlo.case"
 
@@ -62,15 +62,17 @@ class CaseOp(IRDLOperation):
 
 
 def check_branch(op: Operation, block: Block, of_arguments: str, of_results: str) -> None:
-    """Check that the branch has no arguments and returns the operation's result types. `of_arguments`, `of_results`:
-    labels of the two constraints in errors."""
+    """Check that the branch has no arguments and returns the operation's result types.
+
+    `of_arguments` and `of_results` are the labels of the two constraints in error messages.
+    """
     check_all(f"{of_arguments}: the arguments of a branch", block.arg_types, [])
     check_all(f"{of_results}: the values that a branch returns", returned_types(block), op.result_types)
 
 
 @irdl_op_definition
 class SortOp(IRDLOperation):
-    """Several tensors, sorted together along one dimension by the comparator in the region."""
+    """Sort tensors together along one dimension, using the comparator in the region."""
 
     name = "stablehlo.sort"
 

@@ -1,5 +1,6 @@
-"""Type checks shared by verifiers, with the constraints of StableHLO's specification and their labels there. Each
-raises `VerifyException` with the actual and the expected value.
+"""Checks that verifiers share, and constraints with their labels in StableHLO's specification.
+
+Each check raises `VerifyException` with the actual and the expected value.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ OpT_contra = TypeVar("OpT_contra", bound=Operation, contravariant=True)
 
 @dataclass(frozen=True)
 class Constraint(Generic[OpT_contra]):
-    """A constraint of the specification with its `label`. `check` raises `VerifyException` for an operation that
-    violates it, and may rely on earlier constraints."""
+    """A constraint of the specification, with its label there.
+
+    Attributes:
+        label: The label, such as `C7`, with which the error begins.
+        check: Raises `VerifyException` for an operation that violates the constraint. It may assume that the
+            operation satisfies all constraints that are listed before this one.
+    """
 
     label: str
     check: Callable[[OpT_contra], object]
@@ -35,29 +41,29 @@ def verify_constraints(op: OpT, constraints: Sequence[Constraint[OpT]]) -> None:
         try:
             constraint.check(op)
         except VerifyException as error:
-            # Not `from error`: a report of the cause of an exception would lose the label.
+            # With `from error`, a report of the exception's cause would lack the label.
             raise VerifyException(f"{constraint.label}: {error}") from None
 
 
 Shape: TypeAlias = Sequence[int]
 ElementPredicate: TypeAlias = Callable[[Attribute], bool]
-"""Whether an operation is defined for an element type."""
+"""A predicate that accepts the element types for which an operation is defined."""
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of a value, a tensor by the definition of the operation."""
+    """Return the shape of a value that must be a tensor, according to the definition of its operation."""
     assert is_tensor(value.type), "the definition of the operation requires a tensor"
     return value.type.get_shape()
 
 
 def element_of(value: SSAValue) -> Attribute:
-    """Return the element type of a value, a tensor by the definition of the operation."""
+    """Return the element type of a value that must be a tensor, according to the definition of its operation."""
     assert is_tensor(value.type), "the definition of the operation requires a tensor"
     return value.type.element_type
 
 
 def shapes_agree(first: Shape, second: Shape) -> bool:
-    """Return whether the shapes have equal rank, and equal extents in each dimension that is static in both."""
+    """Return whether the shapes have the same rank, and the same extent in each dimension that is static in both."""
     if len(first) != len(second):
         return False
     return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(first, second, strict=True))
@@ -100,7 +106,7 @@ def check_count(subject: str, actual: int, expected: int) -> None:
 
 
 def check_dimensions(subject: str, dimensions: Sequence[int], rank: int) -> None:
-    """Check that the dimensions are distinct and within the rank."""
+    """Check that the dimensions are distinct and less than the rank."""
     check_within(subject, dimensions, rank)
     check_distinct(subject, dimensions)
 
@@ -112,21 +118,21 @@ def check_within(subject: str, dimensions: Sequence[int], rank: int) -> None:
 
 def check_distinct(subject: str, dimensions: Sequence[int]) -> None:
     if len(set(dimensions)) != len(dimensions):
-        raise VerifyException(f"{subject} {list(dimensions)} name a dimension twice")
+        raise VerifyException(f"{subject} {list(dimensions)} must be distinct")
 
 
 def check_ordered(subject: str, dimensions: Sequence[int]) -> None:
     if list(dimensions) != sorted(dimensions):
-        raise VerifyException(f"{subject} {list(dimensions)} are not in ascending order")
+        raise VerifyException(f"{subject} {list(dimensions)} must be in ascending order")
 
 
 def check_sizes(subject: str, sizes: Shape, extents: Shape) -> None:
-    """Check that no size is negative, or larger than its extent if the extent is static."""
+    """Check that each size is at least zero, and at most its extent if the extent is static."""
     for size, extent in zip(sizes, extents, strict=True):
         if size < 0:
-            raise VerifyException(f"{subject} has size {size}, which must not be negative")
+            raise VerifyException(f"{subject} has size {size}, but sizes must not be negative")
         if extent != DYNAMIC_INDEX and size > extent:
-            raise VerifyException(f"{subject} has size {size}, but the extent is only {extent}")
+            raise VerifyException(f"{subject} has size {size}, which exceeds the extent {extent}")
 
 
 def _text(shape: Shape) -> str:
@@ -134,8 +140,10 @@ def _text(shape: Shape) -> str:
 
 
 def check_takes(op: Operation, takes: ElementPredicate) -> None:
-    """Check the element type of the first operand. Types outside the builtin dialect, such as quantized types, are
-    accepted."""
+    """Check that the operation is defined for the element type of its first operand.
+
+    Types outside the builtin dialect, such as quantized types, are accepted.
+    """
     element = element_of(op.operands[0])
     if not takes(element) and is_numeric(element):
         raise VerifyException(f"I1: {op.name} is not defined for elements of type {element}")
@@ -146,7 +154,7 @@ def is_numeric(element: Attribute) -> bool:
 
 
 def bits_of(element: Attribute) -> int | None:
-    """Return the number of bits of an element; None if unknown."""
+    """Return the number of bits of an element type; None if it is unknown."""
     if is_complex_type(element):
         part = bits_of(element.element_type)
         return part and 2 * part
@@ -174,7 +182,7 @@ def is_integer_or_bool(element: Attribute) -> bool:
 
 
 def is_signed(element: Attribute) -> bool:
-    """Return whether numbers of the type may be negative; signless integers count as signed."""
+    """Return whether numbers of the type may be negative. Signless integers count as signed."""
     return element != i1 and not is_unsigned(element)
 
 

@@ -1,6 +1,6 @@
-"""Operations that several devices run together. StableHLO prints all of them in generic form.
+"""Collectives: operations that groups of devices run together. StableHLO prints all of them in generic form.
 
-Devices, groups and channels: `process_groups.py`.
+`process_groups.py` defines device groups and channels.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ from .tensors import numbers
 
 
 class CollectiveOp(IRDLOperation):
-    """An exchange within each group of devices."""
+    """Base of operations that exchange values within each group of devices."""
 
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
 
     @property
     def is_global(self) -> bool:
-        """Whether the groups hold global device ids instead of replica ids."""
+        """Whether the groups contain global device ids instead of replica ids."""
         return "use_global_device_ids" in self.properties
 
     @property
     def has_dynamic_root(self) -> bool:
-        """Whether the last operand selects the device that sends."""
+        """Whether the last operand selects the device that sends, or the device that receives the result."""
         return "has_dynamic_root" in self.properties
 
     @property
@@ -84,7 +84,7 @@ class CollectiveOp(IRDLOperation):
 
 @irdl_op_definition
 class AllGatherOp(CollectiveOp):
-    """The operands of all devices of a group, concatenated."""
+    """Concatenate the operands of all devices of a group."""
 
     name = "stablehlo.all_gather"
 
@@ -96,12 +96,12 @@ class AllGatherOp(CollectiveOp):
     result = var_result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_ALL_GATHER)
+        verify_constraints(self, ALL_GATHER_CONSTRAINTS)
 
 
 @irdl_op_definition
 class AllReduceOp(CollectiveOp):
-    """The operands of all devices of a group, combined by the region."""
+    """Combine the operands of all devices of a group with the region."""
 
     name = "stablehlo.all_reduce"
 
@@ -115,12 +115,12 @@ class AllReduceOp(CollectiveOp):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_ALL_REDUCE)
+        verify_constraints(self, ALL_REDUCE_CONSTRAINTS)
 
 
 @irdl_op_definition
 class ReduceScatterOp(CollectiveOp):
-    """Combine the operands of all devices of a group by the region; each device gets a slice of the result."""
+    """Combine the operands of all devices of a group with the region. Each device receives a slice of the result."""
 
     name = "stablehlo.reduce_scatter"
 
@@ -135,12 +135,13 @@ class ReduceScatterOp(CollectiveOp):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_REDUCE_SCATTER)
+        verify_constraints(self, REDUCE_SCATTER_CONSTRAINTS)
 
 
 @irdl_op_definition
 class AllToAllOp(CollectiveOp):
-    """Each operand is split; a device receives one slice from each device of the group, and concatenates them."""
+    """Split the operands of all devices of a group. Each device receives one slice from every device, and concatenates
+    the slices."""
 
     name = "stablehlo.all_to_all"
 
@@ -153,12 +154,12 @@ class AllToAllOp(CollectiveOp):
     result = var_result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_ALL_TO_ALL)
+        verify_constraints(self, ALL_TO_ALL_CONSTRAINTS)
 
 
 @irdl_op_definition
 class CollectiveBroadcastOp(CollectiveOp):
-    """The operands of one device of a group."""
+    """Return the operands of one device to all devices of its group."""
 
     name = "stablehlo.collective_broadcast"
 
@@ -169,12 +170,12 @@ class CollectiveBroadcastOp(CollectiveOp):
     result = var_result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_BROADCAST)
+        verify_constraints(self, BROADCAST_CONSTRAINTS)
 
 
 @irdl_op_definition
 class CollectiveReduceOp(CollectiveOp):
-    """The operands of all devices of a group, combined by the region; one of the devices gets the result."""
+    """Combine the operands of all devices of a group with the region. One of the devices receives the result."""
 
     name = "stablehlo.collective_reduce"
 
@@ -189,12 +190,12 @@ class CollectiveReduceOp(CollectiveOp):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_REDUCE)
+        verify_constraints(self, REDUCE_CONSTRAINTS)
 
 
 @irdl_op_definition
 class CollectivePermuteOp(IRDLOperation):
-    """The operand of the device that sends to this one; zeros if none does."""
+    """Return the operand of the device that sends to the executing device; zeros if no device sends to it."""
 
     name = "stablehlo.collective_permute"
 
@@ -204,11 +205,18 @@ class CollectivePermuteOp(IRDLOperation):
     result = result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_PERMUTE)
+        verify_constraints(self, PERMUTE_CONSTRAINTS)
 
 
-def _groups(kinds: str, distinct: str, complete: str, channel: str, is_full: bool) -> list[Constraint[CollectiveOp]]:
-    """Return the constraints on groups, with these labels. `is_full`: whether all groups must have the same size."""
+def _group_constraints(
+    kinds: str, distinct: str, complete: str, channel: str, is_full: bool
+) -> list[Constraint[CollectiveOp]]:
+    """Return the constraints on groups and channels.
+
+    Args:
+        kinds, distinct, complete, channel: The labels of the constraints.
+        is_full: Whether all groups must have the same size.
+    """
     constraints = [
         Constraint[CollectiveOp](kinds, lambda op: check_is_table("replica_groups", op.replica_groups)),
         Constraint[CollectiveOp](complete, lambda op: check_groups_given(op.replica_groups, op.is_global)),
@@ -227,7 +235,7 @@ def _dimension(op: CollectiveOp, name: str) -> int:
     return dimension.value.data
 
 
-def _within(name: str) -> Callable[[CollectiveOp], None]:
+def _requires_within(name: str) -> Callable[[CollectiveOp], None]:
     def check(op: CollectiveOp) -> None:
         for value in op.operands:
             check_within(name, [_dimension(op, name)], len(shape_of(value)))
@@ -256,7 +264,7 @@ def _check_gathered(op: AllGatherOp) -> None:
 
 
 def _check_multiple(subject: str, whole: int, part: int, op: CollectiveOp) -> None:
-    """Check that an extent is a multiple of another. The group size may be unknown, so the factor is not checked."""
+    """Check that `whole` is a multiple of `part`. The factor is not checked, because the group size may be unknown."""
     if DYNAMIC_INDEX not in (whole, part) and (part == 0 or whole % part):
         raise VerifyException(f"{subject} has an extent of {whole}, expected a multiple of {part}")
 
@@ -285,7 +293,7 @@ def _check_divides(op: ReduceScatterOp) -> None:
     if extent == 0:
         raise VerifyException("the operand has no elements along scatter_dimension")
     if size and extent != DYNAMIC_INDEX and extent % size:
-        raise VerifyException(f"an extent of {extent} cannot be split evenly among {size} devices")
+        raise VerifyException(f"an extent of {extent} cannot be divided evenly among {size} devices")
 
 
 def _check_scattered(op: ReduceScatterOp) -> None:
@@ -302,7 +310,7 @@ def _check_split(op: AllToAllOp) -> None:
     for value in op.inputs:
         extent = shape_of(value)[op.split_dimension.value.data]
         if extent != DYNAMIC_INDEX and extent % count:
-            raise VerifyException(f"an extent of {extent} cannot be split evenly into {count}")
+            raise VerifyException(f"an extent of {extent} cannot be divided evenly into {count} slices")
 
 
 def _check_split_count(op: AllToAllOp) -> None:
@@ -314,9 +322,9 @@ def _check_group_size(op: AllToAllOp) -> None:
     rows = rows_of(op.replica_groups)
     count = op.split_count.value.data
     if rows == []:
-        raise VerifyException(f"replica_groups are empty, expected groups of split_count = {count} devices")
+        raise VerifyException(f"replica_groups are empty, expected groups of {count} devices (split_count)")
     if rows and len(rows[0]) != count:
-        raise VerifyException(f"a group has {len(rows[0])} devices, expected split_count = {count}")
+        raise VerifyException(f"a group has {len(rows[0])} devices, expected {count} (split_count)")
 
 
 def _check_moved(op: AllToAllOp) -> None:
@@ -337,53 +345,55 @@ def _check_data(op: CollectiveOp) -> None:
 
 
 def _check_root(op: CollectiveOp) -> None:
-    """Check that the last operand, if it selects the roots, has one device id for each other operand."""
+    """Check the last operand, if it selects root devices: it must have one device id for each other operand."""
     if not op.has_dynamic_root:
         return
     if len(op.operands) < 2:
-        raise VerifyException(f"there are {len(op.operands)} operands, expected data and the ids of the roots")
+        raise VerifyException(
+            f"there are {len(op.operands)} operands, expected at least one data operand and the ids of the root devices"
+        )
     check_types("the last operand", op.operands[-1].type, TensorType(i32, [len(op.operands) - 1]))
 
 
-def _of_pairs(check: Callable[[Attribute | None], None]) -> Callable[[CollectivePermuteOp], None]:
+def _checks_pairs(check: Callable[[Attribute | None], None]) -> Callable[[CollectivePermuteOp], None]:
     return lambda op: check(op.source_target_pairs)
 
 
-OF_ALL_GATHER: tuple[Constraint[AllGatherOp], ...] = (
-    Constraint("C1", _within("all_gather_dim")),
-    *_groups("I3", "C2", "C4", "C5", is_full=True),
+ALL_GATHER_CONSTRAINTS: tuple[Constraint[AllGatherOp], ...] = (
+    Constraint("C1", _requires_within("all_gather_dim")),
+    *_group_constraints("I3", "C2", "C4", "C5", is_full=True),
     Constraint("C6", _check_same_counts),
     Constraint("C6", _check_elements),
     Constraint("C6", _check_gathered),
 )
-OF_ALL_REDUCE: tuple[Constraint[AllReduceOp], ...] = (
-    *_groups("I2", "C1", "C3", "C4", is_full=False),
+ALL_REDUCE_CONSTRAINTS: tuple[Constraint[AllReduceOp], ...] = (
+    *_group_constraints("I2", "C1", "C3", "C4", is_full=False),
     Constraint("C5", _check_computation),
     Constraint("C6", _check_shapes),
     Constraint("C7", _check_combined_elements),
 )
-OF_REDUCE_SCATTER: tuple[Constraint[ReduceScatterOp], ...] = (
-    *_groups("I3", "C3", "C5", "C6", is_full=True),
+REDUCE_SCATTER_CONSTRAINTS: tuple[Constraint[ReduceScatterOp], ...] = (
+    *_group_constraints("I3", "C3", "C5", "C6", is_full=True),
     Constraint("C7", _check_computation),
-    Constraint("C2", _within("scatter_dimension")),
+    Constraint("C2", _requires_within("scatter_dimension")),
     Constraint("C1", _check_divides),
     Constraint("C8", _check_scattered),
     Constraint("C9", _check_combined_elements),
 )
-OF_ALL_TO_ALL: tuple[Constraint[AllToAllOp], ...] = (
+ALL_TO_ALL_CONSTRAINTS: tuple[Constraint[AllToAllOp], ...] = (
     Constraint("C4", _check_split_count),
     Constraint("I5", lambda op: check_is_table("replica_groups", op.replica_groups)),
     Constraint("C7", lambda op: check_groups_full(op.replica_groups)),
     Constraint("C5", lambda op: check_groups_distinct(op.replica_groups)),
     Constraint("C7", lambda op: check_groups_complete(op.replica_groups)),
     Constraint("C8", _check_group_size),
-    Constraint("C1", _within("split_dimension")),
-    Constraint("C3", _within("concat_dimension")),
+    Constraint("C1", _requires_within("split_dimension")),
+    Constraint("C3", _requires_within("concat_dimension")),
     Constraint("C2", _check_split),
     Constraint("C9", _check_moved),
     Constraint("C9", _check_elements),
 )
-OF_BROADCAST: tuple[Constraint[CollectiveBroadcastOp], ...] = (
+BROADCAST_CONSTRAINTS: tuple[Constraint[CollectiveBroadcastOp], ...] = (
     Constraint("I2", lambda op: check_is_table("replica_groups", op.replica_groups)),
     Constraint("C2", lambda op: check_groups_not_negative(op.replica_groups)),
     Constraint("C1", lambda op: check_groups_distinct(op.replica_groups)),
@@ -392,19 +402,19 @@ OF_BROADCAST: tuple[Constraint[CollectiveBroadcastOp], ...] = (
     Constraint("C5", _check_same_counts),
     Constraint("C3", lambda op: check_all("the results", op.result_types, [value.type for value in op.data])),
 )
-OF_REDUCE: tuple[Constraint[CollectiveReduceOp], ...] = (
-    *_groups("I2", "C1", "C2", "I3", is_full=False),
+REDUCE_CONSTRAINTS: tuple[Constraint[CollectiveReduceOp], ...] = (
+    *_group_constraints("I2", "C1", "C2", "I3", is_full=False),
     Constraint("C3", _check_data),
     Constraint("C3", _check_root),
     Constraint("C4", _check_computation),
     Constraint("C3", _check_shapes),
     Constraint("C3", _check_combined_elements),
 )
-OF_PERMUTE: tuple[Constraint[CollectivePermuteOp], ...] = (
-    Constraint("C1", _of_pairs(check_pairs_have_two_columns)),
-    Constraint("C4", _of_pairs(check_pairs_not_negative)),
-    Constraint("C2", _of_pairs(lambda pairs: check_distinct_pairs("sources", pairs, 0))),
-    Constraint("C3", _of_pairs(lambda pairs: check_distinct_pairs("targets", pairs, 1))),
+PERMUTE_CONSTRAINTS: tuple[Constraint[CollectivePermuteOp], ...] = (
+    Constraint("C1", _checks_pairs(check_pairs_have_two_columns)),
+    Constraint("C4", _checks_pairs(check_pairs_not_negative)),
+    Constraint("C2", _checks_pairs(lambda pairs: check_distinct_pairs("sources", pairs, 0))),
+    Constraint("C3", _checks_pairs(lambda pairs: check_distinct_pairs("targets", pairs, 1))),
     Constraint("C5", lambda op: check_types("the result", op.result.type, op.operand.type)),
 )
 

@@ -39,7 +39,7 @@ from .tensors import numbers
 
 @irdl_op_definition
 class CompareOp(FunctionTypeOp):
-    """`stablehlo.compare LT, %a, %b, FLOAT : (t, t) -> tensor<…xi1>`"""
+    """Compare two tensors elementwise: `stablehlo.compare LT, %a, %b, FLOAT : (t, t) -> tensor<…xi1>`"""
 
     name = "stablehlo.compare"
 
@@ -94,7 +94,7 @@ class CompareOp(FunctionTypeOp):
 
 
 def check_comparison_type(element: Attribute, compare_type: ComparisonType | None) -> None:
-    """Check that the comparison type is valid for elements of this type; `NOTYPE` always is."""
+    """Check that the comparison type is valid for the element type. `NOTYPE` is always valid."""
     allowed = next((types for is_of, types in COMPARISON_TYPES if is_of(element)), None)
     if compare_type is None or allowed is None or compare_type in (ComparisonType.NOTYPE, *allowed):
         return
@@ -108,12 +108,15 @@ COMPARISON_TYPES: tuple[tuple[ElementPredicate, tuple[ComparisonType, ...]], ...
     (lambda element: element == i1 or is_unsigned(element), (ComparisonType.UNSIGNED,)),
     (is_integer, (ComparisonType.SIGNED,)),
 )
-"""The kinds of comparison of elements, each with a predicate on their type: constraint C4 of the specification."""
+"""The valid comparison types for each kind of element type, as in constraint C4 of the specification."""
 
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """`stablehlo.select %which, %a, %b : tensor<…xi1>, type`; the predicate may be a scalar."""
+    """Select each element from one of two tensors, according to a predicate, which may be a scalar.
+
+    stablehlo.select %predicate, %a, %b : tensor<…xi1>, type
+    """
 
     name = "stablehlo.select"
 
@@ -161,7 +164,7 @@ class SelectOp(IRDLOperation):
 
 @irdl_op_definition
 class ClampOp(SameTypeOp):
-    """Each element clamped between two bounds, which may be scalars."""
+    """Clamp each element between two bounds, which may be scalars."""
 
     name = "stablehlo.clamp"
     ARITY: ClassVar[int] = 3

@@ -3,7 +3,7 @@
     %r = stablehlo.composite "acme.gelu" %x {composite_attributes = {approximate = true}, decomposition = @gelu}
         : (tensor<4xf32>) -> tensor<4xf32>
 
-It is defined by its decomposition, which is executed, inlined on request, and compared by the proof.
+The decomposition defines the operation. The interpreter executes it, the proof compares it, and a pass can inline it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NAMESPACED = re.compile(r"[A-Za-z_]\w*(\.[\w$]+)+")
 
 @irdl_op_definition
 class CompositeOp(IRDLOperation):
-    """A call of the decomposition, which a consumer may replace by a kernel of its own."""
+    """Return the results of the decomposition, in place of which a consumer may run its own kernel."""
 
     name = "stablehlo.composite"
 
@@ -113,7 +113,9 @@ def _check_name(op: CompositeOp) -> None:
 def _decomposition(op: CompositeOp) -> FuncOp:
     callee = op.callee
     if callee is None:
-        raise VerifyException(f"there is no function @{op.decomposition.string_value()} in the module")
+        raise VerifyException(
+            f"the decomposition is @{op.decomposition.string_value()}, but the module has no function with this name"
+        )
     return callee
 
 

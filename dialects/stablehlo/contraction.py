@@ -1,4 +1,4 @@
-"""`stablehlo.dot_general`: batched products of matrices."""
+"""`stablehlo.dot_general`: batched matrix products."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dime
 
 @irdl_op_definition
 class DotGeneralOp(FunctionTypeOp):
-    """`%a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]`
+    """Multiply tensors, and sum the products over the contracting dimensions.
+
+    %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]
 
     The result has the batching dimensions, then the other dimensions of the left operand, then the other dimensions of
     the right operand.
@@ -129,45 +131,48 @@ def _dimensions(op: DotGeneralOp, *names: str) -> Dimensions:
 
 
 def _extents(op: DotGeneralOp, name: str) -> list[int]:
-    """Return the operand's extents along the dimensions in the field `name`, which begins with the operand's name."""
+    """Return the extents along the dimensions in the field `name`, whose first three letters name the operand."""
     shape = shape_of(getattr(op, name[: len("lhs")]))
     return [shape[dimension] for dimension in _dimensions(op, name)]
 
 
-def _in_pairs(lhs: str, rhs: str) -> Check:
+def _requires_equal_counts(lhs: str, rhs: str) -> Check:
     return lambda op: check_count(rhs, len(_dimensions(op, rhs)), len(_dimensions(op, lhs)))
 
 
-def _distinct(*names: str) -> Check:
+def _requires_distinct(*names: str) -> Check:
     return lambda op: check_distinct(" and ".join(names), _dimensions(op, *names))
 
 
-def _within(name: str) -> Check:
+def _requires_within(name: str) -> Check:
     return lambda op: check_within(name, _dimensions(op, name), len(shape_of(getattr(op, name[: len("lhs")]))))
 
 
-def _agreeing(lhs: str, rhs: str) -> Check:
+def _requires_equal_extents(lhs: str, rhs: str) -> Check:
     return lambda op: check_shape(f"the part along {rhs}", _extents(op, rhs), _extents(op, lhs))
 
 
-def _free(op: DotGeneralOp, value: SSAValue, *names: str) -> list[int]:
+def _free_extents(op: DotGeneralOp, value: SSAValue, *names: str) -> list[int]:
     paired = _dimensions(op, *names)
     return [extent for dimension, extent in enumerate(shape_of(value)) if dimension not in paired]
 
 
 def _check_result(op: DotGeneralOp) -> None:
-    lhs, rhs = _free(op, op.lhs, LHS_BATCHING, LHS_CONTRACTING), _free(op, op.rhs, RHS_BATCHING, RHS_CONTRACTING)
+    lhs, rhs = (
+        _free_extents(op, op.lhs, LHS_BATCHING, LHS_CONTRACTING),
+        _free_extents(op, op.rhs, RHS_BATCHING, RHS_CONTRACTING),
+    )
     check_shape("the result", shape_of(op.result), [*_extents(op, LHS_BATCHING), *lhs, *rhs])
 
 
 def _check_default_precision(op: DotGeneralOp) -> None:
     precisions = op.precision_config if op.precision_config is not None else ()
     if op.algorithm is not None and any(precision.data != Precision.DEFAULT for precision in precisions):
-        raise VerifyException("an algorithm requires that each precision is DEFAULT")
+        raise VerifyException("if there is an algorithm, each precision must be DEFAULT")
 
 
-def _positive(name: str) -> Check:
-    """Return a check that this field of the algorithm, if there is one, is positive."""
+def _requires_positive(name: str) -> Check:
+    """Return a check that the field `name` of the algorithm is positive, if there is an algorithm."""
 
     def check(op: DotGeneralOp) -> None:
         if op.algorithm is not None and (count := getattr(op.algorithm.data, name)) < 1:
@@ -187,12 +192,14 @@ SIMPLE_ALGORITHMS = frozenset(
         ("f64", "f64", 1),
     }
 )
-"""The algorithms that some hardware has, as in `getKnownDotAlgorithm` of StableHLO's `Base.cpp`: the type of both
-operands, the type of the sum, and the number of products. Elements of eight bits are summed in f32."""
+"""The algorithms that some hardware supports, as in `getKnownDotAlgorithm` in StableHLO's `Base.cpp`.
+
+Each is given by the type of both operands, the type of the sum, and the number of products. Algorithms for 8-bit floats
+are not listed here; they sum in f32."""
 
 
 def _check_algorithm(op: DotGeneralOp) -> None:
-    """Check that some hardware has the algorithm."""
+    """Check that some hardware supports the algorithm, if there is one."""
     if op.algorithm is None:
         return
     algorithm = op.algorithm.data
@@ -209,7 +216,7 @@ def _check_algorithm(op: DotGeneralOp) -> None:
 
 
 def _check_quantized(op: DotGeneralOp) -> None:
-    """Check the element types, under the labels C14 to C20."""
+    """Check the element types of quantized operands and results: constraints C14 to C20."""
     if not is_quantized(op.lhs, op.rhs, op.result):
         return
     check_quantized_product(QUANTIZED, *(element_of(value) for value in (op.lhs, op.rhs, op.result)))
@@ -220,28 +227,29 @@ def _check_quantized(op: DotGeneralOp) -> None:
         raise VerifyException(f"C15: the zero points of the right operand are {list(rhs.zero_points)}, expected 0")
     if rhs.dimension in _dimensions(op, RHS_CONTRACTING):
         raise VerifyException(
-            f"C16: the quantization dimension {rhs.dimension} of the right operand must not be contracted"
+            f"C16: the quantization dimension of the right operand ({rhs.dimension}) must not be a contracting "
+            "dimension"
         )
 
 
 QUANTIZED = ProductLabels(quantized="C14", storage="C17", expressed="C18", granularity="C19", hybrid="C20")
 CONSTRAINTS: tuple[Constraint[DotGeneralOp], ...] = (
     Constraint("C11", lambda op: check_precisions(op.precision_config)),
-    Constraint("C1", _in_pairs(LHS_BATCHING, RHS_BATCHING)),
-    Constraint("C2", _in_pairs(LHS_CONTRACTING, RHS_CONTRACTING)),
-    Constraint("C3", _distinct(LHS_BATCHING, LHS_CONTRACTING)),
-    Constraint("C4", _distinct(RHS_BATCHING, RHS_CONTRACTING)),
-    Constraint("C5", _within(LHS_BATCHING)),
-    Constraint("C6", _within(LHS_CONTRACTING)),
-    Constraint("C7", _within(RHS_BATCHING)),
-    Constraint("C8", _within(RHS_CONTRACTING)),
-    Constraint("C9", _agreeing(LHS_BATCHING, RHS_BATCHING)),
-    Constraint("C10", _agreeing(LHS_CONTRACTING, RHS_CONTRACTING)),
+    Constraint("C1", _requires_equal_counts(LHS_BATCHING, RHS_BATCHING)),
+    Constraint("C2", _requires_equal_counts(LHS_CONTRACTING, RHS_CONTRACTING)),
+    Constraint("C3", _requires_distinct(LHS_BATCHING, LHS_CONTRACTING)),
+    Constraint("C4", _requires_distinct(RHS_BATCHING, RHS_CONTRACTING)),
+    Constraint("C5", _requires_within(LHS_BATCHING)),
+    Constraint("C6", _requires_within(LHS_CONTRACTING)),
+    Constraint("C7", _requires_within(RHS_BATCHING)),
+    Constraint("C8", _requires_within(RHS_CONTRACTING)),
+    Constraint("C9", _requires_equal_extents(LHS_BATCHING, RHS_BATCHING)),
+    Constraint("C10", _requires_equal_extents(LHS_CONTRACTING, RHS_CONTRACTING)),
     Constraint("C12", _check_result),
     Constraint("C21", _check_default_precision),
-    Constraint("C22", _positive("lhs_component_count")),
-    Constraint("C23", _positive("rhs_component_count")),
-    Constraint("C24", _positive("num_primitive_operations")),
+    Constraint("C22", _requires_positive("lhs_component_count")),
+    Constraint("C23", _requires_positive("rhs_component_count")),
+    Constraint("C24", _requires_positive("num_primitive_operations")),
     Constraint("I8", _check_algorithm),
 )
 

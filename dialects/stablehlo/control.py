@@ -1,4 +1,4 @@
-"""Operations with regions, their terminator, and the optimization barrier."""
+"""Loops, the terminator of regions, and the optimization barrier."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .tensors import check_not_quantized_by_dimension
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """The terminator of a region, which returns values to the enclosing operation."""
+    """Terminate a region, and return values to the enclosing operation."""
 
     name = "stablehlo.return"
 
@@ -56,7 +56,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class OptimizationBarrierOp(IRDLOperation):
-    """The operands, unchanged; no use of a result runs before all operands are computed."""
+    """Return the operands unchanged. No use of a result runs before all operands are computed."""
 
     name = "stablehlo.optimization_barrier"
 
@@ -100,9 +100,10 @@ class OptimizationBarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class WhileOp(IRDLOperation):
-    """A loop that runs `body` on the carried values as long as `cond` returns true for them.
+    """Run `body` on the carried values while `cond` returns true for them, and return their final values.
 
-    `stablehlo.while(%iterArg = %a, …) : types cond { … } do { … }`; both regions use the same names for carried values.
+    In `stablehlo.while(%iterArg = %a, …) : types cond { … } do { … }`, both regions use the same names for the carried
+    values.
     """
 
     name = "stablehlo.while"
@@ -174,7 +175,7 @@ def _print_binding(printer: Printer, argument: SSAValue, operand: SSAValue) -> N
 
 def _share_names(printer: Printer, named: Block, other: Block) -> None:
     """Print the arguments of `other` with the names of the arguments of `named`."""
-    # xDSL's printer has no public way to give two values one name, which StableHLO's format requires.
+    # StableHLO's format requires that two values have the same name. xDSL's printer has no public method for this.
     names = printer._ssa_values  # pyright: ignore[reportPrivateUsage]
     names.update({value: names[name] for name, value in zip(named.args, other.args, strict=True)})
 

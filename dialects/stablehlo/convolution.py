@@ -67,7 +67,8 @@ ACTIVATIONS, KERNEL = ("b", "f"), ("i", "o")
 
 @dataclass(frozen=True)
 class ConvolutionDimensions:
-    """The label of each dimension: `b` batch, `f` feature, `i` and `o` the kernel's features, a number if spatial."""
+    """The label of each dimension: `b` for batch, `f` for features, `i` and `o` for the kernel's input and output
+    features, and a number for a spatial dimension."""
 
     lhs: tuple[str, ...]
     rhs: tuple[str, ...]
@@ -80,7 +81,7 @@ class ConvolutionDimensions:
 
 @dataclass(frozen=True)
 class RawDimensions:
-    """Dimension numbers of the raw form. Missing dimensions are 0, as in StableHLO."""
+    """The dimension numbers of the raw form. As in StableHLO, a missing dimension is 0."""
 
     input_batch_dimension: int = 0
     input_feature_dimension: int = 0
@@ -93,7 +94,7 @@ class RawDimensions:
     output_spatial_dimensions: Dimensions = ()
 
     def labels(self) -> ConvolutionDimensions:
-        """Return the labels. Raises `ValueError` unless every dimension of each tensor is named exactly once."""
+        """Return the label of each dimension. Raises `ValueError` unless each dimension has exactly one role."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, *self.input_spatial_dimensions
         rhs = (
             self.kernel_input_feature_dimension,
@@ -117,7 +118,7 @@ def _labels(subject: str, features: Sequence[str], numbers: Sequence[int]) -> tu
 
 @irdl_attr_definition
 class ConvolutionAttr(Data[ConvolutionDimensions]):
-    """`#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
+    """The dimension numbers of a convolution: `#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>`"""
 
     name = "stablehlo.conv"
 
@@ -149,7 +150,8 @@ class ConvolutionAttr(Data[ConvolutionDimensions]):
 
 
 def _parse_labels(parser: AttrParser, features: Sequence[str]) -> tuple[str, ...]:
-    """Parse `[b, 0, 1, f]`: each feature once, and consecutive numbers from zero for all other dimensions."""
+    """Parse `[b, 0, 1, f]`: each of the labels `features` once, and consecutive numbers from zero for the spatial
+    dimensions."""
 
     def label() -> str:
         return parser.parse_optional_identifier() or str(parse_int64(parser))
@@ -172,7 +174,7 @@ WINDOW = {
 
 
 class ConvolvingOp(IRDLOperation):
-    """Sums of products of windows of the left operand with the right operand."""
+    """Base of convolutions, with the properties that they share."""
 
     lhs = operand_def(numbers("I1"))
     rhs = operand_def(tensors("I2"))
@@ -191,7 +193,7 @@ class ConvolvingOp(IRDLOperation):
 
 @irdl_op_definition
 class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
-    """Sums of products of windows of the left operand with the right operand."""
+    """Convolve the left operand with a kernel, the right operand: multiply each window by the kernel, and sum up."""
 
     name = "stablehlo.convolution"
 
@@ -266,7 +268,7 @@ def _parse_window(parser: Parser) -> Properties:
 
 
 def _parse_field(parser: Parser, keyword: str) -> Attribute:
-    """Return the value of one part of the window."""
+    """Parse the value of one field of the window."""
     if keyword == "pad":
         pairs = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_pair(parser))
         return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pairs), 2]), list(chain(*pairs)))
@@ -278,12 +280,12 @@ def _parse_pair(parser: Parser) -> Dimensions:
     start = parser.pos
     pair = parse_dimensions(parser)
     if len(pair) != 2:
-        parser.raise_error("expected the padding before and after, [0, 0]", start, parser.pos)
+        parser.raise_error("expected two numbers, the padding before and after: [0, 0]", start, parser.pos)
     return pair
 
 
 def _text(value: Attribute) -> str:
-    """Return the value of a part of the window in brackets."""
+    """Return the text of one field of the window, in brackets."""
     if not is_integer_array(value):
         return str([list(pair) for pair in pairs_of(value)])
     if value.elt_type == i1:
@@ -297,7 +299,7 @@ def _spatial(op: ConvolvingOp) -> int:
 
 def _check_labels(labels: Sequence[str], value: SSAValue) -> None:
     if len(labels) != len(shape_of(value)):
-        raise VerifyException(f"the labels name {len(labels)} dimensions, but the type is {value.type}")
+        raise VerifyException(f"there are {len(labels)} labels for the dimensions of {value.type}")
 
 
 def _extent(value: SSAValue, labels: Sequence[str], label: str) -> int:
@@ -310,7 +312,7 @@ def _check_divides(op: ConvolvingOp, side: str, label: str, groups: str) -> None
     count = getattr(op, groups).value.data
     if extent != DYNAMIC_INDEX and extent % count:
         raise VerifyException(
-            f"the extent {extent} of dimension {label} of {side} is not a multiple of {groups} = {count}"
+            f"the extent {extent} of dimension {label} of {side} is not a multiple of {groups} ({count})"
         )
 
 
@@ -318,7 +320,7 @@ def _check_one_kind_of_group(op: ConvolvingOp) -> None:
     features, batches = op.feature_group_count.value.data, op.batch_group_count.value.data
     if features > 1 and batches > 1:
         raise VerifyException(
-            f"feature_group_count is {features} and batch_group_count {batches}, expected one of them to be 1"
+            f"feature_group_count is {features} and batch_group_count is {batches}, but one of them must be 1"
         )
 
 
@@ -328,7 +330,8 @@ def _check_input_features(op: ConvolvingOp) -> None:
     groups = op.feature_group_count.value.data
     if DYNAMIC_INDEX not in (kernel_features, input_features) and kernel_features * groups != input_features:
         raise VerifyException(
-            f"with {groups} groups the kernel must take {input_features}/{groups} input features, not {kernel_features}"
+            f"the kernel has {kernel_features} input features, expected {input_features}/{groups}, the features of "
+            "lhs divided by feature_group_count"
         )
 
 
@@ -344,7 +347,7 @@ def _check_elements(op: ConvolvingOp) -> None:
 
 
 def _check_quantized(op: ConvolvingOp) -> None:
-    """Check the element types, under the labels C28 to C34."""
+    """Check the element types of quantized operands and results: constraints C28 to C34."""
     if not is_quantized(op.lhs, op.rhs, op.result):
         return
     lhs, rhs, result = (element_of(value) for value in (op.lhs, op.rhs, op.result))
@@ -357,8 +360,8 @@ def _check_quantized(op: ConvolvingOp) -> None:
         type_ = QuantizedType.of(element)
         if type_ is not None and type_.dimension not in (None, features):
             raise VerifyException(
-                f"{label}: the quantization dimension of {subject} is {type_.dimension}, expected the output feature "
-                f"dimension, {features}"
+                f"{label}: the quantization dimension of {subject} is {type_.dimension}, expected {features}, the "
+                "dimension of the output features"
             )
 
 
@@ -380,7 +383,7 @@ def _check_result(op: ConvolutionOp) -> None:
 
 
 def _check_places(op: ConvolvingOp, moves: Sequence[DimWindow]) -> None:
-    """Check the shape of the result, given the movement of the windows."""
+    """Check the shape of the result, given the window along each spatial dimension."""
     numbers = op.dimension_numbers.data
     expected = {str(index): move.places(_extent(op.lhs, numbers.lhs, str(index))) for index, move in enumerate(moves)}
     batch = _extent(op.lhs, numbers.lhs, "b")
@@ -419,7 +422,7 @@ CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
 
 @irdl_op_definition
 class DynamicConvOp(ConvolvingOp):
-    """`convolution` with padding that is an operand. StableHLO prints it in generic form."""
+    """Convolve as `convolution` does, but with an operand as the padding. StableHLO prints it in generic form."""
 
     name = "stablehlo.dynamic_conv"
 
@@ -428,7 +431,7 @@ class DynamicConvOp(ConvolvingOp):
     padding = operand_def(numbers("I3"))
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_DYNAMIC)
+        verify_constraints(self, DYNAMIC_CONSTRAINTS)
         _check_quantized(self)
 
 
@@ -437,7 +440,7 @@ def _check_padding(op: DynamicConvOp) -> None:
 
 
 def _check_dynamic_result(op: DynamicConvOp) -> None:
-    """Check the shape of the result. If the padding is not constant, check only the batch and feature extents."""
+    """Check the shape of the result. If the padding is not constant, check only the batch and feature dimensions."""
     amounts = constant_integers(op.padding)
     moves = windows(_sizes(op), op.window_strides, None, op.lhs_dilation, op.rhs_dilation)
     if amounts is None:
@@ -447,7 +450,7 @@ def _check_dynamic_result(op: DynamicConvOp) -> None:
     _check_places(op, [replace(move, low=low, high=high) for move, (low, high) in zip(moves, pairs, strict=True)])
 
 
-OF_DYNAMIC: tuple[Constraint[DynamicConvOp], ...] = (
+DYNAMIC_CONSTRAINTS: tuple[Constraint[DynamicConvOp], ...] = (
     *IN_COMMON,
     Constraint("C4", _check_padding),
     Constraint("C25", _check_dynamic_result),

@@ -38,7 +38,7 @@ from .quantized_types import QuantizedType
 
 
 class _Parts(TypedDict, total=False):
-    """The parts of an operation besides its properties, as `Operation.create` takes them."""
+    """The keyword arguments of `Operation.create`, except for the properties."""
 
     operands: Sequence[SSAValue]
     result_types: Sequence[Attribute]
@@ -49,7 +49,7 @@ class _Parts(TypedDict, total=False):
 
 
 class DenseConstantOp(IRDLOperation):
-    """`constant dense<…> : tensor<…>`; a splat of any shape is one element in memory."""
+    """Return a constant: `constant dense<…> : tensor<…>`. A splat of any shape stores only one element."""
 
     value = prop_def(DenseAttr | DenseResourceAttr)
     output = result_def(TensorType)
@@ -59,9 +59,9 @@ class DenseConstantOp(IRDLOperation):
 
     @classmethod
     def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Unpack[_Parts]) -> Self:
-        """Create the operation as `Operation.create` does, with the value as a `DenseAttr`.
+        """Create the operation as `Operation.create` does, but convert the value to a `DenseAttr`.
 
-        xDSL's own parser creates its expanded attribute, but equal constants must have equal attributes.
+        xDSL's own parser creates a different, expanded attribute, but equal constants must have equal attributes.
         """
         value = properties.get("value")
         if value is not None and is_standard_dense(value) and is_tensor(value.type):
@@ -71,7 +71,7 @@ class DenseConstantOp(IRDLOperation):
     def verify_(self) -> None:
         if is_numeric(element_of(self.output)):
             return check_types("C1: the result", self.output.type, self.value.type)
-        # A quantized constant is written as the integers that are stored.
+        # A quantized constant is written as its stored integers.
         check_shape("C1: the result", shape_of(self.output), self.value.type.get_shape())
         quantized = QuantizedType.of(element_of(self.output))
         if quantized is not None and is_tensor(self.value.type):
@@ -87,7 +87,8 @@ class DenseConstantOp(IRDLOperation):
 
     @classmethod
     def _parse_in_full(cls, parser: Parser) -> Self:
-        """Parse `) <{value = dense<…> : type}> : () -> type`, for a value and a result of different types."""
+        """Parse `) <{value = dense<…> : type}> : () -> type`, the form for a result whose type is not that of the
+        value."""
         parser.parse_punctuation(")")
         inline_properties = parser.parse_optional_properties_dict()
         other_properties, attributes = parse_attributes(parser, cls)
@@ -118,7 +119,7 @@ class DenseConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class ConstantOp(DenseConstantOp):
-    """`stablehlo.constant dense<…> : tensor<…>`"""
+    """Return a constant: `stablehlo.constant dense<…> : tensor<…>`"""
 
     name = "stablehlo.constant"
 
@@ -126,7 +127,7 @@ class ConstantOp(DenseConstantOp):
 
 
 def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
-    """Parse `dense<…> : type`, whose splats are not expanded, a resource, or an alias of either."""
+    """Parse a dense constant, `dense<…> : type`, a resource, or an alias of either. Splats are not expanded."""
     if parser.parse_optional_keyword("dense") is not None:
         return parse_constant(parser)
     start = parser.pos
@@ -140,7 +141,7 @@ def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
 
 @irdl_op_definition
 class IotaOp(IRDLOperation):
-    """`stablehlo.iota dim = 0 : tensor<…>`: each element is its index along the dimension."""
+    """Return a tensor whose elements are their indices along a dimension: `stablehlo.iota dim = 0 : tensor<…>`"""
 
     name = "stablehlo.iota"
 
@@ -156,7 +157,7 @@ class IotaOp(IRDLOperation):
         check_dimensions("C1: the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
         check_static("the result", self.output)
         if not is_number(element_of(self.output)):
-            raise VerifyException(f"iota needs a numeric element type, got {element_of(self.output)}")
+            raise VerifyException(f"the result has elements of type {element_of(self.output)}, expected numbers")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -1,7 +1,7 @@
-"""`stablehlo.custom_call`.
+"""`stablehlo.custom_call`, which calls a function outside the program.
 
-Errors are labelled with the inputs of StableHLO's specification (I4, I5, …). The specification defines no constraints
-on operand layouts, so errors about layouts have no label.
+Errors begin with the label of the input in StableHLO's specification (I4, I5, …). The specification defines no
+constraints on layouts, so errors about layouts have no such label.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.counted import counted
 from ...support.type_guards import is_shaped, is_standard_dense
 from ..dense import to_numpy
 from .attributes import OutputOperandAliasAttr
@@ -34,7 +35,7 @@ from .formats import I32_ATTR, FunctionTypeOp, parse_all_operands, print_attribu
 
 @irdl_op_definition
 class CustomCallOp(FunctionTypeOp):
-    """`stablehlo.custom_call @target(%a) {…}`. Its effects are unknown."""
+    """Call an external function with unknown effects: `stablehlo.custom_call @target(%a) {…}`"""
 
     name = "stablehlo.custom_call"
 
@@ -76,7 +77,7 @@ class CustomCallOp(FunctionTypeOp):
 
 
 TYPED_FFI = 4
-"""The version of the interface whose `backend_config` is a dictionary; the others, from 0 on, take a string."""
+"""The API version in which `backend_config` is a dictionary. In all earlier versions it is a string."""
 
 
 def _version(op: CustomCallOp) -> int:
@@ -99,11 +100,11 @@ def _check_config(op: CustomCallOp) -> None:
 
 def _check_both_layouts(op: CustomCallOp) -> None:
     if (op.operand_layouts is None) != (op.result_layouts is None):
-        raise VerifyException("layouts must be given for both operands and results, or for neither")
+        raise VerifyException("operand_layouts and result_layouts must be given together, or not at all")
 
 
 def _result_types(op: CustomCallOp) -> Sequence[Attribute]:
-    """Return the types that layouts apply to: the results, or the elements of a single tuple."""
+    """Return the types to which layouts apply: those of the results, or of the elements of a single tuple."""
     types = op.result_types
     return types[0].types.data if len(types) == 1 and isinstance(types[0], TupleType) else types
 
@@ -117,9 +118,9 @@ def _check_layouts(name: str, layouts: ArrayAttr[Attribute] | None, types: Seque
 
 
 def _check_layout(layout: Attribute, type_: Attribute) -> None:
-    """Check that a layout is a permutation of the dimensions of a tensor, and empty for other types."""
+    """Check that a layout is a permutation of the dimensions of a tensor. For other types it must be empty."""
     if isinstance(type_, TupleType):
-        raise VerifyException(f"expected one layout per operand and result; a value of type {type_} has no layout")
+        raise VerifyException(f"a value of type {type_} cannot have a layout")
     if (
         not is_standard_dense(layout)
         or not isinstance(layout.get_element_type(), IndexType)
@@ -129,7 +130,9 @@ def _check_layout(layout: Attribute, type_: Attribute) -> None:
     rank = len(type_.get_shape()) if is_shaped(type_) else 0
     (count,) = layout.get_shape()
     if count != rank:
-        raise VerifyException(f"a layout must have one entry for each dimension of {type_}, but has {count}")
+        raise VerifyException(
+            f"a layout has {counted(count, 'entry', 'entries')}, expected one for each dimension of {type_}"
+        )
     order = [int(dimension) for dimension in to_numpy(layout)]
     if sorted(order) != list(range(rank)):
         raise VerifyException(f"the layout {order} is not a permutation of the dimensions of {type_}")
@@ -146,7 +149,7 @@ def _selected_type(subject: str, type_: Attribute, indices: Sequence[int]) -> At
 
 
 def _selected_result_type(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
-    """Return the type that `indices` selects from the results. Several results count as a tuple."""
+    """Return the type that `indices` selects from the results. More than one result counts as a tuple."""
     if len(op.results) == 1:
         return _selected_type("output_tuple_indices", op.result_types[0], indices)
     if not indices or not 0 <= indices[0] < len(op.results):
@@ -155,11 +158,13 @@ def _selected_result_type(op: CustomCallOp, indices: Sequence[int]) -> Attribute
 
 
 def _check_aliases(op: CustomCallOp) -> None:
-    """Check that each aliased part of a result and of an operand have the same type."""
+    """Check that the result and the operand of each alias have the same type. They may be elements of tuples."""
     for alias in op.output_operand_aliases or ():
         index = alias.data.operand_index
         if not 0 <= index < len(op.inputs):
-            raise VerifyException(f"operand_index is {index}, but there are {len(op.inputs)} operands")
+            raise VerifyException(
+                f"operand_index is {index}, expected the index of one of the {len(op.inputs)} operands"
+            )
         operand = _selected_type("operand_tuple_indices", op.operand_types[index], alias.data.operand_tuple_indices)
         result = _selected_result_type(op, alias.data.output_tuple_indices)
         if operand != result:

@@ -1,4 +1,4 @@
-"""Operations whose result shape is computed at run time. Their shape operands are one-dimensional tensors of integers.
+"""Operations whose result shape is computed at run time. Shape operands are one-dimensional tensors of integers.
 
     %0 = stablehlo.dynamic_reshape %a, %shape : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
     %1 = stablehlo.dynamic_broadcast_in_dim %a, %shape, dims = [1] : (tensor<?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
@@ -54,14 +54,14 @@ def check_dimension_tensor(subject: str, value: SSAValue, count: int) -> None:
         check_count(f"elements of {subject}", shape[0], count)
 
 
-def check_fixed_length(subject: str, value: SSAValue) -> None:
-    """Check that the number of elements is static."""
+def check_static_length(subject: str, value: SSAValue) -> None:
+    """Check that the number of elements of a tensor is static."""
     if DYNAMIC_INDEX in shape_of(value):
         raise VerifyException(f"{subject} has type {value.type}, expected a static number of elements")
 
 
 def constant_integers(value: SSAValue) -> list[int] | None:
-    """Return the elements of a constant; None if the value is not one."""
+    """Return the elements of a constant; None if the value is not a constant."""
     owner = value.owner
     if not isinstance(owner, Operation) or not isinstance(owner, ConstantOp):
         return None
@@ -71,7 +71,7 @@ def constant_integers(value: SSAValue) -> list[int] | None:
 
 
 def constants_of(values: Sequence[SSAValue]) -> list[list[int]] | None:
-    """Return the elements of constants; None if one of the values is not a constant."""
+    """Return the elements of each constant; None if one of the values is not a constant."""
     constants = [constant_integers(value) for value in values]
     return [numbers for numbers in constants if numbers is not None] if None not in constants else None
 
@@ -96,7 +96,7 @@ class DimensionOp(FunctionTypeOp):
 
 @irdl_op_definition
 class GetDimensionSizeOp(DimensionOp):
-    """The extent of a dimension."""
+    """Return the extent of a dimension."""
 
     name = "stablehlo.get_dimension_size"
 
@@ -107,12 +107,12 @@ class GetDimensionSizeOp(DimensionOp):
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_DIMENSION_SIZE)
+        verify_constraints(self, DIMENSION_SIZE_CONSTRAINTS)
 
 
 @irdl_op_definition
 class SetDimensionSizeOp(DimensionOp):
-    """The operand with only its first `size` slices along a dimension."""
+    """Return the first `size` slices of the operand along a dimension."""
 
     name = "stablehlo.set_dimension_size"
 
@@ -140,7 +140,7 @@ class SetDimensionSizeOp(DimensionOp):
 
 @irdl_op_definition
 class DynamicIotaOp(DimensionOp):
-    """Each element is its index along the dimension."""
+    """Return a tensor with the shape `output_shape`, whose elements are their indices along a dimension."""
 
     name = "stablehlo.dynamic_iota"
 
@@ -153,12 +153,12 @@ class DynamicIotaOp(DimensionOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("iota_dimension",)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_IOTA)
+        verify_constraints(self, IOTA_CONSTRAINTS)
 
 
 @irdl_op_definition
 class DynamicReshapeOp(FunctionTypeOp):
-    """The same elements in row-major order under the shape `output_shape`."""
+    """Return the elements of the operand, in row-major order, in the shape `output_shape`."""
 
     name = "stablehlo.dynamic_reshape"
 
@@ -171,12 +171,12 @@ class DynamicReshapeOp(FunctionTypeOp):
     ARITY: ClassVar[int] = 2
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_RESHAPE)
+        verify_constraints(self, RESHAPE_CONSTRAINTS)
 
 
 @irdl_op_definition
 class DynamicBroadcastInDimOp(FunctionTypeOp):
-    """`broadcast_in_dim` to the shape `output_dimensions`."""
+    """Broadcast as `broadcast_in_dim` does, to the shape `output_dimensions`."""
 
     name = "stablehlo.dynamic_broadcast_in_dim"
 
@@ -193,7 +193,7 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("broadcast_dimensions",)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_BROADCAST)
+        verify_constraints(self, BROADCAST_CONSTRAINTS)
         check_broadcast("C6", self.operand, self.result, self.broadcast_dimensions.get_values())
 
     @classmethod
@@ -206,7 +206,7 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicPadOp(FunctionTypeOp):
-    """`pad` with amounts that are operands."""
+    """Pad as `pad` does, by amounts that are operands."""
 
     name = "stablehlo.dynamic_pad"
 
@@ -222,12 +222,12 @@ class DynamicPadOp(FunctionTypeOp):
     ARITY: ClassVar[int] = 5
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_PAD)
+        verify_constraints(self, PAD_CONSTRAINTS)
 
 
 @irdl_op_definition
 class RealDynamicSliceOp(FunctionTypeOp):
-    """`slice` with starts, limits and strides that are operands."""
+    """Slice as `slice` does, with starts, limits and strides that are operands."""
 
     name = "stablehlo.real_dynamic_slice"
 
@@ -255,7 +255,7 @@ class RealDynamicSliceOp(FunctionTypeOp):
 def _slice_shape(
     shape: Sequence[int], starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]
 ) -> Sequence[int]:
-    """Return the shape of a slice. Raises `VerifyException` for a range outside the shape."""
+    """Return the shape of a slice. Raises `VerifyException` for a range that is invalid or outside the shape."""
     extents = list[int]()
     for extent, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
         if not 0 <= start <= limit or stride < 1 or (extent != DYNAMIC_INDEX and limit > extent):
@@ -265,44 +265,44 @@ def _slice_shape(
 
 
 def _check_same_element(op: Operation) -> None:
-    """Check that operand and result have the same element type; quantized types may differ, for example in the
-    dimension."""
+    """Check that operand and result have the same element type. Quantized types may differ, for example in the
+    quantization dimension."""
     operand, result = element_of(op.operands[0]), element_of(op.results[0])
     if is_numeric(operand) or is_numeric(result):
         check_element("the result", result, operand)
 
 
-def _names_shape(name: str) -> Callable[[Operation], None]:
-    """Return a check that the operand of this name has one element for each dimension of the result."""
+def _requires_one_per_dimension(name: str) -> Callable[[Operation], None]:
+    """Return a check that the operand `name` has one element for each dimension of the result."""
     return lambda op: check_dimension_tensor(name, getattr(op, name), len(shape_of(op.results[0])))
 
 
-def _has_fixed_length(name: str) -> Callable[[Operation], None]:
-    return lambda op: check_fixed_length(name, getattr(op, name))
+def _requires_static_length(name: str) -> Callable[[Operation], None]:
+    return lambda op: check_static_length(name, getattr(op, name))
 
 
 def _check_stated_shape(result: SSAValue, shape: SSAValue) -> None:
-    """Check the shape of the result against the shape operand, if that is a constant."""
+    """Check the shape of the result against the shape operand, if this operand is a constant."""
     if (extents := constant_integers(shape)) is not None:
         if any(extent < 0 for extent in extents):
             raise VerifyException(f"the shape {extents} has a negative extent")
         check_shape("the result", shape_of(result), extents)
 
 
-OF_DIMENSION_SIZE: tuple[Constraint[GetDimensionSizeOp], ...] = (
+DIMENSION_SIZE_CONSTRAINTS: tuple[Constraint[GetDimensionSizeOp], ...] = (
     Constraint("C1", lambda op: check_within("dimension", [op.dimension.value.data], len(shape_of(op.operand)))),
 )
 
 
 def _check_countable(op: DynamicIotaOp) -> None:
     if not is_number(element_of(op.result)):
-        raise VerifyException(f"iota needs a numeric element type, got {element_of(op.result)}")
+        raise VerifyException(f"the result has elements of type {element_of(op.result)}, expected numbers")
 
 
-OF_IOTA: tuple[Constraint[DynamicIotaOp], ...] = (
-    Constraint("I1", _has_fixed_length("output_shape")),
+IOTA_CONSTRAINTS: tuple[Constraint[DynamicIotaOp], ...] = (
+    Constraint("I1", _requires_static_length("output_shape")),
     Constraint("C1", lambda op: check_within("dim", [op.iota_dimension.value.data], shape_of(op.output_shape)[0])),
-    Constraint("C2", _names_shape("output_shape")),
+    Constraint("C2", _requires_one_per_dimension("output_shape")),
     Constraint("C2", lambda op: _check_stated_shape(op.result, op.output_shape)),
     Constraint("C2", _check_countable),
 )
@@ -311,16 +311,16 @@ OF_IOTA: tuple[Constraint[DynamicIotaOp], ...] = (
 def _check_size(op: DynamicReshapeOp) -> None:
     before, after = prod(shape_of(op.operand)), prod(shape_of(op.result))
     if is_static(op.operand, op.result) and before != after:
-        raise VerifyException(f"the result has {after} elements, but the operand has {before}")
+        raise VerifyException(f"the result has {after} elements, but the operand has {before} elements")
     stated = constant_integers(op.output_shape)
     if stated is not None and is_static(op.operand) and prod(stated) != before:
-        raise VerifyException(f"the shape {stated} has {prod(stated)} elements, but the operand has {before}")
+        raise VerifyException(f"the shape {stated} has {prod(stated)} elements, but the operand has {before} elements")
 
 
-OF_RESHAPE: tuple[Constraint[DynamicReshapeOp], ...] = (
-    Constraint("I2", _has_fixed_length("output_shape")),
+RESHAPE_CONSTRAINTS: tuple[Constraint[DynamicReshapeOp], ...] = (
+    Constraint("I2", _requires_static_length("output_shape")),
     Constraint("C1", _check_same_element),
-    Constraint("C4", _names_shape("output_shape")),
+    Constraint("C4", _requires_one_per_dimension("output_shape")),
     Constraint("C2", _check_size),
     Constraint("C4", lambda op: _check_stated_shape(op.result, op.output_shape)),
 )
@@ -335,7 +335,7 @@ def _listed_dimensions(op: DynamicBroadcastInDimOp, *names: str) -> list[int]:
 EXPANDING, NOT_EXPANDING = "known_expanding_dimensions", "known_nonexpanding_dimensions"
 
 
-def _check_known(name: str) -> Callable[[DynamicBroadcastInDimOp], None]:
+def _requires_known_within(name: str) -> Callable[[DynamicBroadcastInDimOp], None]:
     return lambda op: check_within(name, _listed_dimensions(op, name), len(shape_of(op.operand)))
 
 
@@ -347,15 +347,15 @@ def _check_extents(op: DynamicBroadcastInDimOp) -> None:
 
 
 def _check_stated_extents(op: DynamicBroadcastInDimOp) -> None:
-    """Check the extents of the operand against `output_dimensions`, if that is a constant."""
+    """Check the extents of the operand against `output_dimensions`, if this operand is a constant."""
     stated = constant_integers(op.output_dimensions)
     for extent, dimension in zip(shape_of(op.operand), op.broadcast_dimensions.get_values(), strict=True):
         if stated is not None and dimension < len(stated) and extent not in (1, DYNAMIC_INDEX, stated[dimension]):
             raise VerifyException(f"an extent of {extent} cannot be broadcast to an extent of {stated[dimension]}")
 
 
-OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
-    Constraint("I2", _has_fixed_length("output_dimensions")),
+BROADCAST_CONSTRAINTS: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
+    Constraint("I2", _requires_static_length("output_dimensions")),
     Constraint("C1", _check_same_element),
     Constraint(
         "C2",
@@ -368,11 +368,11 @@ OF_BROADCAST: tuple[Constraint[DynamicBroadcastInDimOp], ...] = (
     Constraint("C4", lambda op: check_distinct("broadcast_dimensions", op.broadcast_dimensions.get_values())),
     Constraint("C5", _check_extents),
     Constraint("C5", _check_stated_extents),
-    Constraint("C7", _names_shape("output_dimensions")),
+    Constraint("C7", _requires_one_per_dimension("output_dimensions")),
     Constraint("C7", lambda op: _check_stated_shape(op.result, op.output_dimensions)),
     Constraint("C8", lambda op: check_distinct("known dimensions", _listed_dimensions(op, EXPANDING, NOT_EXPANDING))),
-    Constraint("C9", _check_known(EXPANDING)),
-    Constraint("C10", _check_known(NOT_EXPANDING)),
+    Constraint("C9", _requires_known_within(EXPANDING)),
+    Constraint("C10", _requires_known_within(NOT_EXPANDING)),
 )
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
@@ -394,7 +394,7 @@ def _check_amounts(op: DynamicPadOp) -> None:
 
 def _check_interior(op: DynamicPadOp) -> None:
     if any(amount < 0 for amount in constant_integers(op.interior_padding) or ()):
-        raise VerifyException("interior_padding must not be negative: only edges can be cropped")
+        raise VerifyException("interior_padding must not be negative, because only edges can be cropped")
 
 
 def _check_padded(op: DynamicPadOp) -> None:
@@ -403,7 +403,7 @@ def _check_padded(op: DynamicPadOp) -> None:
         check_shape("the result", shape_of(op.result), padded_shape(shape_of(op.operand), *constants))
 
 
-OF_PAD: tuple[Constraint[DynamicPadOp], ...] = (
+PAD_CONSTRAINTS: tuple[Constraint[DynamicPadOp], ...] = (
     Constraint("I2", lambda op: check_shape("the padding value", shape_of(op.padding_value), [])),
     Constraint("C1", _check_pad_elements),
     Constraint("C2", _check_amounts),

@@ -1,9 +1,9 @@
-"""Bounds of dynamic extents, which are the encoding of a tensor type.
+"""Bounds of dynamic extents. They are the encoding of a tensor type.
 
     tensor<3x?xf32, #stablehlo.bounds<?, 4>>                        the second extent is unknown, and at most 4
     tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>> the same, in an older spelling
 
-A bound that is not given is written `?`, and is `DYNAMIC_INDEX` here.
+A missing bound is written as `?`, and represented as `DYNAMIC_INDEX` here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _text(bounds: Bounds) -> str:
 
 @irdl_attr_definition
 class BoundsAttr(Data[Bounds]):
-    """`#stablehlo.bounds<?, 4>`"""
+    """The bounds of the extents of a tensor: `#stablehlo.bounds<?, 4>`"""
 
     name = "stablehlo.bounds"
 
@@ -45,7 +45,7 @@ class BoundsAttr(Data[Bounds]):
 
 @irdl_attr_definition
 class TypeExtensionsAttr(Data[Bounds]):
-    """`#stablehlo.type_extensions<bounds = [?, 4]>`"""
+    """The bounds of the extents of a tensor, in an older spelling: `#stablehlo.type_extensions<bounds = [?, 4]>`"""
 
     name = "stablehlo.type_extensions"
 
@@ -61,7 +61,7 @@ class TypeExtensionsAttr(Data[Bounds]):
 
 
 def bounds_of(type_: TensorType[Attribute]) -> Bounds:
-    """Return the bound of each dimension, `DYNAMIC_INDEX` where there is none."""
+    """Return the bound of each dimension; `DYNAMIC_INDEX` for a dimension without a bound."""
     encoding = type_.encoding
     if isinstance(encoding, (BoundsAttr, TypeExtensionsAttr)) and len(encoding.data) == type_.get_num_dims():
         return encoding.data
@@ -69,13 +69,13 @@ def bounds_of(type_: TensorType[Attribute]) -> Bounds:
 
 
 def largest_shape(type_: TensorType[Attribute]) -> list[int]:
-    """Return the static extents, and the bounds of the dynamic extents."""
+    """Return the shape, with each dynamic extent replaced by its bound."""
     pairs = zip(type_.get_shape(), bounds_of(type_), strict=True)
     return [bound if extent == DYNAMIC_INDEX else extent for extent, bound in pairs]
 
 
 def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]) -> bool:
-    """Return whether no extent of one type exceeds a bound of the other, which has the same rank."""
+    """Return whether no extent of either type exceeds a bound of the other type. Both must have the same rank."""
     return all(
         bound == DYNAMIC_INDEX or extent <= bound
         for type_, other in ((first, second), (second, first))
@@ -84,8 +84,8 @@ def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]
 
 
 def check_bounds(type_: Attribute) -> None:
-    """Raise `VerifyException` unless a type has one entry in its bounds for each dimension, and `?` for static
-    extents."""
+    """Raise `VerifyException` unless the bounds of the type have one entry for each dimension, which is `?` for each
+    static extent."""
     if not is_tensor(type_) or not isinstance(type_.encoding, (BoundsAttr, TypeExtensionsAttr)):
         return
     bounds, shape = type_.encoding.data, type_.get_shape()
@@ -93,12 +93,14 @@ def check_bounds(type_: Attribute) -> None:
         raise VerifyException(f"{type_} has {len(bounds)} bounds, expected one for each of {len(shape)} dimensions")
     for extent, bound in zip(shape, bounds, strict=True):
         if bound != DYNAMIC_INDEX and extent != DYNAMIC_INDEX:
-            raise VerifyException(f"{type_} has the bound {bound} for the extent {extent}, which is static: write '?'")
+            raise VerifyException(f"{type_} has the bound {bound} for the static extent {extent}: write '?' instead")
 
 
 def check_static_or_bounded(subject: str, value: SSAValue) -> None:
-    """Check that at most one extent is dynamic, and that it has a bound. The operation derives its result shape from
-    this type."""
+    """Check that at most one extent is dynamic, and that a dynamic extent has a bound.
+
+    The type of the result determines the shape that the operation computes.
+    """
     type_ = value.type
     assert is_tensor(type_), "by the definition of the operation"
     if type_.get_shape().count(DYNAMIC_INDEX) > 1 or DYNAMIC_INDEX in largest_shape(type_):

@@ -1,4 +1,4 @@
-"""Operations implemented outside the program: bits from a random generator, and calls of foreign functions."""
+"""Operations that are implemented outside the program: random generators, and calls of foreign functions."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ from .tensors import numbers
 
 @irdl_op_definition
 class RngBitGeneratorOp(FunctionTypeOp):
-    """`stablehlo.rng_bit_generator %state, algorithm = THREE_FRY`: random bits and the next state, computed from a
-    state."""
+    """Return the next state of a generator, and random bits, both computed from the given state.
+
+    stablehlo.rng_bit_generator %state, algorithm = THREE_FRY
+    """
 
     name = "stablehlo.rng_bit_generator"
 
@@ -54,7 +56,9 @@ class RngBitGeneratorOp(FunctionTypeOp):
         check_types("C1: the next state", self.output_state.type, self.initial_state.type)
         check_static("the result", self.output)
         if not is_integer_or_float(element_of(self.output)):
-            raise VerifyException(f"random bits cannot form elements of type {element_of(self.output)}")
+            raise VerifyException(
+                f"the result has elements of type {element_of(self.output)}, expected integers or floats"
+            )
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -69,8 +73,10 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
 @irdl_op_definition
 class RngOp(FunctionTypeOp):
-    """`stablehlo.rng %a, %b, %shape, distribution = UNIFORM`: random numbers from a state that is not part of the
-    program."""
+    """Return random numbers, drawn from a state that is not part of the program.
+
+    stablehlo.rng %a, %b, %shape, distribution = UNIFORM
+    """
 
     name = "stablehlo.rng"
 
@@ -84,7 +90,7 @@ class RngOp(FunctionTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("rng_distribution",)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_RNG)
+        verify_constraints(self, RNG_CONSTRAINTS)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -109,17 +115,17 @@ def _check_elements(op: RngOp) -> None:
 
 def _check_distribution(op: RngOp) -> None:
     if op.rng_distribution.data is RngDistribution.NORMAL and not is_float(element_of(op.a)):
-        raise VerifyException(f"a normal distribution cannot have elements of type {element_of(op.a)}")
+        raise VerifyException(f"a normal distribution has elements of type {element_of(op.a)}, expected floats")
 
 
 def _check_shape(op: RngOp) -> None:
-    """Check the shape of the result against the shape operand, if that is a constant."""
+    """Check the shape of the result against the shape operand, if this operand is a constant."""
     check_dimension_tensor("shape", op.shape, len(shape_of(op.result)))
     if (extents := constant_integers(op.shape)) is not None:
         check_shape("the result", shape_of(op.result), extents)
 
 
-OF_RNG: tuple[Constraint[RngOp], ...] = (
+RNG_CONSTRAINTS: tuple[Constraint[RngOp], ...] = (
     Constraint("I1", _check_scalars),
     Constraint("C1", _check_elements),
     Constraint("C2", _check_distribution),

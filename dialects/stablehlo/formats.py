@@ -1,4 +1,4 @@
-"""Pieces of StableHLO's custom assembly shared by several operations."""
+"""Parts of StableHLO's custom assembly that operations share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def i64_array(values: Iterable[int]) -> I64Array:
 
 
 def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
-    """Parse `%a, %b`, exactly `count` of them."""
+    """Parse exactly `count` operands: `%a, %b`"""
     operands: list[UnresolvedOperand] = []
     for index in range(count):
         if index:
@@ -40,7 +40,7 @@ def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
 
 
 def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
-    """Parse a list of operands, `%a, %b`, which may be empty."""
+    """Parse a list of operands, which may be empty: `%a, %b`"""
     operands = parser.parse_optional_undelimited_comma_separated_list(
         parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
     )
@@ -48,7 +48,7 @@ def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
 
 
 def parse_located_argument(parser: Parser) -> Parser.Argument:
-    """Parse `%a: type loc(…)`, an argument of a region; the location may be missing."""
+    """Parse an argument of a region, whose location is optional: `%a: type loc(…)`"""
     argument = parser.parse_argument()
     argument.location = parser.parse_optional_location()
     return argument
@@ -57,8 +57,11 @@ def parse_located_argument(parser: Parser) -> Parser.Argument:
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
-    """Return the optional `{…}` of a custom format: properties that the format does not print elsewhere, and
-    discardable attributes."""
+    """Parse the optional attribute dictionary `{…}` of a custom format.
+
+    Returns the properties that the format does not print elsewhere, and the discardable attributes. The properties
+    `spelled` must not be in the dictionary, because the format prints them elsewhere.
+    """
     start = parser.pos
     attributes = parser.parse_optional_attr_dict()
     if not attributes:
@@ -72,15 +75,16 @@ def parse_attributes(
 
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
-    """Print `{…}` with the attributes of `op` and the properties that its format does not print elsewhere."""
-    # In the order of their definition, which the parser restores.
+    """Print `{…}` with the attributes of `op`, and with its properties except `spelled`, which are printed
+    elsewhere."""
+    # Properties are printed in the order of their definition, in which the parser also stores them.
     defined = op.get_irdl_definition().properties
     properties = {name: op.properties[name] for name in defined if name in op.properties and name not in spelled}
     printer.print_op_attributes(properties | op.attributes)
 
 
 def parse_type_list(parser: Parser) -> list[Attribute]:
-    """Parse `: type, type`"""
+    """Parse a list of types after a colon: `: type, type`"""
     parser.parse_punctuation(":")
     return list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
 
@@ -96,25 +100,25 @@ def print_operands(printer: Printer, operands: Sequence[SSAValue]) -> None:
 
 
 def parse_field(parser: Parser, keyword: str) -> I64Array:
-    """Parse `, keyword = [0, 1]`"""
+    """Parse a list of integers after a comma and a keyword: `, keyword = [0, 1]`"""
     parser.parse_punctuation(",")
     return parse_assigned(parser, keyword)
 
 
 def parse_assigned(parser: Parser, keyword: str) -> I64Array:
-    """Parse `keyword = [0, 1]`"""
+    """Parse a list of integers after a keyword: `keyword = [0, 1]`"""
     parser.parse_keyword(keyword)
     parser.parse_punctuation("=")
     return i64_array(parse_dimensions(parser))
 
 
 def print_field(printer: Printer, keyword: str, values: I64Array) -> None:
-    """Print `, keyword = [0, 1]`"""
+    """Print a list of integers after a comma and a keyword: `, keyword = [0, 1]`"""
     printer.print_string(f", {keyword} = {list(values.get_values())}")
 
 
 def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
-    """Parse `%a, %b,`, any number of operands, each followed by a comma."""
+    """Parse any number of operands, each of which is followed by a comma: `%a, %b,`"""
     operands: list[UnresolvedOperand] = []
     while (operand := parser.parse_optional_unresolved_operand()) is not None:
         operands.append(operand)
@@ -135,7 +139,7 @@ class CustomFormatOp(IRDLOperation):
         return {}
 
     def print_own(self, printer: Printer) -> None:
-        """Print the own part, between operands and attributes. It must depend only on the properties."""
+        """Print the own part, between operands and attributes. Its text must depend only on the properties."""
 
     @classmethod
     @abstractmethod
@@ -144,12 +148,17 @@ class CustomFormatOp(IRDLOperation):
 
     @abstractmethod
     def print_types(self, printer: Printer) -> None:
-        """Print the types of operands and results. The text must depend only on these types."""
+        """Print the types of operands and results. Their text must depend only on these types."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         start = parser.pos
-        return cls.parse_rest(parser, parse_operands(parser, cls.ARITY), start)
+        return cls.parse_rest(parser, cls.parse_operand_names(parser), start)
+
+    @classmethod
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        """Parse the list of operands. By default there are `ARITY` operands, separated by commas."""
+        return parse_operands(parser, cls.ARITY)
 
     @classmethod
     def parse_rest(cls, parser: Parser, operands: Sequence[UnresolvedOperand], start: int) -> Self:
@@ -174,7 +183,7 @@ class CustomFormatOp(IRDLOperation):
 
 
 class SameTypeOp(CustomFormatOp):
-    """Base of operations that print one type, `: type`, for all operands and the result; a function type if they
+    """Base of operations that print one type for all operands and the result, `: type`, or a function type if the types
     differ."""
 
     @classmethod
@@ -202,3 +211,16 @@ class FunctionTypeOp(CustomFormatOp):
 
     def print_types(self, printer: Printer) -> None:
         print_function_type(printer, self)
+
+
+class ResultTypeOp(CustomFormatOp):
+    """Base of operations without operands that print the type of their result: `: type`."""
+
+    ARITY: ClassVar[int] = 0
+
+    @classmethod
+    def parse_types(cls, parser: Parser, count: int) -> Types:
+        return [], [parser.parse_type()]
+
+    def print_types(self, printer: Printer) -> None:
+        printer.print_attribute(self.results[0].type)

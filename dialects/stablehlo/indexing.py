@@ -39,13 +39,13 @@ from .checks import (
     shape_of,
     verify_constraints,
 )
-from .dynamic_shapes import check_dimension_tensor, check_fixed_length, constant_integers
+from .dynamic_shapes import check_dimension_tensor, check_static_length, constant_integers
 from .reduction import check_promotable, check_scalars, combined_types
 from .tensors import check_not_quantized_by_dimension, numbers, tensors
 
 
 class IndexingOp(IRDLOperation):
-    """An operation that reads or writes slices of tensors at the offsets of index vectors."""
+    """Base of operations that read or write slices of tensors, at offsets that index vectors give."""
 
     @property
     @abstractmethod
@@ -55,19 +55,19 @@ class IndexingOp(IRDLOperation):
     @property
     @abstractmethod
     def sliced(self) -> SSAValue:
-        """The tensor that is sliced; the first one of several."""
+        """The tensor whose slices are read or written; if there are several, the first one."""
 
     @property
     @abstractmethod
     def indices(self) -> SSAValue:
-        """The tensor of the index vectors."""
+        """The tensor that contains the index vectors."""
 
     def dimensions(self, *names: str) -> Dimensions:
         """Return the dimensions that the fields with these names list, concatenated."""
         return tuple(dimension for name in names for dimension in getattr(self.numbers, name))
 
     def batch(self) -> list[int]:
-        """Return the extents of the index tensor without the dimension of the index vectors."""
+        """Return the extents of the index tensor, except the length of the index vectors."""
         indices = shape_of(self.indices)
         return [extent for dimension, extent in enumerate(indices) if dimension != self.numbers.index_vector_dim]
 
@@ -75,7 +75,7 @@ class IndexingOp(IRDLOperation):
 Check: TypeAlias = Callable[[IndexingOp], None]
 
 
-def rank_sliced(op: IndexingOp) -> int:
+def rank_of_sliced(op: IndexingOp) -> int:
     return len(shape_of(op.sliced))
 
 
@@ -83,13 +83,15 @@ def rank_of_indices(op: IndexingOp) -> int:
     return len(shape_of(op.indices))
 
 
-def rank_between(window: str) -> Callable[[IndexingOp], int]:
-    """Return a function from an operation to the rank of its batched windows: the batch dimensions and the dimensions
-    in the property `window`."""
+def rank_of_windows(window: str) -> Callable[[IndexingOp], int]:
+    """Return a function that computes the rank of an operation's batched windows.
+
+    They have the batch dimensions, and the dimensions in the property `window`.
+    """
     return lambda op: len(op.batch()) + len(op.dimensions(window))
 
 
-def within(name: str, rank: Callable[[IndexingOp], int]) -> Check:
+def requires_within(name: str, rank: Callable[[IndexingOp], int]) -> Check:
     return lambda op: check_within(name, op.dimensions(name), rank(op))
 
 
@@ -97,7 +99,7 @@ def requires_order(name: str) -> Check:
     return lambda op: check_ordered(name, op.dimensions(name))
 
 
-def distinct(*names: str) -> Check:
+def requires_distinct(*names: str) -> Check:
     return lambda op: check_distinct(" and ".join(names), op.dimensions(*names))
 
 
@@ -109,17 +111,17 @@ def requires_distinct_and_ordered(name: str) -> Check:
     return check
 
 
-def adding_up(*names: str) -> Check:
-    """Return a check that each dimension of the sliced tensor has one of these roles."""
-    return lambda op: check_count(" and ".join(names), len(op.dimensions(*names)), rank_sliced(op))
+def requires_all_dimensions(*names: str) -> Check:
+    """Return a check that the fields `names` list as many dimensions as the sliced tensor has."""
+    return lambda op: check_count(" and ".join(names), len(op.dimensions(*names)), rank_of_sliced(op))
 
 
-def as_many(name: str, other: str) -> Check:
+def requires_equal_counts(name: str, other: str) -> Check:
     return lambda op: check_count(name, len(op.dimensions(name)), len(op.dimensions(other)))
 
 
 def requires_equal_batches(of_sliced: str, of_indices: str) -> Check:
-    """Return a check that the batching dimensions of the sliced tensor and of the indices have the same extents."""
+    """Return a check that the sliced tensor and the indices have the same extents along their batching dimensions."""
 
     def check(op: IndexingOp) -> None:
         sliced, indices = shape_of(op.sliced), shape_of(op.indices)
@@ -130,20 +132,20 @@ def requires_equal_batches(of_sliced: str, of_indices: str) -> Check:
     return check
 
 
-def indices_are_integers(op: IndexingOp) -> None:
+def check_index_elements(op: IndexingOp) -> None:
     element = element_of(op.indices)
     if not isinstance(element, IntegerType | IndexType):
         raise VerifyException(f"the indices have elements of type {element}, expected integers")
 
 
-def vectors_lie_along_a_dimension(op: IndexingOp) -> None:
-    """Check `index_vector_dim`. If it equals the rank of the indices, each index is a vector of one element."""
+def check_index_vector_dim(op: IndexingOp) -> None:
+    """Check that `index_vector_dim` is in range. If it equals the rank of the indices, index vectors have length 1."""
     if not 0 <= op.numbers.index_vector_dim <= rank_of_indices(op):
         raise VerifyException(f"index_vector_dim is {op.numbers.index_vector_dim}, expected 0 to {rank_of_indices(op)}")
 
 
-def vectors_fill(name: str) -> Check:
-    """Return a check that a vector has one index for each dimension of this name."""
+def requires_vector_length(name: str) -> Check:
+    """Return a check that an index vector has one index for each dimension in the field `name`."""
 
     def check(op: IndexingOp) -> None:
         dimension = op.numbers.index_vector_dim
@@ -154,7 +156,7 @@ def vectors_fill(name: str) -> Check:
     return check
 
 
-def vectors_apart_from(name: str) -> Check:
+def requires_no_vector_dimension(name: str) -> Check:
     def check(op: IndexingOp) -> None:
         if op.numbers.index_vector_dim in op.dimensions(name):
             raise VerifyException(f"{name} must not contain index_vector_dim {op.numbers.index_vector_dim}")
@@ -163,7 +165,7 @@ def vectors_apart_from(name: str) -> Check:
 
 
 def interleave(window: Shape, batch: Shape, window_dimensions: Shape) -> list[int]:
-    """Return a shape with the window's extents at `window_dimensions` and the batch's in the other places, in order."""
+    """Return a shape with the extents `window` at the positions `window_dimensions`, and `batch` at the others."""
     windows, batches = iter(window), iter(batch)
     rank = len(window) + len(batch)
     return [next(windows if dimension in window_dimensions else batches) for dimension in range(rank)]
@@ -171,7 +173,7 @@ def interleave(window: Shape, batch: Shape, window_dimensions: Shape) -> list[in
 
 @irdl_op_definition
 class GatherOp(IndexingOp):
-    """Slices of the operand, each at the offset of one vector of `start_indices`."""
+    """Return slices of the operand. Each vector in `start_indices` is the offset of one slice."""
 
     name = "stablehlo.gather"
 
@@ -204,7 +206,7 @@ COLLAPSED, BATCHING = "collapsed_slice_dims", "operand_batching_dims"
 
 
 def _check_single(op: GatherOp, name: str) -> None:
-    """Check that a slice has at most one element along the dimensions that are dropped from it."""
+    """Check that slices have at most one element along the dimensions in the field `name`, which the result lacks."""
     sizes = [op.slice_sizes.get_values()[dimension] for dimension in op.dimensions(name)]
     if any(size > 1 for size in sizes):
         raise VerifyException(f"slice_sizes are {sizes} along {name} {list(op.dimensions(name))}, expected 0 or 1")
@@ -217,25 +219,25 @@ def _check_result(op: GatherOp) -> None:
 
 
 GATHER_CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
-    Constraint("I2", indices_are_integers),
-    Constraint("C1", adding_up("offset_dims", COLLAPSED, BATCHING)),
-    Constraint("C2", vectors_lie_along_a_dimension),
-    Constraint("C3", vectors_fill("start_index_map")),
+    Constraint("I2", check_index_elements),
+    Constraint("C1", requires_all_dimensions("offset_dims", COLLAPSED, BATCHING)),
+    Constraint("C2", check_index_vector_dim),
+    Constraint("C3", requires_vector_length("start_index_map")),
     Constraint("C4", requires_distinct_and_ordered("offset_dims")),
-    Constraint("C5", within("offset_dims", rank_between("offset_dims"))),
-    Constraint("C6", distinct(COLLAPSED, BATCHING)),
+    Constraint("C5", requires_within("offset_dims", rank_of_windows("offset_dims"))),
+    Constraint("C6", requires_distinct(COLLAPSED, BATCHING)),
     Constraint("C7", requires_order(COLLAPSED)),
-    Constraint("C8", within(COLLAPSED, rank_sliced)),
+    Constraint("C8", requires_within(COLLAPSED, rank_of_sliced)),
     Constraint("C10", requires_order(BATCHING)),
-    Constraint("C11", within(BATCHING, rank_sliced)),
-    Constraint("C13", distinct("start_indices_batching_dims")),
-    Constraint("C14", within("start_indices_batching_dims", rank_of_indices)),
-    Constraint("C15", vectors_apart_from("start_indices_batching_dims")),
-    Constraint("C16", as_many("start_indices_batching_dims", BATCHING)),
+    Constraint("C11", requires_within(BATCHING, rank_of_sliced)),
+    Constraint("C13", requires_distinct("start_indices_batching_dims")),
+    Constraint("C14", requires_within("start_indices_batching_dims", rank_of_indices)),
+    Constraint("C15", requires_no_vector_dimension("start_indices_batching_dims")),
+    Constraint("C16", requires_equal_counts("start_indices_batching_dims", BATCHING)),
     Constraint("C17", requires_equal_batches(BATCHING, "start_indices_batching_dims")),
-    Constraint("C18", distinct("start_index_map", BATCHING)),
-    Constraint("C19", within("start_index_map", rank_sliced)),
-    Constraint("C20", lambda op: check_count("slice_sizes", len(op.slice_sizes), rank_sliced(op))),
+    Constraint("C18", requires_distinct("start_index_map", BATCHING)),
+    Constraint("C19", requires_within("start_index_map", rank_of_sliced)),
+    Constraint("C20", lambda op: check_count("slice_sizes", len(op.slice_sizes), rank_of_sliced(op))),
     Constraint("C9", lambda op: _check_single(op, COLLAPSED)),
     Constraint("C12", lambda op: _check_single(op, BATCHING)),
     Constraint("C21", lambda op: check_sizes("a slice", op.slice_sizes.get_values(), shape_of(op.operand))),
@@ -246,7 +248,7 @@ GATHER_CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
 
 @irdl_op_definition
 class DynamicGatherOp(IndexingOp):
-    """`gather` with slice sizes that are an operand."""
+    """Gather as `gather` does, with an operand as the slice sizes."""
 
     name = "stablehlo.dynamic_gather"
 
@@ -273,11 +275,11 @@ class DynamicGatherOp(IndexingOp):
 
     @property
     def sizes(self) -> list[int]:
-        """The slice sizes; `DYNAMIC_INDEX` for each dimension if they are not constant."""
-        return constant_integers(self.slice_sizes) or [DYNAMIC_INDEX] * rank_sliced(self)
+        """The slice sizes; all of them are `DYNAMIC_INDEX` if the operand is not constant."""
+        return constant_integers(self.slice_sizes) or [DYNAMIC_INDEX] * rank_of_sliced(self)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_DYNAMIC)
+        verify_constraints(self, DYNAMIC_CONSTRAINTS)
 
 
 def _check_single_size(op: DynamicGatherOp, name: str) -> None:
@@ -297,28 +299,28 @@ def _check_dynamic_result(op: DynamicGatherOp) -> None:
     check_shape("the result", shape_of(op.result), interleave(window, op.batch(), op.numbers.offset_dims))
 
 
-# The specification has no batching dimensions here; their constraints are those of `gather`, without labels.
-OF_DYNAMIC: tuple[Constraint[DynamicGatherOp], ...] = (
-    Constraint("I2", indices_are_integers),
-    Constraint("I3", lambda op: check_fixed_length("slice_sizes", op.slice_sizes)),
-    Constraint("C1", adding_up("offset_dims", COLLAPSED, BATCHING)),
-    Constraint("C2", vectors_lie_along_a_dimension),
-    Constraint("C3", vectors_fill("start_index_map")),
+# The specification defines no batching dimensions here. Their constraints are those of `gather`, without labels.
+DYNAMIC_CONSTRAINTS: tuple[Constraint[DynamicGatherOp], ...] = (
+    Constraint("I2", check_index_elements),
+    Constraint("I3", lambda op: check_static_length("slice_sizes", op.slice_sizes)),
+    Constraint("C1", requires_all_dimensions("offset_dims", COLLAPSED, BATCHING)),
+    Constraint("C2", check_index_vector_dim),
+    Constraint("C3", requires_vector_length("start_index_map")),
     Constraint("C4", requires_distinct_and_ordered("offset_dims")),
-    Constraint("C5", within("offset_dims", rank_between("offset_dims"))),
-    Constraint("C6", distinct(COLLAPSED, BATCHING)),
+    Constraint("C5", requires_within("offset_dims", rank_of_windows("offset_dims"))),
+    Constraint("C6", requires_distinct(COLLAPSED, BATCHING)),
     Constraint("C6", requires_order(COLLAPSED)),
-    Constraint("C7", within(COLLAPSED, rank_sliced)),
+    Constraint("C7", requires_within(COLLAPSED, rank_of_sliced)),
     Constraint("batching", requires_order(BATCHING)),
-    Constraint("batching", within(BATCHING, rank_sliced)),
-    Constraint("batching", distinct("start_indices_batching_dims")),
-    Constraint("batching", within("start_indices_batching_dims", rank_of_indices)),
-    Constraint("batching", vectors_apart_from("start_indices_batching_dims")),
-    Constraint("batching", as_many("start_indices_batching_dims", BATCHING)),
+    Constraint("batching", requires_within(BATCHING, rank_of_sliced)),
+    Constraint("batching", requires_distinct("start_indices_batching_dims")),
+    Constraint("batching", requires_within("start_indices_batching_dims", rank_of_indices)),
+    Constraint("batching", requires_no_vector_dimension("start_indices_batching_dims")),
+    Constraint("batching", requires_equal_counts("start_indices_batching_dims", BATCHING)),
     Constraint("batching", requires_equal_batches(BATCHING, "start_indices_batching_dims")),
-    Constraint("C9", distinct("start_index_map", BATCHING)),
-    Constraint("C10", within("start_index_map", rank_sliced)),
-    Constraint("C11", lambda op: check_dimension_tensor("slice_sizes", op.slice_sizes, rank_sliced(op))),
+    Constraint("C9", requires_distinct("start_index_map", BATCHING)),
+    Constraint("C10", requires_within("start_index_map", rank_of_sliced)),
+    Constraint("C11", lambda op: check_dimension_tensor("slice_sizes", op.slice_sizes, rank_of_sliced(op))),
     Constraint("C8", lambda op: _check_single_size(op, COLLAPSED)),
     Constraint("batching", lambda op: _check_single_size(op, BATCHING)),
     Constraint("C12", _check_known_sizes),
@@ -329,7 +331,10 @@ OF_DYNAMIC: tuple[Constraint[DynamicGatherOp], ...] = (
 
 @irdl_op_definition
 class ScatterOp(IndexingOp):
-    """The inputs, in which the region combines the slices at the offsets of `scatter_indices` with the updates."""
+    """Return the inputs, after combining slices of them with the updates.
+
+    Each vector in `scatter_indices` is the offset of one slice. The region combines its elements with an update.
+    """
 
     name = "stablehlo.scatter"
 
@@ -375,7 +380,7 @@ def _check_same_shapes(subject: str, values: Sequence[SSAValue]) -> None:
 
 
 def _check_updates(op: ScatterOp) -> None:
-    """Check that updates have the batch extents of the indices, and that windows are not larger than the inputs."""
+    """Check that updates have the batch extents of the indices, and that their windows do not exceed the inputs."""
     dropped = op.dimensions(INSERTED, INPUT_BATCHING)
     placed = op.numbers.update_window_dims
     limits = [extent for dimension, extent in enumerate(shape_of(op.sliced)) if dimension not in dropped]
@@ -423,30 +428,30 @@ def _check_counts(op: ScatterOp) -> None:
 SCATTER_CONSTRAINTS: tuple[Constraint[ScatterOp], ...] = (
     Constraint("C5", _check_counts),
     Constraint("I1", lambda op: _check_numbers(op.inputs)),
-    Constraint("I2", indices_are_integers),
+    Constraint("I2", check_index_elements),
     Constraint("I3", lambda op: _check_numbers(op.updates)),
     Constraint("C1", lambda op: _check_same_shapes("an input", op.inputs)),
     Constraint("C3", lambda op: _check_same_shapes("an update", op.updates)),
-    Constraint("C22", vectors_lie_along_a_dimension),
+    Constraint("C22", check_index_vector_dim),
     Constraint("C23", lambda op: _check_elements(op, op.inputs, "an input")),
     Constraint("C6", lambda op: _check_elements(op, op.updates, "an update")),
     Constraint("C4", _check_rank_of_updates),
-    Constraint("C2", adding_up("update_window_dims", INSERTED, INPUT_BATCHING)),
+    Constraint("C2", requires_all_dimensions("update_window_dims", INSERTED, INPUT_BATCHING)),
     Constraint("C7", requires_distinct_and_ordered("update_window_dims")),
-    Constraint("C8", within("update_window_dims", rank_between("update_window_dims"))),
-    Constraint("C9", distinct(INSERTED, INPUT_BATCHING)),
+    Constraint("C8", requires_within("update_window_dims", rank_of_windows("update_window_dims"))),
+    Constraint("C9", requires_distinct(INSERTED, INPUT_BATCHING)),
     Constraint("C10", requires_order(INSERTED)),
-    Constraint("C11", within(INSERTED, rank_sliced)),
+    Constraint("C11", requires_within(INSERTED, rank_of_sliced)),
     Constraint("C12", requires_order(INPUT_BATCHING)),
-    Constraint("C13", within(INPUT_BATCHING, rank_sliced)),
-    Constraint("C14", distinct("scatter_indices_batching_dims")),
-    Constraint("C15", within("scatter_indices_batching_dims", rank_of_indices)),
-    Constraint("C16", vectors_apart_from("scatter_indices_batching_dims")),
-    Constraint("C17", as_many("scatter_indices_batching_dims", INPUT_BATCHING)),
+    Constraint("C13", requires_within(INPUT_BATCHING, rank_of_sliced)),
+    Constraint("C14", requires_distinct("scatter_indices_batching_dims")),
+    Constraint("C15", requires_within("scatter_indices_batching_dims", rank_of_indices)),
+    Constraint("C16", requires_no_vector_dimension("scatter_indices_batching_dims")),
+    Constraint("C17", requires_equal_counts("scatter_indices_batching_dims", INPUT_BATCHING)),
     Constraint("C18", requires_equal_batches(INPUT_BATCHING, "scatter_indices_batching_dims")),
-    Constraint("C19", vectors_fill("scatter_dims_to_operand_dims")),
-    Constraint("C20", distinct("scatter_dims_to_operand_dims", INPUT_BATCHING)),
-    Constraint("C21", within("scatter_dims_to_operand_dims", rank_sliced)),
+    Constraint("C19", requires_vector_length("scatter_dims_to_operand_dims")),
+    Constraint("C20", requires_distinct("scatter_dims_to_operand_dims", INPUT_BATCHING)),
+    Constraint("C21", requires_within("scatter_dims_to_operand_dims", rank_of_sliced)),
     Constraint("C4", _check_updates),
     Constraint("C24", _check_results),
     Constraint("C25", _check_result_elements),

@@ -1,5 +1,4 @@
-"""Operations that StableHLO keeps for older exporters and that its specification no longer describes, among them
-`einsum` and `unary_einsum` with their equations, `"ab,bc->ac"`.
+"""Operations that StableHLO supports for older exporters, although its specification no longer describes them.
 
     %0 = stablehlo.dot %a, %b, precision = [HIGH, DEFAULT] : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
     %1 = stablehlo.broadcast %a, sizes = [2] : (tensor<8xf32>) -> tensor<2x8xf32>
@@ -36,9 +35,9 @@ ELLIPSIS = "..."
 
 @dataclass(frozen=True)
 class Einsum:
-    """A label for each dimension of the operands and of the result, and the extent for each label.
+    """The parsed equation of an `einsum`: labels for the dimensions of operands and result, and the labels' extents.
 
-    The dimensions of an ellipsis are labelled `.0`, `.1`, … from the last one.
+    The dimensions of an ellipsis have the labels `.0`, `.1`, …, counted from the last one.
     """
 
     operands: tuple[tuple[str, ...], ...]
@@ -53,7 +52,7 @@ class Einsum:
             raise ValueError(f"'{equation}' is not an equation such as 'ab,bc->ac'")
         terms = [term for term in match.groups()[:2] if term is not None]
         if len(terms) != len(shapes):
-            raise ValueError(f"'{equation}' has {len(terms)} operands, expected {len(shapes)}")
+            raise ValueError(f"'{equation}' has {len(terms)} operands, but the operation has {len(shapes)}")
         operands = [_labels(term, len(shape)) for term, shape in zip(terms, shapes, strict=True)]
         extents: dict[str, int] = {}
         for labels, shape in zip(operands, shapes, strict=True):
@@ -62,9 +61,9 @@ class Einsum:
         hidden = max((sum(label.startswith(".") for label in labels) for labels in operands), default=0)
         result = _labels(match[3], len(match[3].replace(ELLIPSIS, "")) + (hidden if ELLIPSIS in match[3] else 0))
         if unknown := [label for label in result if label not in extents]:
-            raise ValueError(f"the result of '{equation}' has '{unknown[0]}', which is not a label of an operand")
+            raise ValueError(f"the result of '{equation}' has the label '{unknown[0]}', which no operand has")
         if len(set(result)) != len(result):
-            raise ValueError(f"the result of '{equation}' repeats a label")
+            raise ValueError(f"the labels of the result of '{equation}' must be distinct")
         return cls(tuple(operands), result, extents)
 
     def result_shape(self) -> list[int]:
@@ -72,7 +71,7 @@ class Einsum:
 
     @property
     def contracted(self) -> tuple[str, ...]:
-        """The labels that are summed over."""
+        """The labels over which the products are summed."""
         return tuple(label for label in self.extents if label not in self.result)
 
 
@@ -80,7 +79,7 @@ def _labels(term: str, rank: int) -> tuple[str, ...]:
     before, dots, after = term.partition(ELLIPSIS)
     hidden = rank - len(before) - len(after)
     if "." in before + after or hidden < 0 or (hidden and not dots):
-        raise ValueError(f"'{term}' must have labels for {rank} dimensions")
+        raise ValueError(f"'{term}' must have a label for each of {rank} dimensions")
     return (*before, *(f".{index}" for index in reversed(range(hidden))), *after)
 
 
@@ -93,7 +92,7 @@ def _merge(extents: dict[str, int], label: str, extent: int) -> None:
 
 @irdl_op_definition
 class DotOp(FunctionTypeOp):
-    """The product of two matrices, of a matrix and a vector, or of two vectors."""
+    """Multiply two matrices, a matrix and a vector, or two vectors."""
 
     name = "stablehlo.dot"
 
@@ -111,7 +110,7 @@ class DotOp(FunctionTypeOp):
         check_precisions(self.precision_config)
         left, right = shape_of(self.lhs), shape_of(self.rhs)
         if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2):
-            raise VerifyException(f"operands have ranks {len(left)} and {len(right)}, expected 1 or 2")
+            raise VerifyException(f"the operands have ranks {len(left)} and {len(right)}, but ranks must be 1 or 2")
         check_shape("the contracted dimension of the right operand", right[:1], left[-1:])
         check_shape("the result", shape_of(self.result), [*left[:-1], *right[1:]])
 
@@ -131,7 +130,7 @@ class DotOp(FunctionTypeOp):
 
 @irdl_op_definition
 class BroadcastOp(FunctionTypeOp):
-    """The operand, repeated along new leading dimensions."""
+    """Repeat the operand along new leading dimensions."""
 
     name = "stablehlo.broadcast"
 
@@ -159,7 +158,7 @@ class BroadcastOp(FunctionTypeOp):
 
 
 class EinsumFormatOp(FunctionTypeOp):
-    """Base of operations with the format `name %a, config = "ab->ba"`"""
+    """Base of operations with an equation, printed as `name %a, config = "ab->ba"`."""
 
     einsum_config = prop_def(StringAttr)
     result = result_def(TensorType)
@@ -170,7 +169,7 @@ class EinsumFormatOp(FunctionTypeOp):
 
     @property
     def equation(self) -> Einsum:
-        """The equation for the shapes of the operands. Raises `VerifyException` if it does not match them."""
+        """The parsed equation. Raises `VerifyException` if it is invalid, or does not match the operands' shapes."""
         try:
             return Einsum.parse(self.einsum_config.data, [shape_of(operand) for operand in self.operands])
         except ValueError as error:
@@ -193,7 +192,7 @@ class EinsumFormatOp(FunctionTypeOp):
 
 @irdl_op_definition
 class EinsumOp(EinsumFormatOp):
-    """The product of the operands, summed over the labels that the result does not contain."""
+    """Multiply the operands, and sum over the labels that the result does not contain."""
 
     name = "stablehlo.einsum"
 
@@ -205,7 +204,7 @@ class EinsumOp(EinsumFormatOp):
 
 @irdl_op_definition
 class UnaryEinsumOp(EinsumFormatOp):
-    """The operand, summed over the labels that the result does not contain, and transposed."""
+    """Sum the operand over the labels that the result does not contain, and transpose it."""
 
     name = "stablehlo.unary_einsum"
 
@@ -214,8 +213,10 @@ class UnaryEinsumOp(EinsumFormatOp):
 
 @irdl_op_definition
 class TorchIndexSelectOp(IRDLOperation):
-    """Slices of one dimension, selected by an index tensor, like `torch.index_select`. StableHLO prints it in generic
-    form."""
+    """Select slices along one dimension with an index tensor, like `torch.index_select`.
+
+    StableHLO prints this operation in generic form.
+    """
 
     name = "stablehlo.torch_index_select"
 

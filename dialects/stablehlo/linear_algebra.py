@@ -31,7 +31,7 @@ from .tensors import numbers
 
 @irdl_op_definition
 class FftOp(FunctionTypeOp):
-    """`stablehlo.fft %a, type = RFFT, length = [8] : (t) -> u`, along the last dimensions."""
+    """Compute Fourier transforms along the last dimensions: `stablehlo.fft %a, type = RFFT, length = [8] : (t) -> u`"""
 
     name = "stablehlo.fft"
 
@@ -45,7 +45,7 @@ class FftOp(FunctionTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("fft_type", "fft_length")
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_FFT)
+        verify_constraints(self, FFT_CONSTRAINTS)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -62,20 +62,22 @@ class FftOp(FunctionTypeOp):
 
 def _check_count(op: FftOp) -> None:
     if not 1 <= len(op.fft_length) <= 3:
-        raise VerifyException(f"there are {len(op.fft_length)} lengths, expected one to three")
+        raise VerifyException(f"there are {len(op.fft_length)} lengths, expected 1 to 3")
 
 
 def _check_rank(op: FftOp) -> None:
     if len(op.fft_length) > len(shape_of(op.operand)):
-        raise VerifyException(f"there are {len(op.fft_length)} lengths for an operand of type {op.operand.type}")
+        raise VerifyException(
+            f"there are {len(op.fft_length)} lengths for {op.operand.type}, which has rank {len(shape_of(op.operand))}"
+        )
 
 
 _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "result"}
-"""The real side, operand or result, of the transforms that have one. The other transforms have two complex sides."""
+"""For the transforms with a real side, whether it is the operand or the result. For the others, both are complex."""
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """Return the real side, or None if both sides are complex, and a complex side."""
+    """Return the real side, which is None if both sides are complex, and a complex side."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand
@@ -86,7 +88,10 @@ def _check_elements(op: FftOp) -> None:
     real, complex_ = _sides(op)
     element = element_of(complex_)
     if not is_complex_type(element):
-        raise VerifyException(f"{op.fft_type.data.value} requires complex numbers, not {complex_.type}")
+        side = "operand" if complex_ is op.operand else "result"
+        raise VerifyException(
+            f"the {side} has type {complex_.type}, but {op.fft_type.data.value} requires complex numbers"
+        )
     if real is None:
         return check_element("the result", element_of(op.result), element)
     check_element("the real side", element_of(real), element.element_type)
@@ -102,8 +107,10 @@ def _check_lengths(op: FftOp) -> None:
 
 
 def _check_result(op: FftOp) -> None:
-    """Check that the result has the shape of the operand. If one side is real, the last dimension of the complex side
-    is shorter."""
+    """Check that the result has the shape of the operand.
+
+    If one side is real, the last dimension of the complex side is shorter, since half of the values are redundant.
+    """
     real, complex_ = _sides(op)
     if real is None:
         return check_shape("the result", shape_of(op.result), shape_of(op.operand))
@@ -112,7 +119,7 @@ def _check_result(op: FftOp) -> None:
     check_shape("the complex side", shape_of(complex_), [*shape_of(real)[: -len(lengths)], *lengths[:-1], last])
 
 
-OF_FFT: tuple[Constraint[FftOp], ...] = (
+FFT_CONSTRAINTS: tuple[Constraint[FftOp], ...] = (
     Constraint("C3", _check_count),
     Constraint("C2", _check_elements),
     Constraint("C1", _check_rank),
@@ -123,7 +130,7 @@ OF_FFT: tuple[Constraint[FftOp], ...] = (
 
 @irdl_op_definition
 class CholeskyOp(SameTypeOp):
-    """`stablehlo.cholesky %a, lower = true : t`"""
+    """Compute the Cholesky factor of each matrix: `stablehlo.cholesky %a, lower = true : t`"""
 
     name = "stablehlo.cholesky"
 
@@ -136,7 +143,7 @@ class CholeskyOp(SameTypeOp):
     SPELLED: ClassVar[tuple[str, ...]] = ("lower",)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_CHOLESKY)
+        verify_constraints(self, CHOLESKY_CONSTRAINTS)
         check_takes(self, is_float_or_complex)
 
     @classmethod
@@ -157,10 +164,10 @@ def _check_square(op: CholeskyOp) -> None:
 
 def _check_matrices(op: CholeskyOp) -> None:
     if len(shape_of(op.a)) < 2:
-        raise VerifyException(f"{op.a.type} is not a tensor of matrices")
+        raise VerifyException(f"the operand has type {op.a.type}, expected a rank of at least 2")
 
 
-OF_CHOLESKY: tuple[Constraint[CholeskyOp], ...] = (
+CHOLESKY_CONSTRAINTS: tuple[Constraint[CholeskyOp], ...] = (
     Constraint("C1", lambda op: check_types("the result", op.result.type, op.a.type)),
     Constraint("C2", _check_matrices),
     Constraint("C3", _check_square),
@@ -169,7 +176,7 @@ OF_CHOLESKY: tuple[Constraint[CholeskyOp], ...] = (
 
 @irdl_op_definition
 class TriangularSolveOp(IRDLOperation):
-    """The solution `x` of `a x = b`, or of `x a = b`, for triangular `a`. StableHLO prints it in generic form."""
+    """Solve `a x = b`, or `x a = b`, for `x`, where `a` is triangular. StableHLO prints it in generic form."""
 
     name = "stablehlo.triangular_solve"
 
@@ -185,7 +192,7 @@ class TriangularSolveOp(IRDLOperation):
 
     def verify_(self) -> None:
         check_takes(self, is_float_or_complex)
-        verify_constraints(self, OF_SOLVE)
+        verify_constraints(self, SOLVE_CONSTRAINTS)
 
 
 def _check_ranks(op: TriangularSolveOp) -> None:
@@ -206,7 +213,7 @@ def _check_transpose(op: TriangularSolveOp) -> None:
         raise VerifyException("transpose_a is TRANSPOSE_INVALID, expected NO_TRANSPOSE, TRANSPOSE or ADJOINT")
 
 
-OF_SOLVE: tuple[Constraint[TriangularSolveOp], ...] = (
+SOLVE_CONSTRAINTS: tuple[Constraint[TriangularSolveOp], ...] = (
     Constraint("C1", lambda op: check_element("b", element_of(op.b), element_of(op.a))),
     Constraint("C2", _check_ranks),
     Constraint("C3", _check_system),

@@ -1,4 +1,4 @@
-"""Batch normalization: for training, its gradient, and for inference. StableHLO prints all three in generic form."""
+"""Batch normalization for training and for inference, and its gradient. StableHLO prints all three in generic form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .tensors import numbers
 
 
 class BatchNormOp(IRDLOperation):
-    """Normalizes along all dimensions except the feature dimension."""
+    """Base of operations that normalize along all dimensions except the feature dimension."""
 
     operand = operand_def(numbers("I1"))
     scale = operand_def(numbers("I2"))
@@ -43,7 +43,7 @@ class BatchNormOp(IRDLOperation):
 
 @irdl_op_definition
 class BatchNormTrainingOp(BatchNormOp):
-    """The normalized operand, with the mean and the variance of each feature."""
+    """Normalize the operand, and return it with the mean and the variance of each feature."""
 
     name = "stablehlo.batch_norm_training"
 
@@ -55,12 +55,12 @@ class BatchNormTrainingOp(BatchNormOp):
     batch_var = result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_TRAINING)
+        verify_constraints(self, TRAINING_CONSTRAINTS)
 
 
 @irdl_op_definition
 class BatchNormInferenceOp(BatchNormOp):
-    """The operand, normalized with a given mean and variance of each feature."""
+    """Normalize the operand with the given mean and variance of each feature."""
 
     name = "stablehlo.batch_norm_inference"
 
@@ -72,12 +72,12 @@ class BatchNormInferenceOp(BatchNormOp):
     result = result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_INFERENCE)
+        verify_constraints(self, INFERENCE_CONSTRAINTS)
 
 
 @irdl_op_definition
 class BatchNormGradOp(BatchNormOp):
-    """The gradients of operand, scale and offset of a `batch_norm_training`."""
+    """Compute the gradients of a `batch_norm_training` with respect to its operand, scale and offset."""
 
     name = "stablehlo.batch_norm_grad"
 
@@ -91,7 +91,7 @@ class BatchNormGradOp(BatchNormOp):
     grad_offset = result_def(TensorType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_GRAD)
+        verify_constraints(self, GRAD_CONSTRAINTS)
 
 
 def _values(op: BatchNormOp, names: Sequence[str]) -> list[SSAValue]:
@@ -115,19 +115,19 @@ def _check_feature(op: BatchNormOp) -> None:
 
 
 def _check_elements(op: BatchNormOp) -> None:
-    """Check that all operands and results have the same element type; quantized types are not compared."""
+    """Check that all operands and results have the same element type. Quantized types are not compared."""
     expected = element_of(op.operand)
     for value in (*op.operands, *op.results):
         if is_numeric(expected) and is_numeric(element_of(value)):
             check_element("an operand or a result", element_of(value), expected)
 
 
-def _per_feature(name: str) -> Callable[[BatchNormOp], None]:
-    """Return a check that a value has one element for each feature."""
+def _requires_one_per_feature(name: str) -> Callable[[BatchNormOp], None]:
+    """Return a check that the operand or result `name` has one element for each feature."""
     return lambda op: check_shape(name, shape_of(getattr(op, name)), op.features)
 
 
-def _same_shape(expected: str, *names: str) -> Callable[[BatchNormOp], None]:
+def _requires_equal_shapes(expected: str, *names: str) -> Callable[[BatchNormOp], None]:
     def check(op: BatchNormOp) -> None:
         (first,) = _values(op, [expected])
         for name, value in zip(names, _values(op, names), strict=True):
@@ -146,29 +146,29 @@ def _constraints(specific: Sequence[Constraint[BatchNormOp]]) -> tuple[Constrain
     )
 
 
-OF_TRAINING = _constraints(
+TRAINING_CONSTRAINTS = _constraints(
     [
-        Constraint("C3", _per_feature("scale")),
-        Constraint("C4", _per_feature("offset")),
-        Constraint("C5", _per_feature("batch_mean")),
-        Constraint("C6", _per_feature("batch_var")),
-        Constraint("C7", _same_shape("operand", "output")),
+        Constraint("C3", _requires_one_per_feature("scale")),
+        Constraint("C4", _requires_one_per_feature("offset")),
+        Constraint("C5", _requires_one_per_feature("batch_mean")),
+        Constraint("C6", _requires_one_per_feature("batch_var")),
+        Constraint("C7", _requires_equal_shapes("operand", "output")),
     ]
 )
-OF_INFERENCE = _constraints(
+INFERENCE_CONSTRAINTS = _constraints(
     [
-        Constraint("C3", _per_feature("scale")),
-        Constraint("C4", _per_feature("offset")),
-        Constraint("C5", _per_feature("mean")),
-        Constraint("C6", _per_feature("variance")),
-        Constraint("C7", _same_shape("operand", "result")),
+        Constraint("C3", _requires_one_per_feature("scale")),
+        Constraint("C4", _requires_one_per_feature("offset")),
+        Constraint("C5", _requires_one_per_feature("mean")),
+        Constraint("C6", _requires_one_per_feature("variance")),
+        Constraint("C7", _requires_equal_shapes("operand", "result")),
     ]
 )
-OF_GRAD = _constraints(
+GRAD_CONSTRAINTS = _constraints(
     [
-        Constraint("C3", _same_shape("operand", "grad_output", "grad_operand")),
-        Constraint("C4", _same_shape("scale", "mean", "variance", "grad_scale", "grad_offset")),
-        Constraint("C5", _per_feature("scale")),
+        Constraint("C3", _requires_equal_shapes("operand", "grad_output", "grad_operand")),
+        Constraint("C4", _requires_equal_shapes("scale", "mean", "variance", "grad_scale", "grad_offset")),
+        Constraint("C5", _requires_one_per_feature("scale")),
     ]
 )
 

@@ -1,4 +1,4 @@
-"""Operations that pad tensors, `stablehlo.pad`, and that reverse their dimensions, `stablehlo.reverse`."""
+"""`stablehlo.pad`, which pads tensors, and `stablehlo.reverse`, which reverses their dimensions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FIELDS = {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "
 
 @irdl_op_definition
 class PadOp(FunctionTypeOp):
-    """The operand with padding around and between its elements; a negative amount removes elements.
+    """Add padding around the operand and between its elements. A negative amount removes elements at an edge.
 
     stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]
     """
@@ -68,10 +68,12 @@ class PadOp(FunctionTypeOp):
             amount.get_values() for amount in (self.edge_padding_low, self.edge_padding_high, self.interior_padding)
         ]
         if any(len(amount) != len(shape) for amount in amounts):
-            words = f"must have an entry for each dimension of {self.operand.type}"
+            words = f"must have one entry for each dimension of {self.operand.type}"
             raise VerifyException(f"C2: low, high and interior {words}")
         if any(between < 0 for between in amounts[2]):
-            raise VerifyException(f"C3: interior {list(amounts[2])} must not be negative: only edges can be cropped")
+            raise VerifyException(
+                f"C3: interior {list(amounts[2])} must not be negative, because only edges can be cropped"
+            )
         check_shape("I2: the padding value", shape_of(self.padding_value), [])
         check_element("C1: the padding value", element_of(self.padding_value), element_of(self.operand))
         check_element("C1: the result", element_of(self.result), element_of(self.operand))
@@ -79,7 +81,9 @@ class PadOp(FunctionTypeOp):
         assert is_tensor(self.operand.type), "by the definition of the operation"
         largest = padded_shape(largest_shape(self.operand.type), *amounts)
         if any(extent < 0 for extent in largest if extent != DYNAMIC_INDEX):
-            raise VerifyException(f"C4: with the bounds of {self.operand.type}, the padded shape would be {largest}")
+            raise VerifyException(
+                f"C4: with the bounds of {self.operand.type}, the padded shape has a negative extent: {largest}"
+            )
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -100,7 +104,7 @@ def padded_shape(shape: Sequence[int], low: Sequence[int], high: Sequence[int], 
 
 @irdl_op_definition
 class ReverseOp(SameTypeOp):
-    """`stablehlo.reverse %a, dims = [0]`: the operand, reversed along these dimensions."""
+    """Reverse the operand along the given dimensions: `stablehlo.reverse %a, dims = [0]`"""
 
     name = "stablehlo.reverse"
 

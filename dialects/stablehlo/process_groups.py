@@ -1,11 +1,11 @@
-"""Groups of devices that exchange values, pairs of source and target devices, channel handles, and operations that
-return the id of the executing device.
+"""Groups of devices that exchange values, pairs of sending and receiving devices, channels, and operations that return
+the id of the executing device.
 
     replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
     source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
     channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>
 
-Groups that are given as axes of a mesh are not checked.
+Groups that are given by axes of a mesh are not checked.
 
     %0 = stablehlo.partition_id : tensor<ui32>
     %1 = stablehlo.replica_id : tensor<ui32>
@@ -14,25 +14,22 @@ Groups that are given as axes of a mesh are not checked.
 from __future__ import annotations
 
 import re
-from typing import Self
 
 from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, TensorType, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
+from xdsl.irdl import irdl_op_definition, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import AnyDense, is_standard_dense
 from ..dense import to_numpy
 from .checks import check_types
-from .formats import parse_attributes, print_attributes
+from .formats import ResultTypeOp
 
 DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
-"""The types of channels."""
+"""The values of the field `type` of a channel handle."""
 PADDING = -1
-"""The filler of groups that are shorter than the longest group."""
+"""The id that fills up groups that are shorter than the longest group."""
 _FIELD = re.compile(r"\b(handle|type)\s*=\s*(-?\d+)")
 
 
@@ -43,7 +40,7 @@ def channel_field(handle: Attribute | None, name: str) -> int:
 
 
 def check_channel_type(handle: Attribute, is_host_transfer: BoolAttr | None, is_sent: bool) -> None:
-    """Check the channel type: to or from the host for a transfer with the host, otherwise between devices."""
+    """Check that the channel connects a device and the host for a host transfer, and devices otherwise."""
     expected = DEVICE_TO_DEVICE
     if is_host_transfer is not None and bool(is_host_transfer):
         expected = DEVICE_TO_HOST if is_sent else HOST_TO_DEVICE
@@ -52,13 +49,13 @@ def check_channel_type(handle: Attribute, is_host_transfer: BoolAttr | None, is_
 
 
 def check_channel(handle: Attribute | None, is_global: bool, least: int = 1) -> None:
-    """Check that an operation with global device ids has a channel."""
+    """Check that an operation with global device ids has a channel whose id is at least `least`."""
     if is_global and (number := channel_field(handle, "handle")) < least:
         raise VerifyException(f"the channel has id {number}, expected at least {least} for global device ids")
 
 
 def rows_of(groups: Attribute | None) -> list[list[int]] | None:
-    """Return the rows of a table of device ids; None if the groups are not given as a table."""
+    """Return the rows of a table of device ids; None if the attribute is not such a table."""
     if groups is None or not is_standard_dense(groups):
         return None
     return [[int(number) for number in row] for row in to_numpy(groups)] if _rank(groups) == 2 else None
@@ -69,9 +66,9 @@ def _rank(groups: AnyDense) -> int:
 
 
 def check_is_table(subject: str, groups: Attribute | None) -> None:
-    """Check that a table of device ids has two dimensions."""
+    """Check that a table of device ids has rank 2."""
     if groups is not None and is_standard_dense(groups) and _rank(groups) != 2:
-        raise VerifyException(f"{subject} have {_rank(groups)} dimensions, expected 2")
+        raise VerifyException(f"{subject} have rank {_rank(groups)}, expected 2")
 
 
 def _members(groups: Attribute | None) -> list[int]:
@@ -85,15 +82,15 @@ def check_groups_distinct(groups: Attribute | None) -> None:
 def check_distinct_numbers(subject: str, numbers: list[int]) -> None:
     repeated = next((number for index, number in enumerate(numbers) if number in set(numbers[:index])), None)
     if repeated is not None:
-        raise VerifyException(f"{subject} list device {repeated} twice")
+        raise VerifyException(f"{subject} contain device {repeated} more than once")
 
 
 def check_groups_complete(groups: Attribute | None) -> None:
-    """Check that the devices are numbered from 0 without gaps."""
+    """Check that the groups contain every id from 0 to the number of devices."""
     members = set(_members(groups))
     missing = next((number for number in range(len(members)) if number not in members), None)
     if missing is not None:
-        raise VerifyException(f"replica_groups list {len(members)} devices, but not device {missing}")
+        raise VerifyException(f"replica_groups contain {len(members)} devices, but device {missing} is missing")
 
 
 def check_groups_not_negative(groups: Attribute | None) -> None:
@@ -102,17 +99,17 @@ def check_groups_not_negative(groups: Attribute | None) -> None:
 
 
 def check_groups_full(groups: Attribute | None) -> None:
-    """Check that all groups have the same number of devices."""
+    """Check that all groups have the same size, so that none of them is filled up."""
     if any(number == PADDING for row in rows_of(groups) or () for number in row):
         raise VerifyException(
-            "replica_groups contain -1, but this operation does not support groups of different lengths"
+            "replica_groups contain -1, but this operation does not support groups of different sizes"
         )
 
 
 def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
-    """Check that groups of global device ids are not empty."""
+    """Check that there are groups, if they consist of global device ids."""
     if is_global and groups is not None and is_standard_dense(groups) and 0 in groups.get_shape():
-        raise VerifyException("replica_groups are empty, but with global device ids they must list all devices")
+        raise VerifyException("replica_groups are empty, but with global device ids they must contain all devices")
 
 
 def check_pairs_have_two_columns(pairs: Attribute | None, any_rank_if_empty: bool = False) -> None:
@@ -122,7 +119,7 @@ def check_pairs_have_two_columns(pairs: Attribute | None, any_rank_if_empty: boo
     if any_rank_if_empty and 0 in shape:
         return
     if len(shape) != 2 or shape[1] != 2:
-        raise VerifyException(f"source_target_pairs have shape {list(shape)}, expected two columns")
+        raise VerifyException(f"source_target_pairs have shape {list(shape)}, expected rank 2 with two columns")
 
 
 def check_distinct_pairs(subject: str, pairs: Attribute | None, column: int) -> None:
@@ -137,8 +134,8 @@ def check_pairs_not_negative(pairs: Attribute | None) -> None:
 NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])
 
 
-class DeviceNumberOp(IRDLOperation):
-    """An id that differs between devices."""
+class DeviceNumberOp(ResultTypeOp):
+    """Base of operations that return an id of the executing device."""
 
     result = result_def(TensorType)
 
@@ -147,28 +144,17 @@ class DeviceNumberOp(IRDLOperation):
     def verify_(self) -> None:
         check_types("the result", self.result.type, NUMBER)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        _, attributes = parse_attributes(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        print_attributes(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
 
 @irdl_op_definition
 class PartitionIdOp(DeviceNumberOp):
-    """The id of the executing partition."""
+    """Return the id of the executing partition."""
 
     name = "stablehlo.partition_id"
 
 
 @irdl_op_definition
 class ReplicaIdOp(DeviceNumberOp):
-    """The id of the executing replica."""
+    """Return the id of the executing replica."""
 
     name = "stablehlo.replica_id"
 

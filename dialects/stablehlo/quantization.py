@@ -14,7 +14,7 @@ from .tensors import tensors
 
 
 def _quantized_type(subject: str, element: Attribute) -> QuantizedType:
-    """Return the parts of a quantized element type. Raises `VerifyException` for any other type."""
+    """Parse a quantized element type. Raises `VerifyException` for any other type."""
     type_ = QuantizedType.of(element)
     if type_ is None:
         raise VerifyException(f"{subject} has elements of type {element}, expected a quantized type")
@@ -23,7 +23,7 @@ def _quantized_type(subject: str, element: Attribute) -> QuantizedType:
 
 @irdl_op_definition
 class UniformQuantizeOp(SameTypeOp):
-    """Floats or quantized numbers, converted to a quantized type."""
+    """Convert floats or quantized numbers to a quantized type."""
 
     name = "stablehlo.uniform_quantize"
 
@@ -33,12 +33,12 @@ class UniformQuantizeOp(SameTypeOp):
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_QUANTIZE)
+        verify_constraints(self, QUANTIZE_CONSTRAINTS)
 
 
 @irdl_op_definition
 class UniformDequantizeOp(SameTypeOp):
-    """The floats that quantized numbers represent."""
+    """Convert quantized numbers to the floats that they represent."""
 
     name = "stablehlo.uniform_dequantize"
 
@@ -48,7 +48,7 @@ class UniformDequantizeOp(SameTypeOp):
     traits = traits_def(Pure())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_DEQUANTIZE)
+        verify_constraints(self, DEQUANTIZE_CONSTRAINTS)
 
 
 def _check_operand(op: UniformQuantizeOp) -> None:
@@ -64,12 +64,12 @@ def _check_expressed(op: UniformQuantizeOp) -> None:
     check_element("the expressed form of the result", result.expressed, expected)
 
 
-OF_QUANTIZE: tuple[Constraint[UniformQuantizeOp], ...] = (
+QUANTIZE_CONSTRAINTS: tuple[Constraint[UniformQuantizeOp], ...] = (
     Constraint("I1", _check_operand),
     Constraint("C1", lambda op: check_shape("the result", shape_of(op.result), shape_of(op.operand))),
     Constraint("C2", _check_expressed),
 )
-OF_DEQUANTIZE: tuple[Constraint[UniformDequantizeOp], ...] = (
+DEQUANTIZE_CONSTRAINTS: tuple[Constraint[UniformDequantizeOp], ...] = (
     Constraint("I1", lambda op: _quantized_type("the operand", element_of(op.operand))),
     Constraint("C1", lambda op: check_shape("the result", shape_of(op.result), shape_of(op.operand))),
     Constraint(

@@ -1,7 +1,7 @@
-"""The types of quantized numbers, `!quant.uniform<i8:f32, 0.5:3>`, which xDSL stores as text.
+"""The types of quantized numbers, which xDSL stores as text.
 
     !quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
-    !quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  the storage is limited; a scale for each index along dimension 1
+    !quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  limited storage; one scale for each index along dimension 1
 
 Labels follow StableHLO's specification of quantized element types (C1 to C11) and tensors (C12 and C13).
 """
@@ -54,14 +54,14 @@ NAME = "quant.uniform"
 
 @dataclass(frozen=True)
 class QuantizedType:
-    """The real number of a stored integer `s` is `(s - zero_point) * scale`.
+    """A quantized type, in which the stored integer `s` represents the real number `(s - zero_point) * scale`.
 
     Attributes:
         storage: The type of the stored integers.
         low, high: The smallest and the largest stored integer.
         expressed: The type of the real numbers.
         scales, zero_points: One for each index along `dimension`, or one for all elements.
-        dimension: The dimension along which the scale differs; None if it does not.
+        dimension: The dimension along which scales and zero points differ; None if all elements share them.
     """
 
     storage: IntegerType
@@ -75,7 +75,7 @@ class QuantizedType:
     @classmethod
     def of(cls, element: Attribute) -> QuantizedType | None:
         """Parse a quantized element type; return None if the type is not a quantized type of this form."""
-        # By name: `isinstance` is slow for `UnregisteredAttr`, an abstract class.
+        # Compare names: `isinstance` is slow for `UnregisteredAttr`, an abstract class.
         if element.name != UnregisteredAttr.name:
             return None
         assert isinstance(element, UnregisteredAttr), "no other attribute has that name"
@@ -83,22 +83,22 @@ class QuantizedType:
 
     @property
     def element(self) -> tuple[IntegerType, int, int, AnyFloat]:
-        """The storage, its range and the expressed type."""
+        """The storage type, its range and the expressed type."""
         return self.storage, self.low, self.high, self.expressed
 
     @property
     def baseline(self) -> tuple[object, ...]:
-        """The parts of the type, without its scales and zero points."""
+        """All parts of the type except its scales and zero points."""
         return (*self.element, self.dimension)
 
     def check(self) -> None:
-        """Raise `VerifyException` for a type that the specification does not allow."""
+        """Raise `VerifyException` if the specification does not allow the type."""
         if self.storage.signedness.data is Signedness.SIGNED:
             raise VerifyException(f"the storage type is {self.storage}, expected i{self.storage.width.data}")
         least, most = _range(self.storage)
         if not least <= self.low < self.high <= most:
             raise VerifyException(f"C3: the storage range {self.low}:{self.high} is not within {least}:{most}")
-        # Its stub has no types.
+        # The stub of `finfo` has no types.
         limits = cast(Any, finfo)(dtype_of(self.expressed))
         least_scale, most_scale = float(limits.smallest_subnormal), float(limits.max)
         for scale in self.scales:
@@ -108,12 +108,14 @@ class QuantizedType:
             if not self.low <= zero_point <= self.high:
                 raise VerifyException(f"C7: the zero point {zero_point} is not within {self.low}:{self.high}")
         if self.dimension is None and len(self.scales) != 1:
-            raise VerifyException(f"C10: there are {len(self.scales)} scales, expected 1 without a dimension")
+            raise VerifyException(
+                f"C10: there are {len(self.scales)} scales, expected 1 for a type without a quantization dimension"
+            )
         if self.dimension is not None and self.dimension < 0:
             raise VerifyException(f"C11: the quantization dimension is {self.dimension}, expected at least 0")
 
     def check_shape(self, shape: Sequence[int]) -> None:
-        """Raise `VerifyException` for a tensor shape that is inconsistent with the quantization dimension."""
+        """Raise `VerifyException` if the shape of a tensor is inconsistent with the quantization dimension."""
         if self.dimension is None:
             return
         if self.dimension >= len(shape):
@@ -121,7 +123,9 @@ class QuantizedType:
             raise VerifyException(f"C12: the quantization dimension {self.dimension} must be less than rank {rank}")
         extent = shape[self.dimension]
         if extent not in (DYNAMIC_INDEX, len(self.scales)):
-            raise VerifyException(f"C13: there are {len(self.scales)} scales for an extent of {extent}")
+            raise VerifyException(
+                f"C13: there are {len(self.scales)} scales, but the quantization dimension has extent {extent}"
+            )
 
 
 @lru_cache(4096)
@@ -154,7 +158,7 @@ def _range(storage: IntegerType) -> tuple[int, int]:
 
 
 def _pairs(text: str) -> list[tuple[float, int]] | None:
-    """Parse scales with their zero points, which are 0 if they are not given: `0.5:3`, or `{0.5:3, 0.25}`."""
+    """Parse scales with optional zero points, `0.5:3` or `{0.5:3, 0.25}`. A missing zero point is 0."""
     entries = text.removeprefix("{").removesuffix("}").split(",")
     pairs = list[tuple[float, int]]()
     for entry in entries:
@@ -167,7 +171,7 @@ def _pairs(text: str) -> list[tuple[float, int]] | None:
 
 
 def same_element(first: Attribute, second: Attribute) -> bool:
-    """Return whether two element types are equal; quantized types may differ in spelling."""
+    """Return whether two element types are equal. The spelling of quantized types may differ."""
     if first == second:
         return True
     type_ = QuantizedType.of(first)
@@ -175,7 +179,7 @@ def same_element(first: Attribute, second: Attribute) -> bool:
 
 
 def same_parameters(first: Attribute, second: Attribute) -> bool:
-    """Return whether two element types are quantized along a dimension and equal except for that dimension."""
+    """Return whether two element types are both quantized along a dimension, and equal except for that dimension."""
     parts = [QuantizedType.of(element) for element in (first, second)]
     numbers = {(part.element, part.scales, part.zero_points) for part in parts if part and part.dimension is not None}
     return None not in parts and len(numbers) == 1 and all(part and part.dimension is not None for part in parts)
@@ -187,7 +191,7 @@ def is_quantized(*values: SSAValue) -> bool:
 
 
 def check_baseline(subject: str, actual: Attribute, expected: Attribute) -> None:
-    """Check that element types are equal except for scales and zero points. Types of other forms are accepted."""
+    """Check that two quantized element types are equal, except for scales and zero points. Other types are accepted."""
     first, second = QuantizedType.of(actual), QuantizedType.of(expected)
     if first is None and second is None:
         return
@@ -198,8 +202,10 @@ def check_baseline(subject: str, actual: Attribute, expected: Attribute) -> None
 
 
 def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue, dimensions: Sequence[int]) -> None:
-    """Check the element types of a broadcast along `dimensions`; `label` is the label of the constraint on quantization
-    dimensions."""
+    """Check the element types of an operation that maps operand dimension i to result dimension `dimensions[i]`.
+
+    `label` is the label of the constraint on quantization dimensions.
+    """
     assert is_tensor(operand_value.type) and is_tensor(result_value.type), "by the definition of the operation"
     operand, result = operand_value.type.element_type, result_value.type.element_type
     source, target = QuantizedType.of(operand), QuantizedType.of(result)
@@ -213,7 +219,7 @@ def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue,
     if source.dimension >= len(dimensions) or dimensions[source.dimension] != target.dimension:
         raise VerifyException(
             f"{label}: the dimensions {list(dimensions)} must map the quantization dimension of the operand "
-            f"({source.dimension}) to that of the result ({target.dimension})"
+            f"({source.dimension}) to the quantization dimension of the result ({target.dimension})"
         )
     repeated = len(target.scales) if operand_value.type.get_shape()[source.dimension] == 1 else 1
     parameters = (source.scales * repeated, source.zero_points * repeated)
@@ -223,7 +229,7 @@ def check_broadcast(label: str, operand_value: SSAValue, result_value: SSAValue,
 
 @dataclass(frozen=True)
 class ProductLabels:
-    """The labels of the constraints on quantized operands and result of a convolution or a product of matrices."""
+    """The labels of the constraints on the quantized types of a convolution or a matrix product."""
 
     quantized: str
     storage: str
@@ -233,14 +239,14 @@ class ProductLabels:
 
 
 def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribute, result: Attribute) -> None:
-    """Check the element types of an operation with a quantized operand or result."""
+    """Check the element types of a convolution or a matrix product with a quantized operand or result."""
     left, right, output = (QuantizedType.of(element) for element in (lhs, rhs, result))
     if left is None and right is None and output is None:
         return
     if right is None or (left is None) != (output is None):
         raise VerifyException(
             f"{labels.quantized}: the element types are {lhs}, {rhs} and {result}; the right operand must be "
-            "quantized, and the left operand and the result must be both quantized or both not"
+            "quantized, and either both or neither of the left operand and the result must be quantized"
         )
     if left is None or output is None:
         if not lhs == right.expressed == result:
@@ -252,12 +258,12 @@ def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribut
     if left.storage != right.storage:
         raise VerifyException(
             f"{labels.storage}: the storage types of the operands are {left.storage} and {right.storage}, "
-            "but must be equal"
+            "but they must be equal"
         )
     if not left.expressed == right.expressed == output.expressed:
         raise VerifyException(
             f"{labels.expressed}: the expressed types are {left.expressed}, {right.expressed} and "
-            f"{output.expressed}, but must be equal"
+            f"{output.expressed}, but they must be equal"
         )
     if right.dimension is None and output.dimension is not None:
         raise VerifyException(

@@ -1,8 +1,9 @@
 """Operations that combine elements with a region: `stablehlo.reduce`, in its short and its long form, and
-`stablehlo.map`. The region combines two values of each input into one. The element type of each operand must be
-promotable to the element type of the result.
+`stablehlo.map`.
 
-The values are scalars. As StableHLO's own verifier does, this one also accepts tensors with extents of the result.
+The region of `reduce` combines two values of each input into one. The element type of each operand must be promotable
+to the element type of the result. The values are scalars. Like StableHLO's own verifier, this one also accepts tensors
+with extents of the result.
 
     %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
     %r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
@@ -57,7 +58,10 @@ from .tensors import numbers
 
 
 def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
-    """Return the types that the region returns, and takes twice as arguments."""
+    """Return the types of the values that the region combines.
+
+    Raises `VerifyException` unless the region returns `count` tensors, and takes two arguments of each of their types.
+    """
     returned = returned_types(block)
     check_count("values that the region returns", len(returned), count)
     check_all("the arguments of the region", block.arg_types, [*returned, *returned])
@@ -88,8 +92,11 @@ def _agree(first: int, second: int) -> bool:
 
 
 def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
-    """Check that the element type can be promoted to `to`: both are of the same kind, and `to` has at least as many
-    bits. Floats of any width can be promoted to each other."""
+    """Check that the type `element` can be promoted to the type `to`.
+
+    Both must be of the same kind, and `to` must have at least as many bits. Floats of any width can be promoted to each
+    other.
+    """
     if not same_element(element, to) and not _promotes(element, to):
         raise VerifyException(f"{subject} has elements of type {element}, which cannot be promoted to {to}")
 
@@ -106,7 +113,7 @@ def _promotes(element: Attribute, to: Attribute) -> bool:
 
 
 class ReducingOp(IRDLOperation):
-    """Combines elements of its inputs with a region, from an initial value for each input."""
+    """Base of operations that combine elements of their inputs with a region, starting from an initial value."""
 
     inputs = var_operand_def(numbers("I1"))
     init_values = var_operand_def(numbers("I2"))
@@ -130,7 +137,7 @@ def check_same_shapes(op: ReducingOp) -> None:
 
 
 def check_body(op: ReducingOp, shape: Shape) -> None:
-    """Check that the region works on scalars, or on tensors with extents of `shape`, and that the inputs are promotable
+    """Check that the region combines scalars, or tensors with extents of `shape`, and that the inputs can be promoted
     to its types."""
     types = combined_types(op.body.block, len(op.inputs))
     check_slices(types, shape)
@@ -151,7 +158,7 @@ def check_result_elements(op: ReducingOp) -> None:
 
 @irdl_op_definition
 class MapOp(IRDLOperation):
-    """Apply the region to the elements at each index of the inputs."""
+    """Apply the region to the elements of the inputs at each index."""
 
     name = "stablehlo.map"
 
@@ -202,7 +209,7 @@ MAPPING: list[type[Operation]] = [MapOp]
 
 @irdl_op_definition
 class ReduceOp(ReducingOp):
-    """Combines the elements of one tensor, or of several at once, along some dimensions, from an initial value."""
+    """Combine the elements of one or more tensors along some dimensions, starting from an initial value."""
 
     name = "stablehlo.reduce"
 
@@ -227,7 +234,7 @@ class ReduceOp(ReducingOp):
         types = parser.parse_function_type()
         first = types.inputs.data[0] if types.inputs.data else None
         if first is None or not is_tensor(first):
-            parser.raise_error("a reduction takes tensors", start, parser.pos)
+            parser.raise_error("the first operand of a reduction must be a tensor", start, parser.pos)
         values = [value for value, _ in pairs] + [init for _, init in pairs]
         operands = parser.resolve_operands(values, types.inputs.data, start)
         location = None
@@ -288,9 +295,10 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """Return the only operation of the region, if its name determines the region.
+    """Return the only operation of the region if the short form, which prints just its name, loses nothing; else None.
 
-    The operation takes the block arguments in order, and has no attributes or locations that the short form omits.
+    The operation must take the block arguments in order, and must not have attributes or locations that the short form
+    omits.
     """
     block = op.body.block
     first, last = block.first_op, block.last_op
@@ -311,7 +319,7 @@ def _scalar_of(op: ReduceOp) -> TensorType:
 
 
 def short_body(combiner: type[CommutativeOp], element: Attribute, location: LocationAttr) -> Region:
-    """Return the region that `applies` expands to. Its operations and arguments have the location of the reduction."""
+    """Return the region for which `applies` stands. All parts of it have the given location of the reduction."""
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     combine = combiner(block.args[0], block.args[1])
@@ -354,8 +362,8 @@ def _parse_across(parser: Parser) -> Dimensions:
 
 
 def _parse_reducer(parser: Parser) -> Region:
-    """Parse `(%a: s, %a0: s) (%b: s, %b0: s) {…}`; the block takes the first of each pair, then the second of each
-    pair."""
+    """Parse `(%a: s, %a0: s) (%b: s, %b0: s) {…}`. The block takes the first value of each pair, then the second value
+    of each pair."""
     values: list[Parser.Argument] = []
     others: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:

@@ -31,7 +31,7 @@ from .tensors import numbers
 
 
 class ShapeKeepingOp(SameTypeOp):
-    """One operand; the result has its shape but may have another element type."""
+    """Base of operations whose result has the shape of the operand, but may have a different element type."""
 
     operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
@@ -46,7 +46,7 @@ class ShapeKeepingOp(SameTypeOp):
 
 
 class RealPartOp(ShapeKeepingOp):
-    """A real part of each number; for real operands, the type stays the same."""
+    """Base of operations that compute a real number from each number; real operands keep their type."""
 
     TAKES: ClassVar[ElementPredicate]
 
@@ -60,7 +60,7 @@ class RealPartOp(ShapeKeepingOp):
 
 @irdl_op_definition
 class AbsOp(RealPartOp):
-    """The absolute value; real for complex operands."""
+    """Return the absolute value of each number, which is real for complex operands."""
 
     name = "stablehlo.abs"
     TAKES = is_signed
@@ -68,7 +68,7 @@ class AbsOp(RealPartOp):
 
 @irdl_op_definition
 class ConvertOp(ShapeKeepingOp):
-    """The same numbers in another element type."""
+    """Convert each number to the element type of the result."""
 
     name = "stablehlo.convert"
 
@@ -87,7 +87,7 @@ class RealOp(RealPartOp):
 
 @irdl_op_definition
 class ReducePrecisionOp(ShapeKeepingOp):
-    """`stablehlo.reduce_precision %a, format = e5m10`: the operand, rounded as if its type had fewer bits."""
+    """Round each number as if its type had fewer bits: `stablehlo.reduce_precision %a, format = e5m10`"""
 
     name = "stablehlo.reduce_precision"
 
@@ -139,7 +139,10 @@ class IsFiniteOp(FunctionTypeOp):
 
 @irdl_op_definition
 class ComplexOp(SameTypeOp):
-    """`stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>`; only the result's type is printed."""
+    """Form complex numbers from real and imaginary parts. Only the type of the result is printed.
+
+    stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>
+    """
 
     name = "stablehlo.complex"
 
@@ -158,7 +161,7 @@ class ComplexOp(SameTypeOp):
         check_types("C1: the imaginary part", self.rhs.type, self.lhs.type)
         part = _part_of(self.result.type)
         if part is None:
-            raise VerifyException(f"C3: the result has type {self.result.type}, which is not complex")
+            raise VerifyException(f"C3: the result has type {self.result.type}, expected a tensor of complex numbers")
         check_types("C2: the real part", self.lhs.type, part)
 
     @classmethod
@@ -179,7 +182,7 @@ class ComplexOp(SameTypeOp):
 
 
 def _part_of(type: Attribute) -> Attribute | None:
-    """Return the type of real and imaginary part of a tensor of complex numbers."""
+    """Return the type of the real part of a tensor of complex numbers; None if the type is not such a tensor."""
     if not is_tensor(type) or not is_complex_type(type.element_type):
         return None
     return TensorType(type.element_type.element_type, type.get_shape(), type.encoding)

@@ -1,4 +1,4 @@
-"""Operations that reinterpret the elements of one tensor in a different shape, order or type, without computation."""
+"""Operations that only reinterpret the elements of a tensor: in a different shape, order or type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ I64_ARRAY = DenseArrayBase.constr(i64)
 
 
 class ViewOp(FunctionTypeOp):
-    """One tensor in, one tensor out."""
+    """Base of operations with one tensor as the operand and one tensor as the result."""
 
     operand = operand_def(tensors("I1"))
     result = result_def(TensorType)
@@ -45,13 +45,13 @@ class ViewOp(FunctionTypeOp):
 
 
 def is_static(*values: SSAValue) -> bool:
-    """Return whether all extents of these tensors are known."""
+    """Return whether all extents of the tensors are static."""
     return all(DYNAMIC_INDEX not in shape_of(value) for value in values)
 
 
 @irdl_op_definition
 class ReshapeOp(ViewOp):
-    """The same elements in row-major order under another shape."""
+    """Return the elements of the operand, in row-major order, in a different shape."""
 
     name = "stablehlo.reshape"
 
@@ -63,14 +63,16 @@ class ReshapeOp(ViewOp):
             check_element("C1: the result", element_of(self.result), element_of(self.operand))
         before, after = math.prod(shape_of(self.operand)), math.prod(shape_of(self.result))
         if is_static(self.operand, self.result) and before != after:
-            raise VerifyException(f"C2: the result has {after} elements, but the operand has {before}")
+            raise VerifyException(f"C2: the result has {after} elements, but the operand has {before} elements")
         check_static_or_bounded("the result", self.result)
         _check_scales_kept(self.operand, self.result)
 
 
 def _check_scales_kept(operand: SSAValue, result: SSAValue) -> None:
-    """Check that each element keeps its scale: operand and result have equally many elements before the quantization
-    dimension, and along it."""
+    """Check that the reshape does not change the scale of any element.
+
+    Operand and result must have the same number of elements before the quantization dimension, and along it.
+    """
     types = [QuantizedType.of(element_of(value)) for value in (operand, result)]
     before, after = (type_.dimension if type_ is not None else None for type_ in types)
     if before is None or after is None or not is_static(operand, result):
@@ -86,7 +88,7 @@ def _check_scales_kept(operand: SSAValue, result: SSAValue) -> None:
 
 @irdl_op_definition
 class BitcastConvertOp(ViewOp):
-    """The same bits as another element type; a trailing dimension absorbs a difference in width."""
+    """Reinterpret the bits of the operand in another element type; a trailing dimension absorbs a change of width."""
 
     name = "stablehlo.bitcast_convert"
 
@@ -94,13 +96,15 @@ class BitcastConvertOp(ViewOp):
         super().__init__(operands=[operand], result_types=[result_type])
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_BITCAST)
+        verify_constraints(self, BITCAST_CONSTRAINTS)
 
 
 @irdl_op_definition
 class BroadcastInDimOp(ViewOp):
-    """Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result; the other dimensions repeat
-    the operand."""
+    """Repeat the operand along new dimensions.
+
+    Dimension i of the operand becomes dimension `broadcast_dimensions[i]` of the result.
+    """
 
     name = "stablehlo.broadcast_in_dim"
 
@@ -118,7 +122,9 @@ class BroadcastInDimOp(ViewOp):
         check_within("C3: the dimensions", dimensions, len(after))
         check_distinct("C4: the dimensions", dimensions)
         if len(dimensions) != len(before):
-            raise VerifyException(f"C2: {len(dimensions)} dimensions are given for an operand of rank {len(before)}")
+            raise VerifyException(
+                f"C2: the number of broadcast_dimensions is {len(dimensions)}, but the operand has rank {len(before)}"
+            )
         for extent, dimension in zip(before, dimensions, strict=True):
             if extent not in (1, DYNAMIC_INDEX, after[dimension]):
                 raise VerifyException(
@@ -137,7 +143,7 @@ class BroadcastInDimOp(ViewOp):
 
 @irdl_op_definition
 class TransposeOp(ViewOp):
-    """Dimension i of the result is dimension `permutation[i]` of the operand."""
+    """Permute the dimensions: dimension i of the result is dimension `permutation[i]` of the operand."""
 
     name = "stablehlo.transpose"
 
@@ -172,7 +178,7 @@ class TransposeOp(ViewOp):
 
 
 def _check_parts(op: BitcastConvertOp) -> None:
-    """Check that the last dimension of the narrower side holds the parts of each wider element."""
+    """Check that the last dimension of the side with narrower elements contains the parts of each wider element."""
     before, after = shape_of(op.operand), shape_of(op.result)
     if abs(len(before) - len(after)) > 1:
         raise VerifyException("a bitcast must not add or drop more than one dimension")
@@ -185,7 +191,8 @@ def _check_parts(op: BitcastConvertOp) -> None:
     is_known = DYNAMIC_INDEX not in (*before[shared:], *after[shared:])
     if (old == new) != (len(before) == len(after)) or (is_known and whole[0] != whole[1]):
         raise VerifyException(
-            f"elements of {old} bits cannot be reinterpreted as elements of {new} bits in {op.result.type}"
+            f"{op.operand.type}, with elements of {old} bits, cannot be reinterpreted as {op.result.type}, with "
+            f"elements of {new} bits"
         )
 
 
@@ -195,7 +202,7 @@ def _check_both_complex(op: BitcastConvertOp) -> None:
         raise VerifyException(f"{sides[0]} cannot be reinterpreted as {sides[1]}: only one of them is complex")
 
 
-OF_BITCAST: tuple[Constraint[BitcastConvertOp], ...] = (
+BITCAST_CONSTRAINTS: tuple[Constraint[BitcastConvertOp], ...] = (
     Constraint("C2", _check_both_complex),
     Constraint("C1", _check_parts),
 )

@@ -1,5 +1,6 @@
-"""Slices and concatenation of tensors, and slices at run-time indices, with which a loop reads and writes one step of a
-stack.
+"""Slices and concatenation of tensors, and slices at run-time indices.
+
+A loop uses slices at run-time indices to read and write the part of a stack that belongs to one iteration.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -35,7 +36,10 @@ from .tensors import numbers
 
 @irdl_op_definition
 class SliceOp(ViewOp):
-    """`stablehlo.slice %a [0:1, 0:4:2]`: elements from start to limit with a stride, along each dimension."""
+    """Return the elements from a start to a limit, with a stride, along each dimension.
+
+    stablehlo.slice %a [0:1, 0:4:2]
+    """
 
     name = "stablehlo.slice"
 
@@ -53,14 +57,16 @@ class SliceOp(ViewOp):
         super().__init__(operands=[operand], result_types=[result], properties=properties)
 
     def ranges(self) -> list[tuple[int, int, int]]:
-        """Start, limit and stride of each dimension."""
+        """Return the start, the limit and the stride of each dimension."""
         parts = (self.start_indices, self.limit_indices, self.strides)
         return list(zip(*(part.get_values() for part in parts), strict=True))
 
     def verify_(self) -> None:
         shape = shape_of(self.operand)
         if not len(self.start_indices) == len(self.limit_indices) == len(self.strides) == len(shape):
-            raise VerifyException(f"C2: start, limit and stride are needed for each dimension of {self.operand.type}")
+            raise VerifyException(
+                f"C2: expected a start, a limit and a stride for each dimension of {self.operand.type}"
+            )
         assert is_tensor(self.operand.type), "by the definition of the operation"
         for extent, (start, limit, stride) in zip(largest_shape(self.operand.type), self.ranges(), strict=True):
             if stride < 1:
@@ -99,7 +105,7 @@ def _parse_range(parser: Parser) -> tuple[int, int, int]:
 
 @irdl_op_definition
 class ConcatenateOp(FunctionTypeOp):
-    """`stablehlo.concatenate %a, %b, dim = 0`: the operands joined along a dimension."""
+    """Concatenate the operands along a dimension: `stablehlo.concatenate %a, %b, dim = 0`"""
 
     name = "stablehlo.concatenate"
 
@@ -131,13 +137,14 @@ class ConcatenateOp(FunctionTypeOp):
             check_shape("C2: an operand", shape, [*expected[:along], shape[along], *expected[along + 1 :]])
         total = sum(shape_of(value)[along] for value in self.inputs)
         if is_static(self.result, *self.inputs) and total != expected[along]:
-            words = f"expected {expected[along]}"
-            raise VerifyException(f"C6: the operands add up to {total} along dimension {along}, {words}")
+            raise VerifyException(
+                f"C6: the extents of the operands along dimension {along} add up to {total}, but the result has extent "
+                f"{expected[along]}"
+            )
 
     @classmethod
-    def parse(cls, parser: Parser) -> ConcatenateOp:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_operands_before_field(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_operands_before_field(parser)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -154,8 +161,10 @@ SLICES: list[type[Operation]] = [SliceOp, ConcatenateOp]
 
 @irdl_op_definition
 class DynamicSliceOp(FunctionTypeOp):
-    """`stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]`: the slice at the given start indices, which are clamped to
-    the bounds."""
+    """Return a slice of the operand at start indices that are operands. The indices are clamped to the bounds.
+
+    stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]
+    """
 
     name = "stablehlo.dynamic_slice"
 
@@ -182,9 +191,8 @@ class DynamicSliceOp(FunctionTypeOp):
         check_shape("C5: the result", shape_of(self.result), sizes)
 
     @classmethod
-    def parse(cls, parser: Parser) -> DynamicSliceOp:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_operands_before_field(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_operands_before_field(parser)
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
@@ -196,7 +204,7 @@ class DynamicSliceOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicUpdateSliceOp(FunctionTypeOp):
-    """The operand, with the slice at the start indices replaced by the update."""
+    """Return the operand, with the slice at the start indices replaced by the update."""
 
     name = "stablehlo.dynamic_update_slice"
 
@@ -219,22 +227,21 @@ class DynamicUpdateSliceOp(FunctionTypeOp):
         check_types("C1: the result", self.result.type, self.operand.type)
 
     @classmethod
-    def parse(cls, parser: Parser) -> DynamicUpdateSliceOp:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_all_operands(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_all_operands(parser)
 
 
 def check_starts(
     starts: Sequence[SSAValue], shape: Sequence[int], sizes: Sequence[int], labels: tuple[str, str, str]
 ) -> None:
-    """Check that there is one scalar index for each dimension, and that all have the same integer type.
+    """Check that there is one scalar index for each dimension, and that all indices have the same integer type.
 
-    labels: The labels of the constraints on the number of indices, the number of sizes, and the type of an index.
+    `labels`: the labels of the constraints on the number of indices, the number of sizes, and the type of an index.
     """
     of_indices, of_sizes, of_type = labels
     for label, count in ((of_sizes, len(sizes)), (of_indices, len(starts))):
         if count != len(shape):
-            words = f"{len(starts)} indices and {len(sizes)} sizes are given for {len(shape)} dimensions"
+            words = f"there are {len(starts)} indices and {len(sizes)} sizes for {len(shape)} dimensions"
             raise VerifyException(f"{label}: {words}")
     for start in starts:
         check_shape(f"{of_type}: an index", shape_of(start), [])

@@ -1,6 +1,6 @@
-"""The tensor types that most operations accept: of numbers, and of numbers quantized per tensor or per dimension.
+"""Constraints for the tensor types that most operations accept: tensors of numbers, which may be quantized.
 
-The label of an input in StableHLO's specification begins the error: `I1: … is quantized along a dimension`.
+Errors begin with the label of the input in StableHLO's specification: `I1: … is quantized along a dimension`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from .quantized_types import QuantizedType
 
 
 def is_quantized_by_dimension(type_: Attribute) -> bool:
-    """Return whether the type has a scale for each index along a dimension: `tensor<4x!quant.uniform<i8:f32:0, {1.0:0,
-    2.0:0}>>`."""
+    """Return whether the type has a scale for each index along a dimension.
+
+    An example is `tensor<2x!quant.uniform<i8:f32:0, {1.0:0, 2.0:0}>>`.
+    """
     quantized = QuantizedType.of(type_.element_type) if is_tensor(type_) else None
     return quantized is not None and quantized.dimension is not None
 
@@ -31,7 +33,7 @@ def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
 
 
 def check_quantized(type_: Attribute) -> None:
-    """Check that the quantized element type of a tensor is valid, and consistent with its shape."""
+    """Check that the element type of a tensor, if it is quantized, is valid and consistent with the shape."""
     if is_tensor(type_) and (quantized := QuantizedType.of(type_.element_type)) is not None:
         quantized.check()
         quantized.check_shape(type_.get_shape())
@@ -39,7 +41,7 @@ def check_quantized(type_: Attribute) -> None:
 
 @dataclass(frozen=True)
 class TensorConstraint(BaseAttr[TensorType]):
-    """A tensor, which may be quantized along a dimension if `by_dimension` is set."""
+    """Accepts tensors, and those that are quantized along a dimension only if `by_dimension` is set."""
 
     name: ClassVar[str] = "numbers"
 
@@ -70,7 +72,7 @@ def tensors(label: str = "") -> TensorConstraint:
 
 @dataclass(frozen=True)
 class ScalarConstraint(BaseAttr[TensorType]):
-    """A tensor without dimensions, of one element type."""
+    """Accepts scalars, tensors without dimensions, of one element type."""
 
     name: ClassVar[str] = "scalar"
 
@@ -83,7 +85,7 @@ class ScalarConstraint(BaseAttr[TensorType]):
 
 
 def scalar(label: str, element: Attribute) -> ScalarConstraint:
-    """Return the constraint for tensors with a single element of this type."""
+    """Return the constraint for scalars of the given element type."""
     return ScalarConstraint(TensorType, label, element)
 
 

@@ -1,4 +1,4 @@
-"""Tokens that order effects, the effects themselves, and computations that run in the background.
+"""Tokens that order effects, operations with such effects, and computations that run in the background.
 
     %t = stablehlo.create_token : !stablehlo.token
     %u = stablehlo.after_all %t, %t : !stablehlo.token
@@ -7,8 +7,6 @@ StableHLO prints the other operations in generic form.
 """
 
 from __future__ import annotations
-
-from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, TypeAttribute
@@ -26,7 +24,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
@@ -35,20 +33,20 @@ from xdsl.utils.hints import isa
 from ...support.type_guards import is_tensor
 from .checks import Constraint, verify_constraints
 from .control import ReturnOp, check_all, returned_types
-from .formats import SameTypeOp, parse_all_operands, parse_attributes, print_attributes
+from .formats import ResultTypeOp, SameTypeOp, parse_all_operands
 from .process_groups import check_channel_type, check_distinct_pairs, check_pairs_have_two_columns
 
 
 @irdl_attr_definition
 class StableTokenType(ParametrizedAttribute, TypeAttribute):
-    """The type of a value without data that orders effects."""
+    """The type of values without data that order effects."""
 
     name = "stablehlo.token"
 
 
 @irdl_attr_definition
 class FutureType(ParametrizedAttribute, TypeAttribute):
-    """`!stablehlo.future<tensor<4xf32>>`: the results of a computation that may still run."""
+    """The type of the results of a computation that may still be running: `!stablehlo.future<tensor<4xf32>>`"""
 
     name = "stablehlo.future"
 
@@ -57,7 +55,7 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         for type_ in self.types:
             if not is_tensor(type_):
-                raise VerifyException(f"future element type must be a ranked tensor, but got '{type_}'")
+                raise VerifyException(f"a future contains the type {type_}, expected a ranked tensor")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
@@ -69,8 +67,8 @@ class FutureType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_op_definition
-class CreateTokenOp(IRDLOperation):
-    """A token that waits for no other operation."""
+class CreateTokenOp(ResultTypeOp):
+    """Return a token that waits for no other operation."""
 
     name = "stablehlo.create_token"
 
@@ -78,21 +76,10 @@ class CreateTokenOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        _, attributes = parse_attributes(parser, cls)
-        parser.parse_punctuation(":")
-        return cls.create(result_types=[parser.parse_type()], attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        print_attributes(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.output.type)
-
 
 @irdl_op_definition
 class AfterAllOp(SameTypeOp):
-    """A token that is available once all operands are."""
+    """Return a token that is available once all operands are available."""
 
     name = "stablehlo.after_all"
 
@@ -102,15 +89,13 @@ class AfterAllOp(SameTypeOp):
     traits = traits_def(Pure())
 
     @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        start = parser.pos
-        return cls.parse_rest(parser, parse_all_operands(parser), start)
+    def parse_operand_names(cls, parser: Parser) -> list[UnresolvedOperand]:
+        return parse_all_operands(parser)
 
 
 def _check_received(op: InfeedOp | RecvOp) -> None:
-    """Check that the results are tensors, and a token at the end."""
     if not op.received:
-        raise VerifyException("expected at least one result: a token")
+        raise VerifyException("there are no results, expected at least a token")
 
 
 def _check_data(op: InfeedOp | RecvOp) -> None:
@@ -125,11 +110,13 @@ def _check_last(op: InfeedOp | RecvOp) -> None:
 
 
 def _check_layout(op: InfeedOp) -> None:
-    """Check that there is a layout, an array of integers, for each result but the token."""
+    """Check that there is a layout for each result except the token. A layout is an array of integers."""
     if op.layout is None:
         return
     if len(op.layout) != len(op.result_types) - 1:
-        raise VerifyException(f"there are {len(op.layout)} layouts for {len(op.result_types) - 1} tensors")
+        raise VerifyException(
+            f"the number of layouts is {len(op.layout)}, expected {len(op.result_types) - 1}, one for each tensor"
+        )
     for layout in op.layout:
         if not isa(layout, ArrayAttr[IntegerAttr]):
             raise VerifyException(f"the layout {layout} is not an array of integers")
@@ -137,7 +124,7 @@ def _check_layout(op: InfeedOp) -> None:
 
 @irdl_op_definition
 class InfeedOp(IRDLOperation):
-    """Tensors from a queue that the host fills."""
+    """Read tensors from a queue that the host fills."""
 
     name = "stablehlo.infeed"
 
@@ -147,10 +134,10 @@ class InfeedOp(IRDLOperation):
     received = var_result_def()
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_INFEED)
+        verify_constraints(self, INFEED_CONSTRAINTS)
 
 
-OF_INFEED: tuple[Constraint[InfeedOp], ...] = (
+INFEED_CONSTRAINTS: tuple[Constraint[InfeedOp], ...] = (
     Constraint("C1", _check_received),
     Constraint("C2", _check_data),
     Constraint("C3", _check_last),
@@ -160,7 +147,7 @@ OF_INFEED: tuple[Constraint[InfeedOp], ...] = (
 
 @irdl_op_definition
 class OutfeedOp(IRDLOperation):
-    """A write of tensors to a queue that the host reads."""
+    """Write tensors to a queue that the host reads."""
 
     name = "stablehlo.outfeed"
 
@@ -172,7 +159,7 @@ class OutfeedOp(IRDLOperation):
 
 @irdl_op_definition
 class SendOp(IRDLOperation):
-    """Sends tensors over a channel."""
+    """Send tensors over a channel."""
 
     name = "stablehlo.send"
 
@@ -184,10 +171,10 @@ class SendOp(IRDLOperation):
     result = result_def(StableTokenType)
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_SEND)
+        verify_constraints(self, SEND_CONSTRAINTS)
 
 
-OF_SEND: tuple[Constraint[SendOp], ...] = (
+SEND_CONSTRAINTS: tuple[Constraint[SendOp], ...] = (
     Constraint("C1", lambda op: check_pairs_have_two_columns(op.source_target_pairs, any_rank_if_empty=True)),
     Constraint("C2", lambda op: check_distinct_pairs("sources", op.source_target_pairs, 0)),
     Constraint("C3", lambda op: check_distinct_pairs("targets", op.source_target_pairs, 1)),
@@ -197,7 +184,7 @@ OF_SEND: tuple[Constraint[SendOp], ...] = (
 
 @irdl_op_definition
 class RecvOp(IRDLOperation):
-    """Receives tensors over a channel."""
+    """Receive tensors over a channel."""
 
     name = "stablehlo.recv"
 
@@ -208,10 +195,10 @@ class RecvOp(IRDLOperation):
     received = var_result_def()
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_RECV)
+        verify_constraints(self, RECV_CONSTRAINTS)
 
 
-OF_RECV: tuple[Constraint[RecvOp], ...] = (
+RECV_CONSTRAINTS: tuple[Constraint[RecvOp], ...] = (
     Constraint("results", _check_received),
     Constraint("results", _check_data),
     Constraint("results", _check_last),
@@ -224,7 +211,7 @@ OF_RECV: tuple[Constraint[RecvOp], ...] = (
 
 @irdl_op_definition
 class AsyncStartOp(IRDLOperation):
-    """Starts the operation of its region, a collective or a slice, in the background."""
+    """Start the operation in the region, a collective or a slice, in the background."""
 
     name = "stablehlo.async_start"
 
@@ -235,7 +222,7 @@ class AsyncStartOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_START)
+        verify_constraints(self, START_CONSTRAINTS)
 
 
 IN_BACKGROUND = frozenset(
@@ -253,13 +240,15 @@ def _operations(block: Block) -> list[Operation]:
 
 def _check_single(op: AsyncStartOp) -> None:
     if len(_operations(op.body.block)) != 1 or not isinstance(op.body.block.last_op, ReturnOp):
-        raise VerifyException(f"the region has {len(_operations(op.body.block))} operations, expected one and a return")
+        raise VerifyException(
+            f"the region has {len(_operations(op.body.block))} operations, expected one, followed by stablehlo.return"
+        )
 
 
 def _check_kind(op: AsyncStartOp) -> None:
     (inner,) = _operations(op.body.block)
     if inner.name not in IN_BACKGROUND:
-        raise VerifyException(f"{inner.name} cannot run in the background: expected a collective or a slice")
+        raise VerifyException(f"the region contains {inner.name}, expected a collective or a slice")
 
 
 def _check_arguments(op: AsyncStartOp) -> None:
@@ -275,7 +264,7 @@ def _check_future(op: AsyncStartOp) -> None:
     check_all("the types of the future", op.result.type.types.data, returned_types(op.body.block))
 
 
-OF_START: tuple[Constraint[AsyncStartOp], ...] = (
+START_CONSTRAINTS: tuple[Constraint[AsyncStartOp], ...] = (
     Constraint("C1", _check_single),
     Constraint("C2", _check_kind),
     Constraint("C3", _check_arguments),
@@ -285,7 +274,7 @@ OF_START: tuple[Constraint[AsyncStartOp], ...] = (
 
 @irdl_op_definition
 class AsyncDoneOp(IRDLOperation):
-    """The results of an operation that runs in the background, once it has finished."""
+    """Wait until an operation in the background has finished, and return its results."""
 
     name = "stablehlo.async_done"
 
@@ -293,7 +282,7 @@ class AsyncDoneOp(IRDLOperation):
     finished = var_result_def()
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_DONE)
+        verify_constraints(self, DONE_CONSTRAINTS)
 
 
 def _check_finished(op: AsyncDoneOp) -> None:
@@ -301,7 +290,7 @@ def _check_finished(op: AsyncDoneOp) -> None:
     check_all("the results", op.result_types, op.operand.type.types.data)
 
 
-OF_DONE: tuple[Constraint[AsyncDoneOp], ...] = (Constraint("C1", _check_finished),)
+DONE_CONSTRAINTS: tuple[Constraint[AsyncDoneOp], ...] = (Constraint("C1", _check_finished),)
 
 TOKEN_TYPES: list[type[Attribute]] = [StableTokenType, FutureType]
 TOKENS: list[type[Operation]] = [

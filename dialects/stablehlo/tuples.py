@@ -1,4 +1,4 @@
-"""Tuples, in which older exporters return the results of a function.
+"""Tuples, with which older exporters return the results of a function.
 
 %t = stablehlo.tuple %a, %b : tuple<tensor<f32>, tensor<i32>>
 %b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>
@@ -33,13 +33,13 @@ from .formats import (
 
 
 def leaf_types(types: Iterable[Attribute]) -> list[Attribute]:
-    """Return the types with nested tuples flattened."""
+    """Return the types, with tuples replaced by the types of their elements, recursively."""
     return [leaf for type_ in types for leaf in (leaf_types(type_.types) if isinstance(type_, TupleType) else [type_])]
 
 
 @irdl_op_definition
 class TupleOp(FunctionTypeOp):
-    """Several values as one; only the type of the tuple is printed."""
+    """Return a tuple of the operands. Only the type of the tuple is printed."""
 
     name = "stablehlo.tuple"
 
@@ -53,7 +53,7 @@ class TupleOp(FunctionTypeOp):
         super().__init__(operands=[values], result_types=[TupleType(types)])
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_TUPLE)
+        verify_constraints(self, TUPLE_CONSTRAINTS)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -63,7 +63,7 @@ class TupleOp(FunctionTypeOp):
             if parser.parse_optional_punctuation(",") is None:
                 return cls.parse_rest(parser, operands, start)
         if operands:
-            parser.raise_error("expected an operand")
+            parser.raise_error("expected an operand after ','")
         return cls.parse_rest(parser, operands, start)
 
     @classmethod
@@ -85,12 +85,12 @@ def _check_elements(op: TupleOp) -> None:
     check_all("the types of the tuple", op.result.type.types.data, op.operand_types)
 
 
-OF_TUPLE: tuple[Constraint[TupleOp], ...] = (Constraint("C1", _check_elements),)
+TUPLE_CONSTRAINTS: tuple[Constraint[TupleOp], ...] = (Constraint("C1", _check_elements),)
 
 
 @irdl_op_definition
 class GetTupleElementOp(FunctionTypeOp):
-    """`stablehlo.get_tuple_element %t[1]`"""
+    """Return an element of a tuple: `stablehlo.get_tuple_element %t[1]`"""
 
     name = "stablehlo.get_tuple_element"
 
@@ -106,7 +106,7 @@ class GetTupleElementOp(FunctionTypeOp):
         super().__init__(operands=[operand], result_types=[types[index]], properties={"index": IntegerAttr(index, i32)})
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_ELEMENT)
+        verify_constraints(self, ELEMENT_CONSTRAINTS)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -143,7 +143,7 @@ def _check_index(op: GetTupleElementOp) -> None:
         raise VerifyException(f"index {index} is out of range for {op.operand.type}, which has {count} elements")
 
 
-OF_ELEMENT: tuple[Constraint[GetTupleElementOp], ...] = (
+ELEMENT_CONSTRAINTS: tuple[Constraint[GetTupleElementOp], ...] = (
     Constraint("C1", _check_index),
     Constraint("C2", lambda op: check_types("the result", op.result.type, _elements(op)[op.index.value.data])),
 )

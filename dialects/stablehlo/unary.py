@@ -1,4 +1,4 @@
-"""Elementwise operations on one tensor that keep its type."""
+"""Elementwise operations on one tensor, whose result has the type of the operand."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .tensors import numbers
 
 
 class UnaryOp(SameTypeOp):
-    """An operation on each element of one tensor."""
+    """Base of operations that apply a function to each element of a tensor."""
 
     TAKES: ClassVar[ElementPredicate] = is_any
-    """The element types that the operation is defined for."""
+    """A predicate that accepts the element types for which the operation is defined."""
 
     operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
@@ -46,7 +46,7 @@ class UnaryOp(SameTypeOp):
 
 
 class AccurateUnaryOp(UnaryOp):
-    """A unary operation with an optional accuracy."""
+    """Base of unary operations with an optional `result_accuracy`."""
 
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 

@@ -1,5 +1,6 @@
-"""Windows that move over a tensor, for convolutions and pooling; pooling and its gradient, which StableHLO prints in
-the generic form.
+"""Windows that move over a tensor, for convolutions and pooling, and the operations for pooling and its gradient.
+
+StableHLO prints the operations in generic form.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from .tensors import numbers
 
 @dataclass(frozen=True)
 class DimWindow:
-    """Extent, stride, padding and dilations of a window along one dimension."""
+    """The extent, stride, padding and dilations of a window along one dimension."""
 
     size: int
     stride: int
@@ -54,7 +55,10 @@ class DimWindow:
     window_dilation: int
 
     def places(self, extent: int) -> int:
-        """Return the number of window positions along this extent; `DYNAMIC_INDEX` if an extent is dynamic."""
+        """Return the number of window positions along a dimension of the given extent.
+
+        The number is `DYNAMIC_INDEX` if the extent of the dimension or of the window is dynamic.
+        """
         if DYNAMIC_INDEX in (extent, self.size):
             return DYNAMIC_INDEX
         padded = self.low + _dilated_extent(extent, self.base_dilation) + self.high
@@ -72,7 +76,7 @@ def windows(
     base_dilations: I64Array | None = None,
     window_dilations: I64Array | None = None,
 ) -> list[DimWindow]:
-    """Return one window per dimension. Missing strides and dilations are 1, missing padding is 0."""
+    """Return the window along each dimension. Missing strides and dilations are 1; missing padding is 0."""
     fields = [or_ones(field, len(sizes)) for field in (strides, base_dilations, window_dilations)]
     pads = padding_of(padding, len(sizes))
     return [
@@ -82,15 +86,15 @@ def windows(
 
 
 def or_ones(array: I64Array | None, rank: int) -> Sequence[int]:
-    """Return the values of the array; ones if it is missing or empty."""
+    """Return the values of the array, or `rank` ones if the array is missing or empty."""
     return array.get_values() if array is not None and len(array) else (1,) * rank
 
 
 def padding_of(padding: Attribute | None, rank: int) -> list[tuple[int, int]]:
-    """Return the padding before and after each dimension; zeros if no padding is given."""
+    """Return the padding before and after each dimension; zeros if the padding is missing."""
     if padding is None:
         return [(0, 0)] * rank
-    # Check the type before the data: a splat of a few characters may have any number of rows.
+    # Check the type before the data are expanded: a splat of a few characters may have any number of rows.
     (count, _) = _check_pairs(padding).get_shape()
     if count not in (0, rank):
         raise VerifyException(f"there are {count} pairs of padding, expected {rank}")
@@ -114,9 +118,10 @@ def check_positive(subject: str, values: Sequence[int]) -> None:
 
 
 def moving(fields: Mapping[str, tuple[str, str]], rank: Callable[[OpT], int]) -> list[Constraint[OpT]]:
-    """Return the constraints on optional properties that have one positive number for each of `rank` dimensions.
+    """Return the constraints that optional properties have one number for each of `rank` dimensions, and that all
+    numbers are positive.
 
-    fields: For each property name, the labels of the two constraints.
+    `fields`: the labels of these two constraints, by property name.
     """
 
     def counted(name: str) -> Callable[[OpT], None]:
@@ -142,7 +147,7 @@ __all__ = ["WINDOWS", "DimWindow", "ReduceWindowOp", "SelectAndScatterOp", "wind
 
 @irdl_op_definition
 class ReduceWindowOp(ReducingOp):
-    """The combined elements of a window, for each position of the window."""
+    """Combine the elements in a window, for each position of the window."""
 
     name = "stablehlo.reduce_window"
 
@@ -153,7 +158,7 @@ class ReduceWindowOp(ReducingOp):
     padding = opt_prop_def()
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_REDUCE_WINDOW)
+        verify_constraints(self, REDUCE_WINDOW_CONSTRAINTS)
 
     def places(self) -> list[int]:
         """Return the number of window positions along each dimension."""
@@ -164,8 +169,7 @@ class ReduceWindowOp(ReducingOp):
 
 @irdl_op_definition
 class SelectAndScatterOp(IRDLOperation):
-    """For each element of the operand, the sum of the source values whose windows select it: the gradient of
-    pooling."""
+    """Combine, for each element of the operand, the source values whose windows select it: the gradient of pooling."""
 
     name = "stablehlo.select_and_scatter"
 
@@ -182,7 +186,7 @@ class SelectAndScatterOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
 
     def verify_(self) -> None:
-        verify_constraints(self, OF_SELECT_AND_SCATTER)
+        verify_constraints(self, SELECT_AND_SCATTER_CONSTRAINTS)
 
     def sizes(self) -> Sequence[int]:
         """Return the extents of the window."""
@@ -203,7 +207,7 @@ def _check_results(op: ReduceWindowOp) -> None:
         check_shape("a result", shape_of(result), op.places())
 
 
-OF_REDUCE_WINDOW: tuple[Constraint[ReduceWindowOp], ...] = (
+REDUCE_WINDOW_CONSTRAINTS: tuple[Constraint[ReduceWindowOp], ...] = (
     Constraint("C1", check_counts),
     Constraint("C2", check_same_shapes),
     Constraint("C4", lambda op: check_count("window_dimensions", len(op.window_dimensions), _rank(op))),
@@ -236,7 +240,7 @@ def _check_init(op: SelectAndScatterOp) -> None:
     check_promotable("the initial value", element_of(op.init_value), _combined_type(op).element_type)
 
 
-OF_SELECT_AND_SCATTER: tuple[Constraint[SelectAndScatterOp], ...] = (
+SELECT_AND_SCATTER_CONSTRAINTS: tuple[Constraint[SelectAndScatterOp], ...] = (
     Constraint("C9", _check_select),
     Constraint("C1", lambda op: check_element("the source", element_of(op.source), element_of(op.operand))),
     Constraint(

@@ -42,7 +42,7 @@ class _Einsum:
         for lhs_dimensions, rhs_dimensions in dimension_pairs:
             for lhs_dimension, rhs_dimension in zip(lhs_dimensions, rhs_dimensions, strict=True):
                 right[rhs_dimension] = left[lhs_dimension]
-        rows, columns = op.free()
+        rows, columns = op.free_dimensions()
         batches = [left[dimension] for dimension in numbers.lhs_batching_dimensions]
         product = [*batches, *(left[dimension] for dimension in rows), *(right[dimension] for dimension in columns)]
         group_dimensions = (
@@ -51,7 +51,7 @@ class _Einsum:
         of_one_group = [
             letter for dimension, letter in enumerate(right) if dimension not in numbers.rhs_group_dimensions
         ]
-        return cls(left, of_one_group, product, [*group_dimensions, left[op.ragged]])
+        return cls(left, of_one_group, product, [*group_dimensions, left[op.ragged_dimension]])
 
     def multiply(self, left: Array, right: Array) -> Array:
         equation = f"{''.join(self.left)},{''.join(self.right)}->{''.join(self.product)}"
@@ -65,11 +65,11 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
     """
     einsum = _Einsum.of(op)
     group_dimensions = op.numbers.rhs_group_dimensions
-    extent = shape_at(op.lhs)[op.ragged]
+    extent = shape_at(op.lhs)[op.ragged_dimension]
     dtype = dtype_at(op.result)
     shape = shape_at(op.result)
     working = wide(dtype)
-    is_contracted = op.ragged in op.numbers.lhs_contracting_dimensions
+    is_contracted = op.ragged_dimension in op.numbers.lhs_contracting_dimensions
 
     def run(lhs: Array, rhs: Array, sizes: Array) -> tuple[Array, ...]:
         lhs, rhs = (value if value.dtype == working else convert(value, working) for value in (lhs, rhs))

@@ -98,7 +98,7 @@ def extract_slice(op: tensor.ExtractSliceOp) -> Kernel:
     slices, shape = _Slices(op), shape_at(op.result)
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
-        return (source[slices.of(source.shape, sizes)].reshape(shape).copy(),)
+        return (source[slices.select(source.shape, sizes)].reshape(shape).copy(),)
 
     return run
 
@@ -108,7 +108,7 @@ def insert_slice(op: tensor.InsertSliceOp) -> Kernel:
 
     def run(source: Array, dest: Array, *sizes: Array) -> tuple[Array, ...]:
         result = dest.copy()
-        window = result[slices.of(dest.shape, sizes)]
+        window = result[slices.select(dest.shape, sizes)]
         window[...] = source.reshape(window.shape)
         return (result,)
 
@@ -122,7 +122,7 @@ class _Slices:
         lists = (op.static_offsets, op.static_sizes, op.static_strides)
         self.static = [_numbers(numbers) for numbers in lists]
 
-    def of(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
+    def select(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
         """Return the slices of an array with this shape. Raises `ValueError` for a slice out of bounds."""
         remaining = iter(dynamic)
         lists = [

@@ -1,12 +1,11 @@
-"""Let xDSL's conversions, comparisons and selections of `arith` take tensors and vectors, as MLIR does.
+"""A workaround for `arith`: xDSL's conversions, comparisons and selections accept tensors and vectors, as in MLIR.
 
 %1 = arith.extui %0 : tensor<2xi8> to tensor<2xi32>
-%2 = arith.cmpi slt, %1, %1 : tensor<2xi32>                          // its result is tensor<2xi1>
+%2 = arith.cmpi slt, %1, %1 : tensor<2xi32>                          // The result has type tensor<2xi1>.
 %3 = arith.select %2, %1, %1 : tensor<2xi1>, tensor<2xi32>
 
-xDSL 0.73 and 0.74 define these operations for scalars only, in both forms. `repair_arith` widens the constraints of
-their definitions, and replaces their verifiers by one that follows MLIR's:
-https://mlir.llvm.org/docs/Dialects/ArithOps/.
+xDSL 0.73 and 0.74 define these operations for scalars only, in both forms. `repair_arith` relaxes the constraints in
+their definitions, and replaces their verifiers by ones that follow MLIR: https://mlir.llvm.org/docs/Dialects/ArithOps/.
 """
 
 from __future__ import annotations
@@ -56,16 +55,16 @@ CONVERSIONS: dict[type[IRDLOperation], tuple[AttrConstraint, AttrConstraint]] = 
     FPToSIOp: (FLOATS, INTEGERS),
     FPToUIOp: (FLOATS, INTEGERS),
 }
-"""The element types of the operand and of the result of each conversion."""
+"""For each conversion, the constraints on the element types of the operand and of the result."""
 
 
 def elements_of(type_: Attribute) -> Attribute:
-    """Return the element type of a shaped type, or a scalar type itself."""
+    """Return the element type of a shaped type; a scalar type is its own element type."""
     return type_.element_type if is_shaped(type_) else type_
 
 
 def with_elements(type_: Attribute, element: Attribute) -> Attribute:
-    """Return the type with its element type replaced by `element`, or `element` itself for a scalar type."""
+    """Return the type with its element type replaced by `element`; for a scalar type, return `element`."""
     match type_:
         case TensorType():
             return TensorType(element, type_.shape, type_.encoding)
@@ -76,7 +75,7 @@ def with_elements(type_: Attribute, element: Attribute) -> Attribute:
 
 
 def repair_arith() -> None:
-    """Apply the workaround for the operations of `arith` on tensors and vectors."""
+    """Apply the workaround for operations of `arith` on tensors and vectors."""
     if takes_tensors():
         return
     for conversion, (source, target) in CONVERSIONS.items():
@@ -102,7 +101,7 @@ def takes_tensors() -> bool:
 
 
 def _elementwise(constraint: AttrConstraint) -> AttrConstraint:
-    """Return the constraint for scalars that satisfy `constraint`, and for tensors and vectors of them."""
+    """Return the constraint for scalars that satisfy `constraint`, and for tensors and vectors of such scalars."""
     return constraint | TensorType.constr(constraint) | VectorType.constr(constraint)
 
 
@@ -125,11 +124,11 @@ def _verify_conversion(self: IRDLOperation) -> None:
 def _check_elements(op: Operation, source: Attribute, target: Attribute) -> None:
     match op, source, target:
         case IndexCastOp(), _, _ if isinstance(source, IndexType) == isinstance(target, IndexType):
-            raise VerifyException(f"one of {source} and {target} must be 'index'")
+            raise VerifyException(f"exactly one of the element types {source} and {target} must be 'index'")
         case ExtSIOp() | ExtUIOp(), IntegerType(), IntegerType() if not target.width.data > source.width.data:
-            raise VerifyException("Destination bit-width must be larger than the input bit-width")
+            raise VerifyException(f"the result type {target} must be wider than the operand type {source}")
         case TruncIOp(), IntegerType(), IntegerType() if not target.width.data < source.width.data:
-            raise VerifyException("Destination bit-width must be smaller than the input bit-width")
+            raise VerifyException(f"the result type {target} must be narrower than the operand type {source}")
         case _:
             pass
 
@@ -137,9 +136,9 @@ def _check_elements(op: Operation, source: Attribute, target: Attribute) -> None
 def _verify_comparison(self: CmpiOp | CmpfOp) -> None:
     expected = with_elements(self.lhs.type, i1)
     if self.lhs.type != self.rhs.type:
-        raise VerifyException(f"the operands have different types: {self.lhs.type} and {self.rhs.type}")
+        raise VerifyException(f"the operands have the types {self.lhs.type} and {self.rhs.type}, but types must match")
     if self.result.type != expected:
-        raise VerifyException(f"the result is {self.result.type}, expected {expected}")
+        raise VerifyException(f"the result has type {self.result.type}, expected {expected}")
 
 
 def _verify_selection(self: SelectOp) -> None:
@@ -148,4 +147,4 @@ def _verify_selection(self: SelectOp) -> None:
         return
     if not isinstance(result, ShapedType) or condition != with_elements(result, i1):
         expected = f"i1, or a tensor or vector of i1 with the shape of {result}"
-        raise VerifyException(f"the condition is {condition}, expected {expected}")
+        raise VerifyException(f"the condition has type {condition}, expected {expected}")

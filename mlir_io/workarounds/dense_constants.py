@@ -1,7 +1,7 @@
-"""Workaround that makes dense constants keep the bits of floats.
+"""A workaround for dense constants, which lets xDSL preserve the bits of floats.
 
-xDSL parses `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688; prints `dense<[0.0, -0.0]>` as
-`dense<0.0>`; and sets the quiet bit of NaNs when it prints them, all without an error.
+Without an error, xDSL parses `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688, prints
+`dense<[0.0, -0.0]>` as `dense<0.0>`, and sets the quiet bit of NaNs when it prints them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ _xdsl_print_dense = DenseIntOrFPElementsAttr.print_without_type
 
 
 def repair_dense() -> None:
-    """Apply the workarounds for dense constants. Never raises: if xDSL's internals are not as expected, warns on
-    standard error."""
+    """Apply the workarounds for dense constants.
+
+    This function never raises. If xDSL's internals are not as expected, it prints a warning to standard error.
+    """
     try:
         if not reads_exactly():
             AttrParser.parse_dense_int_or_fp_elements_attr = _parse_dense
@@ -70,8 +72,10 @@ def _text(attribute: AnyDense) -> str:
 
 
 def _parse_dense(self: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> DenseIntOrFPElementsAttr:
-    """Replace `AttrParser.parse_dense_int_or_fp_elements_attr`: hexadecimal numbers are bit patterns of the element
-    type."""
+    """Parse a dense constant, in which hexadecimal numbers are bit patterns of the element type.
+
+    This replaces `AttrParser.parse_dense_int_or_fp_elements_attr`.
+    """
     from ...dialects.dense import to_standard
     from ...dialects.dense_literal import parse_dense
 
@@ -88,8 +92,10 @@ def _parse_dense(self: AttrParser, type: RankedStructure[AnyDenseElement] | None
 
 
 def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> AnyDense | None:
-    """Parse with xDSL's method, for integers of widths that numpy lacks; None for floats, which xDSL parses
-    incorrectly."""
+    """Parse integers whose width numpy lacks, using xDSL's method.
+
+    Returns None if this fails, and for floats, which xDSL's method parses incorrectly.
+    """
     try:
         parsed = _xdsl_parse_dense(parser, type)
     except (ParseError, NotImplementedError):
@@ -98,7 +104,10 @@ def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] |
 
 
 def _print_dense(self: AnyDense, printer: Printer) -> None:
-    """Replace `DenseIntOrFPElementsAttr.print_without_type`: NaNs keep their bits, and zeros their sign."""
+    """Print a dense constant with the bits of NaNs and the signs of zeros.
+
+    This replaces `DenseIntOrFPElementsAttr.print_without_type`.
+    """
     from ...dialects.dense import standard_text
 
     is_stored_once = isinstance(self.data, SplatBytes)
@@ -116,8 +125,8 @@ def _holds_floats(attribute: AnyDense) -> bool:
 
 
 def _loses_bits(attribute: AnyDense) -> bool:
-    """Return whether xDSL would print the constant inexactly: a value is a NaN, or all values compare equal but differ
-    in bits."""
+    """Return whether xDSL would lose bits of the constant: a value is a NaN, or all values are equal but their bits
+    differ."""
     values = attribute.get_values()
     data = attribute.data.data
     if not values:

@@ -1,8 +1,8 @@
-"""Workaround for floats: conversions that keep every bit, equality of NaNs, and the printing of wide floats.
+"""A workaround for floats: exact conversions, equality of NaNs by their bits, and the printing of wide floats.
 
-xDSL parses `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and every 8-bit NaN as the same one; it rejects
-`1.0e40 : f32`, which MLIR parses as infinity; it prints infinity in `array<f32: 0x7f800000>` but cannot parse it; and
-it fails on `1.0 : f80` with a traceback. Version 0.73 also rounds bf16 twice and treats all NaNs as equal. The
+xDSL parses `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and parses all 8-bit NaNs as the same NaN. It rejects
+`1.0e40 : f32`, which MLIR parses as infinity. It prints infinity as `array<f32: 0x7f800000>`, which it cannot parse.
+For `1.0 : f80` it raises an internal error. Version 0.73 also rounds bf16 twice, and treats all NaNs as equal. The
 workaround replaces the conversions in the float types, which fixes attributes, arrays and dense constants together.
 """
 
@@ -40,15 +40,18 @@ SOME_NAN: dict[type[AnyFloat], int] = {
     BFloat16Type: 0x7F81,
     Float8E4M3FNType: 0xFF,
 }
-"""For each type, a NaN with which `converts_exactly` tests the conversions."""
+"""For each type, the bits of a NaN with which `converts_exactly` tests the conversions."""
 _ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
-"""A number that must round up to bf16. If it is first rounded to f32, it becomes a tie, which rounds down."""
+"""A number whose conversion to bf16 must round up. If it is first rounded to f32, it becomes a tie, which rounds down.
+"""
 _xdsl_print_float = Printer.print_float
 
 
 def repair_floats() -> None:
-    """Apply the workarounds for floats. Never raises: if xDSL's internals are not as expected, warns on standard
-    error."""
+    """Apply the workarounds for floats.
+
+    This function never raises. If xDSL's internals are not as expected, it prints a warning to standard error.
+    """
     try:
         for kind in (Float16Type(), BFloat16Type(), Float32Type()):
             if not converts_exactly(kind):
@@ -66,7 +69,7 @@ def repair_floats() -> None:
 
 
 def converts_exactly(kind: AnyFloat) -> bool:
-    """Return whether NaNs keep their bits, numbers out of range become infinity, and rounding happens once."""
+    """Return whether conversions preserve NaNs, return infinity for numbers out of range, and round only once."""
     nan = SOME_NAN[type(kind)]
     (unpacked,) = kind.unpack(nan.to_bytes(kind.size, "little"), 1)
     return all(_pack(value, kind) == encode_float(value, kind) for value in (_ROUNDED_TWICE, 1.0e300)) and (
@@ -82,7 +85,7 @@ def _pack(value: float, kind: AnyFloat) -> int | None:
 
 
 def _repair_type(kind: Any) -> None:
-    """Replace the conversion methods of f16, bf16 or f32. Numbers other than NaNs are unpacked as before."""
+    """Replace the conversion methods of f16, bf16 or f32. Numbers other than NaNs are still unpacked by xDSL."""
     unpacks, iterates = kind.unpack, kind.iter_unpack
 
     def pack(self: AnyFloat, values: Sequence[float]) -> bytes:
@@ -109,7 +112,7 @@ def _bits_at(index: int, buffer: bytes, size: int) -> int:
 
 
 def _repair_small_types() -> None:
-    """Replace the conversions of the types that xDSL converts bit by bit: types of at most eight bits, and tf32."""
+    """Replace the conversions of the types that xDSL converts bit by bit: types with at most eight bits, and tf32."""
     xdsl_decodes, xdsl_encodes = ReducedPrecisionFloatType.decode_bits, ReducedPrecisionFloatType.encode_bits
 
     def decode(self: Any, bits: int) -> float:
@@ -145,12 +148,13 @@ def prints_wide_floats() -> bool:
 
 
 def _print_wide_float(self: Printer, value: float, type: AnyFloat) -> None:
-    """Replace `Printer.print_float`: numbers of type f80 and f128 are stored as doubles, and printed as such."""
+    """Print numbers of type f80 and f128, which are stored as doubles, as doubles. This replaces
+    `Printer.print_float`."""
     if not is_wide(type):
         return _xdsl_print_float(self, value, type)
     if not math.isfinite(value):
         raise ValueError(
-            f"cannot print {value} as {type}: its bit pattern is unknown; write it as a hexadecimal constant"
+            f"cannot print {value} as {type}, because its bit pattern is unknown: use a hexadecimal constant"
         )
     return self.print_string(f"{value:.16e}")
 

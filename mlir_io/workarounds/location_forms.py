@@ -1,8 +1,7 @@
-"""A workaround for locations that xDSL 0.73 and 0.74 cannot read, so that stock `xdsl-opt` reads this project's output.
+"""A workaround for locations that xDSL 0.73 and 0.74 cannot parse. With it, `xdsl-opt` parses this project's output.
 
-MLIR defines the aliases of locations at the end of a file, after their uses, and xDSL expects each definition before
-the first use. xDSL also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations. Like the
-other workarounds (`mlir_io/workarounds/__init__.py`), it is applied only if a test shows that the fault is present.
+MLIR defines the aliases of locations at the end of a file, after their uses. xDSL expects each definition before the
+first use, and also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from ..location_syntax import parse_location
 
 ALIASED_LATER = 'builtin.module {} loc(#loc)\n#loc = loc("model.py":1:2 to :3)\n'
-"""A module with an alias that is defined after its use, and a range."""
+"""A module with a range, and with an alias that is defined after its use."""
 _DEFINITION = re.compile(r"^(#[\w$.-]+)[ \t]*=[ \t]*loc[ \t]*\(", re.MULTILINE | re.ASCII)
 _ATTRIBUTE = "_recompute_later_aliases"
 """The attribute in which an xDSL parser stores its `_LaterAliases`."""
@@ -28,11 +27,11 @@ _ATTRIBUTE = "_recompute_later_aliases"
 
 @dataclass
 class _LaterAliases:
-    """Aliases that a text defines after their first use.
+    """The location aliases that a text defines, possibly after their first use.
 
     Attributes:
-        positions: The positions of the definitions that have not been parsed, each after its `loc(`.
-        parsed: The locations that have been parsed.
+        positions: For each definition that has not been parsed, the position after its `loc(`.
+        parsed: The location of each alias whose definition has been parsed.
     """
 
     positions: dict[str, int]
@@ -49,7 +48,10 @@ class _LaterAliases:
 
 
 def repair_locations() -> None:
-    """Apply the workaround. Never raises: if xDSL's internals are not as expected, warns on standard error."""
+    """Apply the workaround for locations.
+
+    This function never raises. If xDSL's internals are not as expected, it prints a warning to standard error.
+    """
     try:
         if not reads_later_aliases():
             AttrParser._parse_location = _parse  # pyright: ignore[reportPrivateUsage]
@@ -68,7 +70,8 @@ def reads_later_aliases() -> bool:
 
 
 def _parse(self: AttrParser) -> LocationAttr:
-    """Replace `AttrParser._parse_location`: an alias may be defined later, and all forms of MLIR are read."""
+    """Parse a location of any form, or an alias that may be defined later. This replaces
+    `AttrParser._parse_location`."""
     alias = self._parse_optional_token(MLIRTokenKind.HASH_IDENT)  # pyright: ignore[reportPrivateUsage]
     if alias is None:
         return parse_location(self, lambda: _parse(self))
@@ -76,7 +79,7 @@ def _parse(self: AttrParser) -> LocationAttr:
     if defined is None:
         return _parse_later_alias(self, alias.text)
     if not isinstance(defined, LocationAttr):
-        self.raise_error(f"'{alias.text}' is not a location")
+        self.raise_error(f"the alias '{alias.text}' does not define a location")
     return defined
 
 
@@ -85,7 +88,8 @@ def _parse_later_alias(parser: AttrParser, alias: str) -> LocationAttr:
     later = _LaterAliases.of(parser)
     if alias in later.parsed:
         return later.parsed[alias]
-    # The position is removed first: a definition that refers to itself is an error, not an endless recursion.
+    # The position is removed first, so that a definition that refers to itself is an error instead of an endless
+    # recursion.
     position = later.positions.pop(alias, None)
     if position is None:
         parser.raise_error(f"undefined location alias '{alias}'")

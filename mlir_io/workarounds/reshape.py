@@ -1,5 +1,7 @@
-"""Workaround for `tensor.reshape`: xDSL multiplies unknown extents as if they were -1, and therefore refuses to reshape
-`tensor<128xf32>` to `tensor<?x?xf32>`.
+"""A workaround for `tensor.reshape`.
+
+xDSL multiplies unknown extents as if they were -1, and therefore refuses to reshape `tensor<128xf32>` to
+`tensor<?x?xf32>`.
 """
 
 from __future__ import annotations
@@ -37,7 +39,10 @@ def accepts_unknown_extents() -> bool:
 
 
 def _verify_reshape(self: ReshapeOp) -> None:
-    """Replace `ReshapeOp.verify_`: the numbers of elements are compared only if all extents are known."""
+    """Verify a reshape, comparing the numbers of elements only if all extents are known.
+
+    This replaces `ReshapeOp.verify_`.
+    """
     shapes = [cast(TensorType, value.type).get_shape() for value in (self.source, self.shape, self.result)]
     if all(DYNAMIC_INDEX not in shape for shape in shapes):
         return _xdsl_verify_reshape(self)

@@ -1,9 +1,9 @@
-"""Workaround for symbols: the lookup continues outside unregistered operations, and tables can be cached.
+"""A workaround for symbols: the lookup continues outside unregistered operations, and symbol tables can be cached.
 
-xDSL treats every unregistered operation as a symbol table and stops the lookup there. So `func.call @f` in the region
-of a `"sdy.manual_computation"`, where JAX's `shard_map` puts calls, finds no function. The workaround continues the
-lookup outside the operation. xDSL also walks the whole table for each symbol; `cached_symbols` caches the tables while
-a module is verified.
+xDSL treats every unregistered operation as a symbol table, and stops the lookup there. So xDSL does not find the
+function of a `func.call @f` in the region of an unregistered operation. The workaround continues the lookup outside the
+operation. xDSL also walks the whole table for each symbol; `cached_symbols` caches the tables while a module is
+verified.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CACHED_TABLES: ContextVar[dict[Operation, Symbols] | None] = ContextVar("cached
 
 @contextmanager
 def cached_symbols() -> Generator[None, None, None]:
-    """Cache symbol tables within the context. No symbol may be added, removed or renamed there."""
+    """Cache symbol tables inside the `with` block, in which no symbol may be added, removed or renamed."""
     token = _CACHED_TABLES.set({})
     try:
         yield
@@ -40,8 +40,10 @@ def cached_symbols() -> Generator[None, None, None]:
 
 
 def repair_symbols() -> None:
-    """Apply the workaround for symbols. Never raises: if xDSL's internals are not as expected, warns on standard
-    error."""
+    """Apply the workaround for symbols.
+
+    This function never raises. If xDSL's internals are not as expected, it prints a warning to standard error.
+    """
     try:
         if not looks_around_unknown_operations():
             SymbolTable.lookup_symbol = staticmethod(_look_up_symbol)
@@ -58,8 +60,10 @@ def looks_around_unknown_operations() -> bool:
 
 
 def _look_up_symbol(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Replace `SymbolTable.lookup_symbol`: continue outside unregistered operations, up to the nearest registered
-    table."""
+    """Look up a symbol in the enclosing unregistered operations, and then in the nearest registered symbol table.
+
+    This replaces `SymbolTable.lookup_symbol`.
+    """
     table = _nearest_table(op)
     while isinstance(table, UnregisteredOp) and (outer := table.parent_op()) is not None:
         if _is_like_a_table(table) and (symbol := _look_up_in(table, name)) is not None:
@@ -69,7 +73,7 @@ def _look_up_symbol(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Op
 
 
 def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """Look up a name in one symbol table as xDSL does, using the cached table if there is one."""
+    """Look up a name in a single symbol table as xDSL does, using the cached table if there is one."""
     tables = _CACHED_TABLES.get()
     if tables is None or not _is_like_a_table(table) or (isinstance(name, SymbolRefAttr) and name.nested_references):
         return _xdsl_look_up_symbol(table, name)
@@ -79,7 +83,7 @@ def _look_up_in(table: Operation, name: str | StringAttr | SymbolRefAttr) -> Ope
 
 
 def _symbols_of(table: Operation) -> Symbols:
-    """Return the operations of the table by symbol name; of several with the same name, the first."""
+    """Return the operations of the table by symbol name. The first of two operations with the same name is used."""
     symbols: Symbols = {}
     for op in table.regions[0].block.ops:
         if (trait := op.get_trait(SymbolOpInterface)) is not None and (name := trait.get_sym_attr_name(op)) is not None:

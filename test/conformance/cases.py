@@ -21,7 +21,7 @@ class Case:
         statistics: Indices of the results that are running statistics.
         forced: Whether the segment is marked by hand.
         draws: Whether two runs of the real system draw different numbers.
-        outputs: Whether the outputs of segments are recomputed, too.
+        outputs: Whether the outputs of segments are also recomputed.
     """
 
     name: str

@@ -103,7 +103,7 @@ def chain(names: Sequence[str], blocks: int, size: int = 256, forward_too: bool 
     """Return blocks of unary operations, with gradients that read their operands and results as in MindSpore.
 
     The cotangent is an argument, and the gradient of the input is the only result, as in MindSpore's GradOperation.
-    With `forward_too` the result of the forward pass is returned, too.
+    With `forward_too`, the result of the forward pass is also returned.
     """
     types = f"tensor<{size}xf32>"
     lines, value, x = list[str](), list[tuple[str, str, str, str]](), "%x"

@@ -1,4 +1,4 @@
-"""Check budgets on random steps in program order: each is kept, or refused with a reason.
+"""Check budgets on random steps in program order: each is met, or rejected with a reason.
 
     python -m recompute.test.property.budgets --count 1000 --seed 0
 
@@ -183,8 +183,8 @@ def wrong_among(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def dearer(answers: Sequence[Answer]) -> Iterator[str]:
-    """Describe budgets that take more work than a tighter one (docs/limits_budgets.md), which are counted but no
-    failure."""
+    """Describe budgets that take more work than a tighter one (docs/limits_budgets.md). They are counted, but are not
+    failures."""
     for looser, tighter in pairwise(answers):
         if (
             looser.rewritten is not None

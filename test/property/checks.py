@@ -1,6 +1,6 @@
 """Properties of a program after the pipeline has run; each check yields descriptions of violations.
 
-`check(case)` runs all checks; an exception is a violation, too.
+`check(case)` runs all checks. An exception also counts as a violation.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
-from recompute.analysis.copies.decide import explicit_mark
 from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.marks import explicit_mark
 from recompute.analysis.step.order import constants_only, read_values, single_block
 from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
@@ -274,7 +274,7 @@ def _text(case: Case) -> Iterator[str]:
 def _gated(case: Case) -> Iterator[str]:
     """Check the gates by reachability, independent of the passes.
 
-    Every operand of a copy comes from copies, from constants, or through a barrier that a gradient value passes, too.
+    Every operand of a copy comes from a copy, from a constant, or through a barrier that a gradient value also passes.
     """
     if case.request.target != "stablehlo" or not case.recomputation.copies:
         return
@@ -348,7 +348,7 @@ _NOTE = "test.position"
 
 
 def _executed(case: Case) -> Iterator[str]:
-    """Check for equal bits on moderate inputs, and on zeros of both signs, infinities and NaN (R13)."""
+    """Check that the bits are equal on moderate inputs, and on zeros of both signs, infinities and NaN (R13)."""
     if not is_executable(case.before):
         return
     steps = PreparedPair.of(case.before, case.after)

@@ -1,4 +1,4 @@
-"""Generated pieces with control flow, computed indices, and reductions with several results.
+"""Generated pieces with control flow, computed indices, and reductions with more than one result.
 
 Only `lookup` has a derivative. The results of the others scale the block's value, as a mask or a learning rate would.
 """
@@ -69,7 +69,7 @@ def _line(pen: Pen, kind: str, operands: Sequence[Value], type_: Type, words: st
 
 
 def lookup(f: Forward, h: Value) -> Value:
-    """Add rows of a learned table, as an embedding does; a row may be read several times."""
+    """Add rows of a learned table, as an embedding does. A row may be read more than once."""
     rows, width = h.type.shape
     table = f.weight(f"table{f.pen.place.line}", 4, width)
     pen = f.here()

@@ -102,7 +102,7 @@ def program(dice: Random) -> Program:
 
 
 def inverse(place: Expression, read: Expression) -> Expression:
-    """Return the iteration in which a place was `read`, if numbers did not overflow."""
+    """Return the iteration that reads the position `read`, assuming that numbers do not overflow."""
     match place:
         case ("sub", ("c", _) as last, ("i",)):
             return ("sub", last, read)

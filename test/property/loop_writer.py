@@ -26,7 +26,7 @@ Body = Callable[[str, list[str]], list[str]]
 
 @dataclass(frozen=True)
 class Write:
-    """Write of `value` into a stack at `place` in every iteration."""
+    """A write of `value` into a stack at the index `place` in every iteration."""
 
     stack: int
     place: Expression

@@ -240,7 +240,7 @@ def bfloat(f: Forward, h: Value) -> Value:
 
 
 def called(f: Forward, h: Value) -> Value:
-    """Apply a private function, of which there are few, so that several calls share one."""
+    """Apply a private function. There are few of them, so that calls share functions."""
     name = f"act{f.random.randint(0, 1)}_{'x'.join(map(str, h.type.shape))}"
     kinds = [f.random.choice(IN_FUNCTIONS) for _ in range(f.random.randint(2, 4))]
     if name not in f.functions:

@@ -195,7 +195,7 @@ class Writer:
         return Value(f"v{self.values}", type_)
 
     def several(self, types: Sequence[Type]) -> tuple[Value, ...]:
-        """Return the results of one operation; `head` writes their names."""
+        """Return the results of an operation; `head` writes their names."""
         if len(types) == 1:
             return (self.fresh(types[0]),)
         self.values += 1
@@ -212,7 +212,7 @@ def head(results: Sequence[Value]) -> str:
 
 @dataclass(frozen=True)
 class Pen:
-    """Writer of operations at one place of the model, in one direction."""
+    """Writes operations for one position in the model, in the forward or the backward direction."""
 
     writer: Writer
     place: Place

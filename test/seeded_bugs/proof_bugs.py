@@ -122,7 +122,7 @@ def operation_skipped(module: ModuleOp) -> Iterator[Edit]:
 
 
 def other_result(module: ModuleOp) -> Iterator[Edit]:
-    """Let a reader of one result of an operation read another result."""
+    """Let a reader of one result of an operation read a different result."""
     alive = live_values(module)
     for op in live(module, "while", "func.call"):
         for first, other in combinations([result for result in op.results if result in alive], 2):
@@ -174,7 +174,7 @@ def compare_direction(module: ModuleOp) -> Iterator[Edit]:
 
 
 def dot_dimensions(module: ModuleOp) -> Iterator[Edit]:
-    """Contract the other dimension of a square matrix."""
+    """Contract a square matrix along the wrong dimension."""
     for op in live(module, "dot_general"):
         numbers, left = op.properties["dot_dimension_numbers"], op.operands[0].type
         assert isinstance(numbers, DotAttr) and isinstance(left, TensorType), "verified"

@@ -1,4 +1,4 @@
-"""Bugs that keep the results but lose the saving, each of which the verifier of the passes must reject."""
+"""Bugs that preserve the results but lose the memory saving. The verifier of the passes must reject each of them."""
 
 from __future__ import annotations
 

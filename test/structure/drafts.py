@@ -90,7 +90,7 @@ def edited_trees(seed: int, bases: Sequence[Base]) -> Draft:
 
 
 def edited(changed: Changed, names: Sequence[str], rng: Random) -> Changed:
-    """Apply one of a few tree edits that finds a place, if any does."""
+    """Apply the first of a few tree edits that finds a position, if one does."""
     try:
         program = read(changed.text)
     except TreeError:

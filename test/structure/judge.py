@@ -75,7 +75,7 @@ class Judge:
             self._process.stdin.flush()
 
     def collect(self) -> list[Answer]:
-        """Return one answer for each submitted task."""
+        """Return the answer for each submitted task."""
         answers: list[Answer] = []
         while self._pending:
             line = self._line()

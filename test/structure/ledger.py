@@ -1,4 +1,4 @@
-"""Record of tried mutants and findings, which a long run keeps in a file."""
+"""The record of tried mutants and findings, which a long run stores in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures of findings, which group similar ones."""
+"""Signatures, which group similar findings."""
 
 from __future__ import annotations
 

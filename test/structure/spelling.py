@@ -38,7 +38,7 @@ def _without_gaps(location: str) -> str:
 
 
 def without_opaque_bodies(text: str) -> str:
-    """Return the text without opaque bodies, which may have several spellings."""
+    """Return the text without opaque bodies, whose spelling may vary."""
     return _with_bodies(text, lambda body: "")
 
 

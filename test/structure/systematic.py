@@ -1,4 +1,4 @@
-"""Every tree edit at every place of every program, once, to cover what random choices miss."""
+"""Every tree edit at every position in every program, once, to cover what random choices miss."""
 
 from __future__ import annotations
 

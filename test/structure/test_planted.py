@@ -61,7 +61,7 @@ def edited(name: str, base: Base, rng: Random) -> str | None:
 
 
 def wrongly_proved(name: str, programs: Sequence[Base], judge: Judge, tries: int = 6) -> Iterator[bool]:
-    """Yield for several tries whether the harness detects a prover that ignores one kind of edit."""
+    """Yield, for repeated tries, whether the harness detects a prover that ignores one kind of edit."""
     pairs = [
         (program, text)
         for i in range(tries)

@@ -82,7 +82,7 @@ def read(text: str) -> Program:
 
 @lru_cache(64)
 def _pickled(text: str) -> bytes:
-    """Return the pickled tree of a text; cached, since texts are read several times in a row."""
+    """Return the pickled tree of a text. It is cached, since a text is read repeatedly in a row."""
     return pickle.dumps(_read(text))
 
 

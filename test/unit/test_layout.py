@@ -164,3 +164,9 @@ def test_every_package_is_listed():
 def test_every_folder_with_sources_has_a_rule():
     top = {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/**/*.py")}
     assert {name for name in top if not name.startswith(".")} <= MAY_IMPORT.keys() | NOT_PACKAGES
+
+
+def test_every_folder_of_unit_tests_is_named_after_a_package():
+    tests = ROOT / "test" / "unit"
+    folders = {path.parent.relative_to(tests) for path in tests.glob("*/**/test_*.py")}
+    assert sorted(str(folder) for folder in folders if not any((ROOT / folder).glob("*.py"))) == []

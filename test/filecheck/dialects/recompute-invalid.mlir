@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
 func.func @no_gate(%x: tensor<4xf32>) {
-  // expected-error@+1 {{a token needs at least one gradient value to wait for}}
+  // expected-error@+1 {{a token must have at least one operand, a gradient value to wait for}}
   %t = "recompute.token"() : () -> !recompute.token
   func.return
 }
@@ -28,7 +28,7 @@ func.func @counts(%x: tensor<4xf32>) {
 
 func.func @holds_nothing_back(%x: tensor<4xf32>) {
   %t = recompute.token %x : tensor<4xf32>
-  // expected-error@+1 {{expected at least one value to delay}}
+  // expected-error@+1 {{recompute.depend must have at least one value to delay}}
   "recompute.depend"(%t) : (!recompute.token) -> ()
   func.return
 }

@@ -3,7 +3,7 @@
 // A sharding must have as many dimensions as its tensor.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{doesn't match tensor rank: 1 != 2}}
+  // expected-error@+1 {{has rank 1, but the tensor has rank 2}}
   %0 = sdy.reshard %a <@mesh, [{}]> : tensor<16x8xf32>
   func.return
 }
@@ -13,7 +13,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The module must define the mesh of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{unknown mesh, @other}}
+  // expected-error@+1 {{names the mesh @other, which the module does not define}}
   %0 = sdy.reshard %a <@other, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -23,7 +23,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The mesh must have every axis of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{unknown axis name: "z"}}
+  // expected-error@+1 {{the mesh has no axis "z"}}
   %0 = sdy.reshard %a <@mesh, [{"z"}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -33,7 +33,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A sharding must not use an axis in two dimensions.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{duplicate axis ref: "x"}}
+  // expected-error@+1 {{axis "x" occurs more than once}}
   %0 = sdy.reshard %a <@mesh, [{"x"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -43,7 +43,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The parts of one axis must not overlap.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{overlapping axes: "y":(1)2, "y"}}
+  // expected-error@+1 {{the axes "y":(1)2 and "y" overlap}}
   %0 = sdy.reshard %a <@mesh, [{"y":(1)2}, {"y"}]> : tensor<16x8xf32>
   func.return
 }
@@ -53,7 +53,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The size of a part must divide the size of its axis.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{does not divide the size of the full axis 4}}
+  // expected-error@+1 {{does not divide the size of the full axis, 4}}
   %0 = sdy.reshard %a <@mesh, [{"y":(1)3}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -63,7 +63,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // Adjacent parts of an axis must be written as one part.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{two consecutive sub-axes can be merged}}
+  // expected-error@+1 {{the adjacent sub-axes "y":(1)2 and "y":(2)2 must be merged}}
   %0 = sdy.reshard %a <@mesh, [{"y":(1)2, "y":(2)2}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -73,7 +73,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // Replicated axes must be in the order of the mesh.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{replicated axes are not ordered w.r.t. mesh}}
+  // expected-error@+1 {{replicated axes must be in the order of the mesh}}
   %0 = sdy.reshard %a <@mesh, [{}, {}], replicated={"y", "x"}> : tensor<16x8xf32>
   func.return
 }
@@ -83,7 +83,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A reshard must not change the reduction of axes that stay unreduced.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot change the reduction operator of kept unreduced axes from max to sum}}
+  // expected-error@+1 {{cannot change the reduction of the unreduced axes that operand and result share from 'max' to 'sum'}}
   %0 = sdy.reshard %m <@mesh, [{}, {}], unreduced={"x"}> : tensor<16x8xf32>
   func.return
 }
@@ -103,7 +103,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The result of an all-gather must have the sharding that the gathering leaves.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{result sharding {} doesn't match expected sharding {"y"} on dimension 0}}
+  // expected-error@+1 {{dimension 0 of the result is sharded along {}, expected {"y"}}}
   %0 = sdy.all_gather [{}, {"x"}] %a out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -113,7 +113,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The operand of a collective must have a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
-  // expected-error@+1 {{collective on operand without sharding}}
+  // expected-error@+1 {{the operand of a collective must have a sharding}}
   %0 = sdy.all_gather [{}, {}] %p out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -123,7 +123,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 // The list of axes must have an entry for each dimension of the operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{but collective axes has rank 1}}
+  // expected-error@+1 {{but the number of lists of axes is 1}}
   %0 = sdy.all_slice [{}] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -133,7 +133,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The result of an all-slice must be sharded along the sliced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
-  // expected-error@+1 {{doesn't match expected sharding {"x"} on dimension 0}}
+  // expected-error@+1 {{dimension 0 of the result is sharded along {}, expected {"x"}}}
   %0 = sdy.all_slice [{"x"}, {}] %p out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -143,7 +143,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 // An all-to-all must have at least one parameter.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{parameter list is empty}}
+  // expected-error@+1 {{the list of moves must not be empty}}
   %0 = sdy.all_to_all [] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -163,7 +163,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // An all-to-all must not use a dimension twice.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{overlapping source/target dimensions}}
+  // expected-error@+1 {{the source and target dimensions [1, 1] must be distinct}}
   %0 = sdy.all_to_all [{"x"}: 1->1] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -173,7 +173,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A collective permute must keep the number of parts of each dimension.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{sharded size of result doesn't match operand on dimension 0: 2 != 4}}
+  // expected-error@+1 {{dimension 0 of the result is divided into 2 shards, expected 4, as in the operand}}
   %0 = sdy.collective_permute %a out_sharding=<@mesh, [{"x"}, {"y"}]> : tensor<16x8xf32>
   func.return
 }
@@ -184,7 +184,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 sdy.mesh @axes = <["y"=4, "z"=2]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{result mesh has different axes than operand mesh}}
+  // expected-error@+1 {{the meshes @mesh and @axes must have the same axes}}
   %0 = sdy.collective_permute %a out_sharding=<@axes, [{"y"}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -204,7 +204,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The reduction must be that of the unreduced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot reduce 'max' unreduced axes. Expected 'sum'}}
+  // expected-error@+1 {{the removed unreduced axes have the reduction 'max', expected 'sum'}}
   %0 = sdy.all_reduce {"x"} %m out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -214,7 +214,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // A reduce-scatter must shard its result along the reduced axes.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{doesn't match expected sharding {"y"} on dimension 1}}
+  // expected-error@+1 {{dimension 1 of the result is sharded along {"x"}, expected {"y"}}}
   %0 = sdy.reduce_scatter max [{}, {"y"}] %m out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -224,7 +224,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // The unreduced axes of the result must be those of the operand and of the operation.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{out_unreduced_axes should be in_unreduced_axes and the axes of the operation}}
+  // expected-error@+1 {{the unreduced axes of the result are {}, expected those of the operand and of the operation: }}
   %0 = sdy.sharded_to_unreduced [{"y"}, {}] %a out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -244,7 +244,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // `replicated_to_unreduced` must have at least one axis.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{replicated_to_unreduced: axes must not be empty}}
+  // expected-error@+1 {{the list of axes must not be empty}}
   %0 = sdy.replicated_to_unreduced {} %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -294,34 +294,34 @@ func.func @f(%p: tensor<16x8xf32>) {
 
 // -----
 
-// expected-error@+1 {{axis size must be at least 1}}
+// expected-error@+1 {{axis 'x' has size 0, expected at least 1}}
 sdy.mesh @mesh = <["x"=0]>
 
 // -----
 
-// expected-error@+1 {{duplicate axis name}}
+// expected-error@+1 {{the axis names of the mesh must be distinct}}
 sdy.mesh @mesh = <["x"=2, "x"=2]>
 
 // -----
 
-// expected-error@+1 {{device ids [1, 1] must be the integers from 0 to 1}}
+// expected-error@+1 {{the device ids are [1, 1], expected each id from 0 to 1 once}}
 sdy.mesh @mesh = <["x"=2], device_ids=[1, 1]>
 
 // -----
 
-// expected-error@+1 {{the axis sizes have the product 2, but there are 1 device ids}}
+// expected-error@+1 {{the product of the axis sizes is 2, but there are 1 device ids}}
 sdy.mesh @mesh = <["x"=2], device_ids=[0]>
 
 // -----
 
-// expected-error@+1 {{axes is empty and device_ids has more than one element}}
+// expected-error@+1 {{a mesh without axes has 2 device ids, expected at most one}}
 sdy.mesh @mesh = <[], device_ids=[0, 1]>
 
 // -----
 
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%x: tensor<16x8xf32>) {
-  // expected-error@+1 {{in_shardings 0: the region has shape [16, 8], expected local shape [8, 8]}}
+  // expected-error@+1 {{in_shardings 0: the value in the region has shape [16, 8], expected [8, 8]}}
   sdy.manual_computation(%x) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<16x8xf32>) {
     sdy.return
   } : (tensor<16x8xf32>) -> ()
@@ -343,7 +343,7 @@ func.func @f(%x: tensor<16x8xf32>) {
 
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%x: tensor<16x8xf32>) {
-  // expected-error@+1 {{in_shardings 0: unknown axis name: "z"}}
+  // expected-error@+1 {{in_shardings 0: the mesh has no axis "z"}}
   sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {"z"}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<16x8xf32>) {
     sdy.return
   } : (tensor<16x8xf32>) -> ()

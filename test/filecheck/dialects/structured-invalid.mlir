@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
 func.func @types(%x: tensor<4xf32>) {
-  // expected-error@+1 {{recompute.yield returns tensor<4xf32>, but recompute.segment has results of tensor<5xf32>}}
+  // expected-error@+1 {{recompute.yield returns (tensor<4xf32>), but the results of recompute.segment are (tensor<5xf32>)}}
   %a = "recompute.segment"() ({
     "recompute.yield"(%x) : (tensor<4xf32>) -> ()
   }) : () -> tensor<5xf32>
@@ -11,7 +11,7 @@ func.func @types(%x: tensor<4xf32>) {
 // -----
 
 func.func @nothing_yielded(%x: tensor<4xf32>) {
-  // expected-error@+1 {{recompute.yield returns nothing, but recompute.gradient has results of tensor<4xf32>}}
+  // expected-error@+1 {{recompute.yield returns (), but the results of recompute.gradient are (tensor<4xf32>)}}
   %a = recompute.gradient {
     recompute.yield
   } : tensor<4xf32>
@@ -43,7 +43,7 @@ func.func @arguments(%x: tensor<4xf32>) {
 
 func.func @gradient_of_gradient(%x: tensor<4xf32>) {
   recompute.gradient {
-    // expected-error@+1 {{a nested recompute.gradient: only first-order gradients are supported}}
+    // expected-error@+1 {{recompute.gradient must not be nested: only first-order gradients are supported}}
     recompute.gradient {
       recompute.yield
     }

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s --split-input-file --verify-diagnostics
 
 func.func @name(%x: tensor<4xf32>) {
-  // expected-error@+1 {{operation names must have the form torch.<namespace>.<operation>.<overload>}}
+  // expected-error@+1 {{invalid operation name 'torch.aten.relu': expected the form torch.<namespace>.<operation>.<overload>}}
   %0 = "torch.aten.relu"(%x) {torch.args = "%0", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -17,7 +17,7 @@ func.func @node(%x: tensor<4xf32>) {
 // -----
 
 func.func @operands(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.args' uses the operands [0], expected [0, 1]}}
+  // expected-error@+1 {{'torch.args' must refer to %0, %1, but refers to %0}}
   %0 = "torch.aten.add.Tensor"(%x, %x) {torch.args = "%0, 1", torch.node = "add"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -27,7 +27,7 @@ func.func @operands(%x: tensor<4xf32>) {
 // A random operation must have its state as an operand outside the argument list: otherwise a copy would draw
 // other numbers.
 func.func @state(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.args' uses the operands [0], expected []}}
+  // expected-error@+1 {{'torch.args' must refer to no operand, but refers to %0}}
   %0 = "torch.seeded.aten.rand_like.default"(%x) {torch.args = "%0", torch.node = "rand"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -35,7 +35,7 @@ func.func @state(%x: tensor<4xf32>) {
 // -----
 
 func.func @text(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'__import__' cannot be an argument}}
+  // expected-error@+1 {{'__import__' is not a valid argument: expected a literal, an operand such as %0, a list, or an object such as torch.float32}}
   %0 = "torch.aten.relu.default"(%x) {torch.args = "%0, __import__", torch.node = "relu"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -51,7 +51,7 @@ func.func @syntax(%x: tensor<4xf32>) {
 // -----
 
 func.func @read(%x: tensor<4xf32>) {
-  // expected-error@+1 {{the operation must return its operand}}
+  // expected-error@+1 {{torch.read must have one operand, and one result of the same type}}
   %0 = "torch.read"(%x) {torch.node = "x"} : (tensor<4xf32>) -> tensor<5xf32>
   func.return
 }
@@ -59,7 +59,7 @@ func.func @read(%x: tensor<4xf32>) {
 // -----
 
 func.func @draw() {
-  // expected-error@+1 {{the operation must have no operands and one result, a state; 'torch.of' must name the operation that draws from it}}
+  // expected-error@+1 {{torch.draw must have no operands and one result, the state of the generator; 'torch.of' must name the operation that draws from this state}}
   %0 = "torch.draw"() {torch.node = "drop"} : () -> tensor<16xui8>
   func.return
 }
@@ -67,7 +67,7 @@ func.func @draw() {
 // -----
 
 func.func @complex(%x: tensor<4xcomplex<f32>>) {
-  // expected-error@+1 {{'complex(1, 2)' cannot be an argument: expected two numbers with a decimal point}}
+  // expected-error@+1 {{'complex(1, 2)' is not a valid argument: both parts must be numbers with a decimal point}}
   %0 = "torch.aten.mul.Scalar"(%x) {torch.args = "%0, complex(1, 2)", torch.node = "mul"} : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
   func.return
 }

@@ -14,7 +14,7 @@ func.func @foreign_attribute(%x: tensor<4xf32>) {
 
 // A gradient must not call a function that contains a gradient.
 func.func private @g(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@unknown {{a nested recompute.gradient: only first-order gradients are supported}}
+  // expected-error@unknown {{recompute.gradient must not be nested: only first-order gradients are supported}}
   %a = recompute.gradient {
     %a = stablehlo.sine %x : tensor<4xf32>
     recompute.yield %a : tensor<4xf32>

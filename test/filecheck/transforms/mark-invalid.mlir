@@ -10,7 +10,7 @@ func.func @recomputed_and_kept(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{only forward operations are recomputed: remove recompute.recompute, or correct recompute.phase}}
+  // expected-error@+1 {{only forward operations can be recomputed: remove recompute.recompute, or correct recompute.phase}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "gradient"} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -18,7 +18,7 @@ func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @marked_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{the operation is a copy (recompute.copy), and copies are not recomputed again: remove recompute.recompute}}
+  // expected-error@+1 {{the operation is a copy (recompute.copy), which cannot be recomputed again: remove recompute.recompute}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.copy = 1, recompute.duplicated, recompute.id = 0} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }
@@ -26,7 +26,7 @@ func.func @marked_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @outputs_of_an_operation(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{recompute.output_recompute belongs to recompute.segment: mark the outputs themselves}}
+  // expected-error@+1 {{recompute.output_recompute is valid only on recompute.segment: mark the outputs with}}
   %a = stablehlo.sine %x {recompute.output_recompute} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }

@@ -137,7 +137,7 @@ def swap_definitions(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def chain(text: str, rng: Random) -> tuple[str, str] | None:
-    """Insert an alias of an alias, or one within another value."""
+    """Insert an alias of an alias, or an alias within another value."""
     if (result := pick(rng, definitions(text))) is None:
         return None
     name, line, start, end = result

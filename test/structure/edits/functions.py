@@ -130,7 +130,7 @@ def _entry(text: str) -> tuple[str, str]:
 
 
 def body(program: Program, rng: Random) -> str | None:
-    """Remove the body of a function, or replace it by that of another function."""
+    """Remove the body of a function, or replace it by the body of another function."""
     if (function := pick(rng, program.functions())) is None:
         return None
     other = copied(rng.choice(program.functions()))

@@ -60,7 +60,7 @@ def add(program: Program, rng: Random) -> str | None:
 
 
 def swap_results(program: Program, rng: Random) -> str | None:
-    """Let the readers of one result read another one."""
+    """Let the readers of one result read a different result."""
     if (op := pick(rng, [op for op in operations(program) if len(op.results) > 1])) is None:
         return None
     i, j = rng.sample(range(len(op.results)), 2)
@@ -108,7 +108,7 @@ def retype(program: Program, rng: Random) -> str | None:
 
 
 def retype_all(program: Program, rng: Random) -> str | None:
-    """Replace one type by another one everywhere, in attributes too."""
+    """Replace one type by another type everywhere, including attributes."""
     present = sorted({value.type for value in values(program)})
     if (before := pick(rng, present)) is None:
         return None

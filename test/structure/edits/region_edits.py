@@ -129,7 +129,7 @@ def rename_end(program: Program, rng: Random) -> str | None:
 
 
 def add_end(program: Program, rng: Random) -> str | None:
-    """Add a terminator to a block that may have one already."""
+    """Add a terminator to a block that may already have one."""
     if (result := _last(program, rng)) is None:
         return None
     block, last = result

@@ -1,4 +1,4 @@
-"""Places where a tree can be edited, and the tables of edits.
+"""Positions where a tree can be edited, and the tables of edits.
 
 An edit changes the program in place and describes what it did; it returns None if it finds nothing to change.
 """

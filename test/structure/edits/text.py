@@ -58,7 +58,7 @@ def swap_tokens(text: str, rng: Random) -> tuple[str, str] | None:
 
 
 def replace_token(text: str, rng: Random) -> tuple[str, str] | None:
-    """Replace a token by another one of its kind: a value by a value, a symbol by a symbol."""
+    """Replace a token by a different token of the same kind, such as a value by a value."""
     actual = tokens(text)
     match = rng.choice(actual)
     alike = sorted({entry[0] for entry in actual if kind_of(entry[0]) == kind_of(match[0])} - {match[0]})

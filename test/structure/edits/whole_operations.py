@@ -88,7 +88,7 @@ def _parents(program: Program) -> dict[Block, Place]:
 
 
 def move_out(program: Program, rng: Random) -> str | None:
-    """Move an operation to before the one that encloses it."""
+    """Move an operation in front of the operation that encloses it."""
     parents = _parents(program)
     inside = [place for place in inner_places(program) if parents[place.block].op.name != "func.func"]
     if (place := pick(rng, inside)) is None:
@@ -100,7 +100,7 @@ def move_out(program: Program, rng: Random) -> str | None:
 
 
 def move_in(program: Program, rng: Random) -> str | None:
-    """Move an operation into the region of the next operation that has one."""
+    """Move an operation into the region of the next operation with a region."""
     matches = [
         (place, later)
         for place in inner_places(program)
@@ -125,7 +125,7 @@ def rename(program: Program, rng: Random) -> str | None:
 
 
 def wrap(program: Program, rng: Random) -> str | None:
-    """Wrap an operation in the region of an unknown operation, or of one that runs its region unchanged."""
+    """Wrap an operation in the region of an unknown operation, or of an operation that only runs its region."""
     if (place := pick(rng, inner_places(program))) is None:
         return None
     around = Operation(

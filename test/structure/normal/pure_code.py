@@ -1,4 +1,4 @@
-"""Rules for pure code: its place, its number, its order, and whether it is used."""
+"""Rules for pure code: its position, its number, its order, and whether it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of stacks that loops may keep: they form a convex curve, and each is the cheapest of all sets at its price."""
+"""Sets of stacks that loops may save: they form a convex curve, and each is the cheapest of all sets at its price."""
 
 from __future__ import annotations
 

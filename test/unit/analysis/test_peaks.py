@@ -1,4 +1,4 @@
-"""Peaks of the pipeline equal those of the timelines, and steps whose peaks do not fall are rejected."""
+"""The peaks of the pipeline equal the peaks of the timelines, and steps whose peaks do not fall are rejected."""
 
 from __future__ import annotations
 

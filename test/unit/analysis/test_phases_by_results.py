@@ -1,4 +1,4 @@
-"""Phases that follow from the primal results equal those of the locations; a contradiction is an error."""
+"""Phases that follow from the primal results equal the phases in the locations; a contradiction is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scheduling never raises the peak, and keeps every bit and every dependence."""
+"""Scheduling never raises the peak, and preserves every bit and every dependence."""
 
 from __future__ import annotations
 

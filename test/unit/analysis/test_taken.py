@@ -1,4 +1,4 @@
-"""The tree of live spans agrees with a table of every place at every step."""
+"""The tree of live spans agrees with a table of every address at every step."""
 
 from __future__ import annotations
 

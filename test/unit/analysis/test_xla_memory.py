@@ -102,7 +102,7 @@ def test_concepts_page_states_the_accuracy_of_the_models() -> None:
 
 @pytest.mark.parametrize("example", ["chain", "mlp20"])
 def test_model_order_is_not_within_15_percent(example: str) -> None:
-    """The bar is meaningful: a model that stores every result in program order does not meet it."""
+    """The limit is meaningful: a model that stores every result in program order exceeds it."""
     (measured,) = (
         segments.xla_bytes for segments in PLAIN_OR_AUTO if (segments.example, segments.segments) == (example, "")
     )

@@ -1,4 +1,4 @@
-"""Programs of one operation that violate a single constraint of StableHLO's specification."""
+"""Programs with one operation, which violates a single constraint of StableHLO's specification."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 
 @dataclass(frozen=True)
 class Template:
-    """Program with a placeholder `{name}` for each of `values`; the enclosing function takes `arguments` as %0, %1,
-    …"""
+    """A program with a placeholder `{name}` for each of `values`, in a function with the arguments %0, %1, …"""
 
     text: str
     values: Mapping[str, str]

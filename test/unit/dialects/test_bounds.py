@@ -1,4 +1,4 @@
-"""Bounds of dynamic extents are read, printed and checked; so are the algorithms of products, and unknown types."""
+"""Bounds of dynamic extents, algorithms of products, and unknown types are read, printed and checked."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.diagnostics import Refusal
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 BOUNDED = "tensor<3x?xf32, #stablehlo.bounds<?, 4>>"
 RESHAPE = "%r = stablehlo.reshape %a : (tensor<3xf32>) -> tensor<?x1xf32"
@@ -44,7 +43,7 @@ def test_bounds_are_read_as_by_jaxlib(line: str, type_: str, judge: Judge) -> No
     ("line", "types", "words"),
     [
         ("", ["tensor<?x?xf32, #stablehlo.bounds<3>>"], "has 1 bounds, expected one for each of 2 dimensions"),
-        ("", ["tensor<3xf32, #stablehlo.bounds<4>>"], "has the bound 4 for the extent 3, which is static"),
+        ("", ["tensor<3xf32, #stablehlo.bounds<4>>"], "has the bound 4 for the static extent 3"),
         (
             f"%r = stablehlo.negate %a : ({BOUNDED}) -> tensor<3x5xf32>",
             [BOUNDED],
@@ -59,7 +58,7 @@ def test_bounds_are_read_as_by_jaxlib(line: str, type_: str, judge: Judge) -> No
             f"%r = stablehlo.pad %a, %b, low = [0, -5], high = [0, 0], interior = [0, 0] : ({BOUNDED}, tensor<f32>)"
             " -> tensor<3x?xf32>",
             [BOUNDED, "tensor<f32>"],
-            "the padded shape would be [3, -1]",
+            "the padded shape has a negative extent: [3, -1]",
         ),
         (f"{RESHAPE}>", ["tensor<3xf32>"], "expected a static shape, or one dynamic extent with a bound"),
         (

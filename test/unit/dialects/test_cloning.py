@@ -1,4 +1,4 @@
-"""Clones equal those of xDSL: the same text, the same order of uses, and the same names."""
+"""Clones equal the clones that xDSL makes: they have the same text, the same order of uses, and the same names."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ import pytest
 from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 CALL = Template(
     '%r:2 = "stablehlo.custom_call"(%0, %1) <{call_target_name = "f" {more}}>'
@@ -44,13 +44,13 @@ def alias(output: str, operand: int, part: str) -> str:
         (
             "layouts",
             {"more": f", operand_layouts = [{MATRIX}, {EMPTY}]"},
-            "for both operands and results, or for neither",
+            "operand_layouts and result_layouts must be given together, or not at all",
         ),
         ("layouts", {"more": layouts(MATRIX, f"{ROW}, {EMPTY}")}, "there are 1 operand_layouts, expected 2"),
         (
             "layouts",
             {"more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            "expected one layout per operand and result; a value of type tuple<",
+            "a value of type tuple<",
         ),
         (
             "layouts",
@@ -60,12 +60,12 @@ def alias(output: str, operand: int, part: str) -> str:
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX}, {EMPTY}", f"{ROW}, {ROW}")},
-            r"a layout must have one entry for each dimension of !stablehlo.token, but has 1",
+            r"a layout has 1 entry, expected one for each dimension of !stablehlo.token",
         ),
         (
             "layouts",
             {"other": "tensor<f32>", "more": layouts(f"{ROW}, {EMPTY}", f"{ROW}, {EMPTY}")},
-            r"a layout must have one entry for each dimension of tensor<2x3xf32>, but has 1",
+            r"a layout has 1 entry, expected one for each dimension of tensor<2x3xf32>",
         ),
         (
             "layouts",
@@ -77,7 +77,7 @@ def alias(output: str, operand: int, part: str) -> str:
             {"other": "tensor<f32>", "more": layouts(f"{MATRIX.replace('index', 'i64')}, {EMPTY}", f"{ROW}, {EMPTY}")},
             "a layout must be a constant of type tensor<Nxindex>",
         ),
-        ("I7", {"more": alias("[0]", 2, "[]")}, "operand_index is 2, but there are 2 operands"),
+        ("I7", {"more": alias("[0]", 2, "[]")}, "operand_index is 2, expected the index of one of the 2 operands"),
         ("I7", {"more": alias("[0]", -1, "[]")}, "operand_index is -1"),
         ("I7", {"more": alias("[2]", 1, "[1, 0]")}, r"output_tuple_indices \[2\] do not select one of 2 results"),
         ("I7", {"more": alias("[]", 1, "[1, 0]")}, r"output_tuple_indices \[\] do not select one"),
@@ -128,13 +128,17 @@ FFT = Template(
 @pytest.mark.parametrize(
     ("label", "changed", "words"),
     [
-        ("C1", {"operand": "tensor<8xf32>", "result": "tensor<5xcomplex<f32>>"}, "there are 2 lengths for an operand"),
-        ("C2", {"result": "tensor<3x6x5xf32>"}, "RFFT requires complex numbers, not tensor<3x6x5xf32>"),
+        (
+            "C1",
+            {"operand": "tensor<8xf32>", "result": "tensor<5xcomplex<f32>>"},
+            "there are 2 lengths for tensor<8xf32>, which has rank 1",
+        ),
+        ("C2", {"result": "tensor<3x6x5xf32>"}, "tensor<3x6x5xf32>, but RFFT requires complex numbers"),
         ("C2", {"operand": "tensor<3x6x8xf64>"}, "elements of type f64, expected f32"),
-        ("C2", {"type": "FFT"}, "FFT requires complex numbers, not tensor<3x6x8xf32>"),
+        ("C2", {"type": "FFT"}, "tensor<3x6x8xf32>, but FFT requires complex numbers"),
         ("C2", {"type": "IFFT", "operand": "tensor<3x6x5xcomplex<f64>>"}, "expected complex<f64>"),
         ("C2", {"type": "IRFFT", "operand": "tensor<3x6x5xcomplex<f32>>"}, "elements of type complex<f32>"),
-        ("C3", {"lengths": "[]"}, "there are 0 lengths, expected one to three"),
+        ("C3", {"lengths": "[]"}, "there are 0 lengths, expected 1 to 3"),
         ("C3", {"lengths": "[1, 3, 6, 8]"}, "there are 4 lengths"),
         ("C4", {"lengths": "[8]", "operand": "tensor<3x6x9xf32>"}, r"has shape \[9\], expected \[8\]"),
         ("C4", {"lengths": "[3, 8]"}, r"has shape \[6, 8\], expected \[3, 8\]"),
@@ -184,7 +188,7 @@ CHOLESKY = Template(
 
 @pytest.mark.parametrize(
     ("label", "type_", "words"),
-    [("C2", "tensor<3xf32>", "is not a tensor of matrices"), ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]")],
+    [("C2", "tensor<3xf32>", "expected a rank of at least 2"), ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]")],
 )
 def test_cholesky_constraints_are_checked(label: str, type_: str, words: str) -> None:
     CHOLESKY.refuse("C1", "the result has type", result="tensor<2x3x3xf64>")
@@ -204,7 +208,7 @@ def accuracy(text: str) -> str:
         ("ulps = -1, mode = MODE<TOLERANCE>", "tolerances must not be negative"),
         ("ulps = 1, mode = MODE<HIGHEST>", "mode HIGHEST takes no tolerances"),
         ("atol = 1.0, mode = MODE<DEFAULT>", "mode DEFAULT takes no tolerances"),
-        ("atol = 1.0e400, mode = MODE<TOLERANCE>", "the number is too large"),
+        ("atol = 1.0e400, mode = MODE<TOLERANCE>", "the tolerance is too large"),
         ("mode = 3", "expected a mode"),
         ("ulps = 1", "Expected ','"),
         ("mode = MODE<LOW>", "Expected `DEFAULT`"),

@@ -7,9 +7,9 @@ import pytest
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 DOT = Template(
     "%r = stablehlo.dot_general %0, %1, batching_dims = {batch} x {batches}, contracting_dims = {sum} x {sums}{more}"
@@ -41,8 +41,8 @@ def algorithm(lhs: int = 1, rhs: int = 1, operations: int = 1) -> str:
     [
         ("C1", {"batch": "[]"}, "there are 1 rhs_batching_dimensions, expected 0"),
         ("C2", {"sum": "[1, 2]"}, "there are 1 rhs_contracting_dimensions, expected 2"),
-        ("C3", {"sum": "[0]"}, "lhs_batching_dimensions and lhs_contracting_dimensions .* name a dimension twice"),
-        ("C4", {"sums": "[2]"}, "rhs_batching_dimensions and rhs_contracting_dimensions .* name a dimension twice"),
+        ("C3", {"sum": "[0]"}, "lhs_batching_dimensions and lhs_contracting_dimensions .* must be distinct"),
+        ("C4", {"sums": "[2]"}, "rhs_batching_dimensions and rhs_contracting_dimensions .* must be distinct"),
         ("C5", {"batch": "[-1]"}, r"lhs_batching_dimensions \[-1\] must be non-negative and less than rank 3"),
         ("C6", {"sum": "[3]"}, r"lhs_contracting_dimensions \[3\] must be non-negative and less than rank 3"),
         ("C7", {"batches": "[3]"}, r"rhs_batching_dimensions \[3\] must be non-negative and less than rank 3"),
@@ -51,7 +51,7 @@ def algorithm(lhs: int = 1, rhs: int = 1, operations: int = 1) -> str:
         ("C10", {"rhs": "tensor<3x5x2xf32>"}, r"rhs_contracting_dimensions has shape \[3\], expected \[4\]"),
         ("C11", {"more": ", precision = [HIGH, HIGH, HIGH]"}, "expected at most two precisions, got 3"),
         ("C12", {"result": "tensor<2x5x3xf32>"}, r"the result has shape \[2, 5, 3\], expected \[2, 3, 5\]"),
-        ("C21", {"more": f", precision = [DEFAULT, HIGH]{algorithm()}"}, "each precision is DEFAULT"),
+        ("C21", {"more": f", precision = [DEFAULT, HIGH]{algorithm()}"}, "each precision must be DEFAULT"),
         ("C22", {"more": algorithm(lhs=0)}, "lhs_component_count is 0, expected a positive number"),
         ("C23", {"more": algorithm(rhs=-1)}, "rhs_component_count is -1"),
         ("C24", {"more": algorithm(operations=0)}, "num_primitive_operations is 0"),
@@ -99,7 +99,7 @@ REDUCE = Template(
         ("C2", {"zero": "tensor<i64>"}, "an initial value has elements of type i64, which cannot be promoted to i32"),
         ("C4", {"dimensions": "3"}, r"dimensions \[3\] must be non-negative and less than rank 3"),
         ("C4", {"dimensions": "-1"}, r"dimensions \[-1\] must be non-negative and less than rank 3"),
-        ("C5", {"dimensions": "0, 0"}, r"dimensions \[0, 0\] name a dimension twice"),
+        ("C5", {"dimensions": "0, 0"}, r"dimensions \[0, 0\] must be distinct"),
         ("C6", {"other": "tensor<2x3x4xi64>"}, "an input has elements of type i64, which cannot be promoted to i32"),
         ("C6", {"body": "%a: tensor<f32>, %d: tensor<i32>"}, "the number of arguments of the region is 2, expected 4"),
         (
@@ -150,15 +150,23 @@ BITCAST = Template(
 @pytest.mark.parametrize(
     ("label", "changed", "words"),
     [
-        ("C1", {"result": "tensor<2x3x4xi16>"}, "elements of 32 bits cannot be reinterpreted as elements of 16 bits"),
-        ("C1", {"result": "tensor<2x3xi16>"}, "cannot be reinterpreted as elements of 16 bits"),
-        ("C1", {"result": "tensor<2x3x1xi32>"}, "elements of 32 bits cannot be reinterpreted as elements of 32 bits"),
+        (
+            "C1",
+            {"result": "tensor<2x3x4xi16>"},
+            "with elements of 32 bits, cannot be reinterpreted as .* with elements of 16 bits",
+        ),
+        ("C1", {"result": "tensor<2x3xi16>"}, "with elements of 16 bits"),
+        (
+            "C1",
+            {"result": "tensor<2x3x1xi32>"},
+            "with elements of 32 bits, cannot be reinterpreted as .* with elements of 32 bits",
+        ),
         ("C1", {"result": "tensor<2x3x2x1xi16>"}, "more than one dimension"),
         ("C1", {"result": "tensor<2x4x2xi16>"}, r"expected \[2, 3\]"),
         (
             "C1",
             {"operand": "tensor<2x3x3xi8>", "result": "tensor<2x3xi32>"},
-            "elements of 8 bits cannot be reinterpreted",
+            "with elements of 8 bits, cannot be reinterpreted",
         ),
         ("C2", {"result": "tensor<2xcomplex<f32>>"}, "only one of them is complex"),
     ],

@@ -7,9 +7,9 @@ import pytest
 from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
+from recompute.test.mlir_judge import Judge
 
 from .constraints import Template
-from .judge import Judge
 
 ROW = "tensor<8xf32>"
 NORM = "<{epsilon = {epsilon}, feature_index = {index} : i64}>"
@@ -161,7 +161,7 @@ TUPLE = Template(
             RNG,
             "C2",
             {"kind": "NORMAL", "a": "tensor<i32>", "b": "tensor<i32>", "result": "tensor<2x3xi32>"},
-            "cannot have elements of type i32",
+            "a normal distribution has elements of type i32",
         ),
         (RNG, "C3", CONSTANT, r"shape \[2, 3\], expected \[2, 4\]"),
         (RNG, "C3", {"shape": "tensor<3xi64>"}, "there are 3 elements of shape, expected 2"),
@@ -221,7 +221,7 @@ func.func private @twice(%x: tensor<2xf32>) -> tensor<2xf32> {
     ("old", "new", "words"),
     [
         ("acme.twice", "twice", "^C1: invalid composite name 'twice'"),
-        ("= @twice", "= @thrice", "^C2: there is no function @thrice"),
+        ("= @twice", "= @thrice", "^C2: the decomposition is @thrice"),
         (": (tensor<2xf32>)", ": (tensor<3xf32>)", "^C3: .* type tensor<3xf32>, expected tensor<2xf32>"),
         (
             "-> tensor<2xf32>\n  return",

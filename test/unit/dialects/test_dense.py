@@ -1,4 +1,4 @@
-"""Constants of every element type keep their exact bits in the text of this project and of JAX."""
+"""The texts of this project and of JAX preserve the exact bits of constants of every element type."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.mlir_io.parser import ModuleParser, parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.type_guards import is_standard_dense
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 FLOAT_NAMES = (
     "f64 f32 f16 bf16 f8E5M2 f8E4M3 f8E4M3FN f8E5M2FNUZ f8E4M3FNUZ f8E4M3B11FNUZ f8E3M4 f8E8M0FNU f6E2M3FN f6E3M2FN"
@@ -108,7 +107,7 @@ def test_complex_literals_have_the_expected_bits():
 @pytest.mark.parametrize(
     ("literal", "type", "words"),
     [
-        ("1", "tensor<f32>", "not a float: write a decimal point"),
+        ("1", "tensor<f32>", "not a float: add a decimal point"),
         ("-0x1", "tensor<f32>", "not a float"),
         ("0x100000000", "tensor<f32>", "does not fit in the 32 bits"),
         ("0x40", "tensor<f6E2M3FN>", "does not fit in the 6 bits"),
@@ -239,7 +238,7 @@ def test_splat_is_stored_as_one_element():
 
 
 def test_equal_bits_are_equal_attributes():
-    """Constants are equal if their bits are, whatever the notation; equal numbers may differ in bits."""
+    """Constants are equal if and only if their bits are equal, whatever the notation."""
     item = attribute("1.0", "tensor<2xf32>")
     assert item == attribute("[1.0, 0x3F800000]", "tensor<2xf32>") == attribute('"0x0000803F0000803F"', "tensor<2xf32>")
     assert hash(item) == hash(attribute("[1.0, 1.0]", "tensor<2xf32>"))
@@ -294,7 +293,7 @@ def test_small_integers_of_other_dialects_are_exact(literal: str, type: str, exp
 
 
 def test_data_of_wrong_size_is_rejected():
-    with pytest.raises(VerifyException, match="cannot have 3 bytes of data"):
+    with pytest.raises(VerifyException, match="has 3 bytes of data, expected"):
         DenseAttr.get(TensorType(f32, [4]), b"abc")
 
 

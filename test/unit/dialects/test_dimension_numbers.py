@@ -7,8 +7,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 NUMBERS = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 IMAGE, KERNEL = "tensor<2x8x8x3xf32>", "tensor<3x3x3x4xf32>"
@@ -49,8 +48,8 @@ RAW = (
     [
         (convolution(window="pad = [[0, 0], [0, 0]], pad = [[0, 0], [0, 0]]"), "pad is given twice"),
         (convolution(window="stride = [1, 1], stride = [1, 1]"), "stride is given twice"),
-        (convolution(window="pad = [[0, 0], [0]]"), r"expected the padding before and after, \[0, 0\]"),
-        (convolution(window="pad = [[0, 0], [0, 0, 0]]"), "expected the padding before and after"),
+        (convolution(window="pad = [[0, 0], [0]]"), r"expected two numbers, the padding before and after: \[0, 0\]"),
+        (convolution(window="pad = [[0, 0], [0, 0, 0]]"), "expected two numbers, the padding before and after"),
         (convolution(window="pad = [0, 0]"), r"'\[' expected"),
         (convolution(window="pat = [0]"), "expected one of stride, pad, lhs_dilate, rhs_dilate, reverse"),
         (convolution(window="stride = [1, 1] stride"), "Expected '}'"),

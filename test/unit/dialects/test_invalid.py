@@ -1,4 +1,4 @@
-"""Invalid operations are refused with messages that name the mismatch."""
+"""Invalid operations are rejected with messages that state the mismatch."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (f"%r = stablehlo.reshape %0 : ({F}) -> tensor<6xi32>", (F,), "elements of type i32, expected f32"),
     (f"%r = stablehlo.bitcast_convert %0 : ({F}) -> tensor<3x2xi32>", (F,), r"shape \[3, 2\], expected \[2, 3\]"),
     (f"%r = stablehlo.bitcast_convert %0 : ({F}) -> tensor<2x3x1x2xi16>", (F,), "more than one dimension"),
-    (f"%r = {SPREAD} [0] : ({F}) -> {F}", (F,), "1 dimensions are given for .* rank 2"),
+    (f"%r = {SPREAD} [0] : ({F}) -> {F}", (F,), "the number of broadcast_dimensions is 1, but the operand has rank 2"),
     (f"%r = {SPREAD} [0, 2] : ({F}) -> {F}", (F,), r"\[0, 2\] must be non-negative and less than rank 2"),
-    (f"%r = {SPREAD} [1, 1] : ({F}) -> {F}", (F,), "name a dimension twice"),
+    (f"%r = {SPREAD} [1, 1] : ({F}) -> {F}", (F,), "must be distinct"),
     (
         f"%r = {SPREAD} [0, 1] : ({F}) -> tensor<2x4xf32>",
         (F,),
@@ -53,7 +53,11 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     ),
     (f"%r = stablehlo.transpose %0, dims = [0, 0] : ({F}) -> {F}", (F,), r"\[0, 0\] is not a permutation"),
     (f"%r = stablehlo.transpose %0, dims = [1, 0] : ({F}) -> {F}", (F,), r"shape \[2, 3\], expected \[3, 2\]"),
-    (f"%r = stablehlo.slice %0 [0:2] : ({F}) -> {ROW}", (F,), "needed for each dimension"),
+    (
+        f"%r = stablehlo.slice %0 [0:2] : ({F}) -> {ROW}",
+        (F,),
+        "expected a start, a limit and a stride for each dimension",
+    ),
     (
         f"%r = stablehlo.slice %0 [0:2, 0:4] : ({F}) -> tensor<2x4xf32>",
         (F,),
@@ -63,7 +67,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({F}, {F}) -> {F}",
         (F,),
-        "add up to 4 along dimension 0, expected 2",
+        "along dimension 0 add up to 4, but the result has extent 2",
     ),
     (
         f"%r = stablehlo.concatenate %0, %0, dim = 2 : ({F}, {F}) -> {F}",
@@ -74,7 +78,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "expected at least one operand"),
     (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] must be non-negative and less than rank 2"),
     ("%r = stablehlo.iota dim = 0 : tensor<?xi32>", (), r"the result has type tensor<\?xi32>, expected a static shape"),
-    ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "iota needs a numeric element type, got i1"),
+    ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "the result has elements of type i1, expected numbers"),
     (
         f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({S}, {S}) -> {ROW}",
         (S,),
@@ -105,7 +109,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"%r = chlo.broadcast_add %0, %1 {{broadcast_dimensions = array<i64: 1, 0>}} : (tensor<4x2x3xf32>, {F})"
         " -> tensor<4x2x3xf32>",
         ("tensor<4x2x3xf32>", F),
-        r"broadcast_dimensions \[1, 0\] are not in ascending order",
+        r"broadcast_dimensions \[1, 0\] must be in ascending order",
     ),
     (f"%r = chlo.broadcast_and %0, %0 : ({F}, {F}) -> {F}", (F,), "not defined for elements of type f32"),
     (f"%r = chlo.broadcast_zeta %0, %0 : ({N}, {N}) -> {N}", (N,), "not defined for elements of type i32"),
@@ -160,7 +164,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>"
         f" : ({F}, tensor<8x1xi32>) -> tensor<8x4xf32>",
         (F, "tensor<8x1xi32>"),
-        "a slice has size 4, but the extent is only 3",
+        "a slice has size 4, which exceeds the extent 3",
     ),
     (
         '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
@@ -205,7 +209,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         "C6: there are 2 values that the region returns, expected 1",
     ),
     (f"%r = stablehlo.reduce_precision %0, format = e0m3 : {F}", (F,), "exponent_bits is 0, expected at least 1"),
-    (f'%r = "stablehlo.complex"(%0, %0) : ({F}, {F}) -> {F}', (F,), "which is not complex"),
+    (f'%r = "stablehlo.complex"(%0, %0) : ({F}, {F}) -> {F}', (F,), "expected a tensor of complex numbers"),
     (f"%r = stablehlo.complex %0, %0 : ({N}, {N}) -> tensor<2x3xcomplex<f32>>", (N,), "the real part has type"),
     (
         f"%r = stablehlo.dynamic_slice %0, %1, sizes = [1, 1] : ({F}, {INDEX}) -> {F}",
@@ -215,7 +219,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {INDEX}, {INDEX}) -> {F}",
         (F, INDEX),
-        "size 4, but the extent is only 3",
+        "size 4, which exceeds the extent 3",
     ),
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {INDEX}, {INDEX}) -> {F}",
@@ -258,19 +262,19 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, -1] : ({F}, {INDEX}, {INDEX}) -> {F}",
         (F, INDEX),
-        "a slice has size -1, which must not be negative",
+        "a slice has size -1, but sizes must not be negative",
     ),
     (
         f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, tensor<3x3xf32>, {INDEX}, {INDEX}) -> {F}",
         (F, "tensor<3x3xf32>", INDEX),
-        "an update has size 3, but the extent is only 2",
+        "an update has size 3, which exceeds the extent 2",
     ),
     (f"%r = stablehlo.tanh %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
     (f"%r = stablehlo.optimization_barrier %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
     (
         f"%r, %s = stablehlo.rng_bit_generator %0, algorithm = PHILOX : ({STATE}) -> ({STATE}, {C})",
         (STATE,),
-        "random bits cannot form elements of type complex<f32>",
+        "the result has elements of type complex<f32>, expected integers or floats",
     ),
     (
         f'%r = "stablehlo.sort"(%0) <{{is_stable = 1 : i64}}> ({{\n^bb0(%a: {S}, %b: {S}):\n'
@@ -299,7 +303,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{}} {GROUPS}"
         f" : ({IMAGE}, tensor<3x3x2x4xf32>) -> tensor<2x6x6x4xf32>",
         (IMAGE, "tensor<3x3x2x4xf32>"),
-        "C14: with 1 groups the kernel must take 3/1 input features, not 2",
+        "C14: the kernel has 2 input features, expected 3/1",
     ),
     (
         f"%r = stablehlo.convolution(%0, %1) dim_numbers = {CONVOLUTION}, window = {{stride = [2]}} {GROUPS}"

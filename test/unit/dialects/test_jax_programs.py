@@ -1,4 +1,4 @@
-"""Programs that JAX prints for functions beyond the examples, read and printed again byte for byte."""
+"""Programs that JAX prints for functions beyond the examples are read, and printed again byte for byte."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -13,8 +13,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax

@@ -1,4 +1,4 @@
-"""Symbols that a consumer finds by name."""
+"""Functions that a consumer of the program finds by name keep their names and calls."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from recompute.dialects.stablehlo import STABLEHLO
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE, original
+from recompute.test.mlir_judge import Judge
 
-from .judge import Judge
 from .test_stablehlo_forms import LINES
 
 ROOT = Path(__file__).parents[3]
@@ -81,7 +81,7 @@ def test_we_read_jaxs_generic_text(example: Example, judge: Judge):
 
 @pytest.mark.slow("gpt_train")
 def test_attributes_stay_on_every_operation(example: Example, judge: Judge):
-    """Every custom format keeps a discardable attribute."""
+    """Every custom format preserves a discardable attribute."""
     marked = judge.print(example.text, mark=True)
     assert judge.print(print_module(parse_module(marked), debuginfo=True)) == marked
 
@@ -94,7 +94,7 @@ def test_our_own_text_is_a_fixed_point(example: Example):
 
 @pytest.mark.slow("gpt_train")
 def test_xdsls_own_parser_reads_the_custom_form(example: Example):
-    """Stock `xdsl-opt` reads everything but aliases."""
+    """Stock `xdsl-opt` reads everything except aliases."""
     assert print_module(Parser(make_context(), example.plain).parse_module()) == example.plain
 
 

@@ -1,4 +1,4 @@
-"""Shardy's computations, to which JAX lowers `shard_map`: read and printed byte for byte, verified, and kept."""
+"""Shardy's computations, to which JAX lowers `shard_map`, are read, verified, preserved, and printed byte for byte."""
 
 # JAX's types say little about lambdas.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownMemberType=false
@@ -18,8 +18,7 @@ from recompute.dialects.context import make_context
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.rules.effects import why_impure
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 MESH = 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n'
 SHARDING = '<@mesh, [{"a"}, {}]>'
@@ -130,7 +129,7 @@ def test_empty_mesh_round_trips() -> None:
 
 
 def test_xdsl_passes_keep_computations_and_constants() -> None:
-    """Unused computations and equal constants are kept, since their removal may matter to Shardy."""
+    """Passes preserve unused computations and equal constants, since their removal may matter to Shardy."""
     pair = "sdy.constant dense<1.0> : tensor<4xf32>"
     text = NAMED.replace("  return", f"  %1 = {pair}\n  %2 = {pair}\n  return")
     for source in (manual(), text):
@@ -142,7 +141,7 @@ def test_xdsl_passes_keep_computations_and_constants() -> None:
 
 
 def test_purity_follows_body_effects() -> None:
-    """A per-device body is pure if its operations are."""
+    """A per-device body is pure if and only if its operations are pure."""
     effect = '  "acme.print"(%y) : (tensor<2x8xf32>) -> ()\n    sdy.return'
     printing = manual().replace("sdy.return", effect)
     assert printing != manual()
@@ -159,7 +158,7 @@ def test_purity_follows_body_effects() -> None:
 
 
 def test_shard_map_lowered_by_jax_is_read(judge: Judge) -> None:
-    """A `shard_map` with a nested jit is read, whose function is called from inside the computation."""
+    """A `shard_map` with a nested jit, whose function is called from inside the computation, is read."""
     jax = pytest.importorskip("jax")
     spec: Any = jax.sharding.PartitionSpec
     mesh = jax.sharding.AbstractMesh((2, 4), ("a", "b"))

@@ -13,8 +13,7 @@ from recompute.dialects.dense import LARGEST_EXPANDED, SplatBytes, small_bits, s
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.type_guards import AnyDense, is_standard_dense
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 LARGE = "tensor<65536x65536xf32>"
 

@@ -12,8 +12,7 @@ from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.operations import every_operation
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 PROGRAM = """func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>, %s: tensor<8xf32>, %c: tensor<f32>,
                           %n: tensor<1xi64>, %t: tuple<tensor<f32>, tuple<>>, %e: tensor<i32>,

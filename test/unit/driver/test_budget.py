@@ -1,5 +1,4 @@
-"""Budgets for real steps: kept according to the requested model and proved equal, or refused with the proven
-minimum."""
+"""Budgets for real steps are met in the requested model, with a proof, or rejected with the proven minimum."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def test_a_budget_is_kept_and_the_step_proved_equal(budget: str, target: str, mo
 @pytest.mark.slow("tied")
 @pytest.mark.parametrize("example", ["paddle_fc", "tied"])
 def test_examples_keep_a_budget_in_the_model_of_xla(example: str) -> None:
-    """The budget is kept with no more work than without one, and the remark states the error of the model."""
+    """The budget is met with no more work than without a budget, and the remark states the error of the model."""
     text = (EXAMPLES / f"{example}.small.mlir").read_text()
     result = rewrite(text, RecomputeOptions(budget="75%"))
     before, after = result.memory("xla")["main"]

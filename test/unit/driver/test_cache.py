@@ -172,7 +172,7 @@ def test_stored_rewrite_reads_its_module_once_on_demand():
 
 
 def test_spelling_keeps_attribute_order_and_value_names():
-    """The stored spelling keeps the order of attributes and the names of values, which MLIR discards."""
+    """The stored text preserves the order of attributes and the names of values, which MLIR discards."""
     text = print_module(recompute.rewrite(STEP).module, debuginfo=True)
     module = parse_module(text)
     spelling = spelling_of(module)

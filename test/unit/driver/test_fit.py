@@ -65,7 +65,7 @@ def test_stopped_fit_returns_the_best_plan_so_far(name: str) -> None:
 
 
 def test_step_with_cut_loops_has_a_bound(scanned: str) -> None:
-    """The bound is that of the step with its loops cut as reported."""
+    """The bound equals the bound of the step with its loops cut as reported."""
     result = recompute.fit(scanned, "60%")
     assert result.verdict is Verdict.RECOMPUTED and isinstance(result.loops, str | bool)
     assert result.bound_percent is not None and 0 < result.bound_percent <= result.extra_percent

@@ -1,4 +1,4 @@
-"""Monotone curves over twenty budgets, each of which is kept, for the example steps and the stored graph."""
+"""Monotone curves over twenty budgets, each of which is met, for the example steps and the stored graph."""
 
 from __future__ import annotations
 

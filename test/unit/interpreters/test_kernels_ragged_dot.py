@@ -102,7 +102,7 @@ REFUSED: list[Refused] = [
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:4], [1, 2], [0]), "2 lhs_ragged_dimensions, expected 1"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:4], [3], [0]), "must be non-negative and less than rank 3"),
     (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", WITHOUT_GROUPS, "0 rhs_group_dimensions, expected 1"),
-    (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:5], [1]), "name a dimension twice"),
+    (RHS, "tensor<3xi32>", "tensor<2x11x7xf32>", (*ROWS[:5], [1]), "must be distinct"),
     (
         RHS,
         "tensor<3xi32>",

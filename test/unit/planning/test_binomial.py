@@ -13,7 +13,7 @@ GRID = [(n, s) for n in range(1, 61) for s in range(1, 9)]
 
 @cache
 def fewest(iterations: int, slots: int) -> int:
-    """Return the least number of repeated iterations, by trying every place for the next checkpoint."""
+    """Return the least number of repeated iterations, by trying every position for the next checkpoint."""
     if iterations == 1:
         return 0
     if slots == 1:

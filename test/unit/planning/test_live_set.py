@@ -1,4 +1,4 @@
-"""The incremental count of live bytes equals that of a whole order, on every example and in any order."""
+"""The incremental count of live bytes equals the count for a whole order, on every example and in any order."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def test_candidate_with_the_least_work_that_fits_is_chosen() -> None:
 
 
 def test_minimum_is_of_measured_not_predicted_bytes() -> None:
-    """The minimum is of measured bytes: other kinds are tried while they may need less than the preferred one."""
+    """The minimum is one of measured bytes: other kinds are tried while they may need fewer than the preferred kind."""
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, 0.0]
     picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))

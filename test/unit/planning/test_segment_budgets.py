@@ -1,4 +1,4 @@
-"""The values that a segment keeps within its budget are optimal among all sets, with HiGHS and without it."""
+"""The values that a segment saves within its budget are optimal among all sets, with HiGHS and without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects in loops keep their number and order, and pure custom calls are functions of their operands."""
+"""The proof preserves the number and order of effects in loops; pure custom calls are functions of their operands."""
 
 from __future__ import annotations
 

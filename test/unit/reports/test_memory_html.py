@@ -167,7 +167,7 @@ document.body.append(result);
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium to show the page with")
 def test_browser_renders_whole_page(tmp_path: Path) -> None:
-    """The page fits into 1200 pixels without sideways scrolling; bands, labels, the pointer and the table work."""
+    """The page fits in 1200 pixels without sideways scrolling; bands, labels, the pointer and the table work."""
     long = "Transformer/Encoder/" + "Layer_with_a_long_name/" * 6
     buffers = tuple(replace(buffer, module=f"{long}{at}") for at, buffer in enumerate(TIMELINE.buffers))
     modules = (("small", 1, 1, 1), ("large", 4096, 0, 8192))

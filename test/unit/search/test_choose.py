@@ -99,7 +99,7 @@ NOTHING_READ = GrowingXlaPeak(program_of(Block()), {})
 
 @pytest.mark.parametrize("selection", [AUTO, Selection(segments="block*")], ids=["auto", "named"])
 def test_higher_xla_peak_alone_rejects_no_plan(selection: Selection) -> None:
-    """A plan is chosen for its peak in program order although XLA gains nothing: other executors keep that order."""
+    """A plan is chosen for its peak in program order although XLA gains nothing: other executors use that order."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     choice = choose(step, RecomputeOptions(selection, attempts=1), Forecast(step.graph, lambda: NOTHING_READ))
     assert choice.chosen.peaks.in_order < choice.before.in_order

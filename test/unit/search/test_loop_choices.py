@@ -1,4 +1,4 @@
-"""A budget tries several loop schedules, but only one for a module without loops."""
+"""A budget tries more than one loop schedule, but only one for a module without loops."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def least_work(share: float, policy: str = "") -> float:
 
 
 def test_budget_needs_at_most_the_work_of_a_policy() -> None:
-    """A budget needs no more work than a policy that keeps it, since policies are among the candidates."""
+    """A budget needs no more work than a policy that meets it, since policies are among the candidates."""
     assert least_work(0.7) <= least_work(0.7, POLICY)
     unmixed = [entry for entry in candidates(0.7) if POLICY not in entry.words and "dots" not in entry.words]
     assert least_work(0.7) < min(entry.prediction.work for entry in unmixed if entry.prediction.need <= 0.7)

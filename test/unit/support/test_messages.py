@@ -16,7 +16,7 @@ def test_nouns_agree_with_their_number():
 
 
 def test_similar_names_are_in_order_of_similarity():
-    """Similar names are in order of similarity, and equally similar ones in the order of the program."""
+    """Similar names are sorted by similarity, and equally similar names by program order."""
     names = ["layer0", "layer1", "layer2", "lyr", "head"]
     assert similar_names("layerx", names) == ["layer0", "layer1", "layer2"]
     assert similar_names("layer2x", names) == ["layer2", "layer0", "layer1"]

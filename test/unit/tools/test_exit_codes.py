@@ -1,4 +1,4 @@
-"""The exit codes of all tools are those of the table in docs/driver.md and of the help of each tool."""
+"""The exit codes of all tools agree with the table in docs/driver.md and with the help of each tool."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_kill_tears_file_written_in_place(tmp_path: Path) -> None:
 
 
 def test_full_disk_keeps_the_old_file(source: Path, tmp_path: Path) -> None:
-    """The old file is kept if a write fails halfway; a limit on file size stands for a full disk."""
+    """The old file is unchanged if a write fails halfway; a limit on the file size stands for a full disk."""
     output = tmp_path / "out.mlir"
     output.write_text("old")
     completed = subprocess.run(
@@ -215,8 +215,7 @@ def test_impossible_output_paths_are_rejected(
 
 
 def test_output_may_be_a_symbolic_link(source: Path, tmp_path: Path) -> None:
-    """The target of a symbolic link is replaced and the link is kept; a link to the input is recognized as the
-    input."""
+    """The target of a symbolic link is replaced, not the link. A link to the input is recognized as the input."""
     link, other = tmp_path / "link", tmp_path / "new"
     link.symlink_to("in/step.mlir")
     other.symlink_to("in/other.mlir")
@@ -239,7 +238,7 @@ def test_mode_is_kept_and_longest_name_is_accepted(source: Path, tmp_path: Path)
 def test_error_before_writing_keeps_the_output(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file is kept if input and output are the same and a pass refuses."""
+    """The file is unchanged if input and output are the same and a pass fails."""
     assert "no gradient found" in refused([str(source), "-p", "recompute", "-o", str(source)], capsys)
     assert source.read_text() == MODULE
 

@@ -369,7 +369,7 @@ def test_unreadable_plan_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_function_of_several_blocks_is_rejected_at_its_location(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A function of several blocks is refused at its own location, whatever terminates the first block."""
+    """A function with more than one block is rejected at its own location, whatever terminates the first block."""
     path = tmp_path / "blocks.mlir"
     branch = '"test.branch"() [^bb1] : () -> ()\n^bb1:\n  func.return %x : tensor<4xf32>'
     path.write_text(f"func.func @two(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {branch}\n}}\n")
@@ -392,7 +392,7 @@ def test_target_options_are_checked_before_any_pass(
 
 
 def test_path_note_needs_locations_in_the_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is no note if the only locations are those of copies, whose paths are also in attributes."""
+    """There is no note if only copies have locations, because their paths are also in attributes."""
     source = tmp_path / "step.mlir"
     source.write_text(re.sub(r" loc\(.*", "", training_step("block")))
     assert main([str(source), "-p", "recompute"]) == 0

@@ -1,4 +1,4 @@
-"""Binomial checkpointing of loops: results are unchanged, with as few repeated iterations as Revolve needs.
+"""Binomial checkpointing of loops: results are unchanged, and no more iterations are repeated than Revolve needs.
 
 `python -m recompute.test.unit.transforms.test_binomial` runs the whole grid.
 """

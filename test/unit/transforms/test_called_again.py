@@ -98,7 +98,7 @@ def test_calls_are_repeated_if_the_peak_is_unaffected(text: str, peak: int, call
 
 
 def test_calls_are_always_repeated_for_xla() -> None:
-    """Calls are repeated for XLA, which inlines them and merges duplicates itself; results keep the bits of the plain
+    """Calls are repeated for XLA, which inlines them and merges duplicates itself; results have the bits of the plain
     step."""
     assert rewritten_with(TWINS, "stablehlo")[:2] == (5, 4)
     assert rewritten_with(TWINS, "stablehlo", calls=False)[:2] == (4, 0)

@@ -1,4 +1,4 @@
-"""Calls restored after recomputation: what no longer fits its function stays inlined, and results are unchanged.
+"""Calls restored after recomputation: code that no longer matches its function stays inlined; results are unchanged.
 
 Each step has two blocks, of which the first one is recomputed; what it calls, and how, differs from case to case.
 """

@@ -1,4 +1,4 @@
-"""Restored calls keep the bits of results in XLA, which inlining alone would change."""
+"""Restored calls preserve the bits of results in XLA, which inlining alone would change."""
 
 from __future__ import annotations
 

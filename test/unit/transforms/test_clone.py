@@ -1,4 +1,4 @@
-"""Readers behind a token in the clone pass; other cases are in test/filecheck/transforms/clone*.mlir."""
+"""Readers that wait for a token in the clone pass; other cases are in test/filecheck/transforms/clone*.mlir."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_returned_result_of_two_is_kept(returned: str, marks: str, reason: str |
 
 @pytest.mark.parametrize(("first", "marks"), [("%v", "[false, true]"), ("%u", "[true, false]")])
 def test_early_read_result_of_two_is_kept(first: str, marks: str) -> None:
-    """A result that is read before any gradient value exists is kept, whether or not it is an output of its segment."""
+    """A result that is read before any gradient value exists is saved, whether or not its segment outputs it."""
     for outside in ("%w", first):
         module = of_two_results(first=first, outside=outside)
         result = clone(module)
@@ -145,5 +145,5 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])
 def test_pass_rejects_invalid_marks_without_the_driver(mark: str) -> None:
     text = str(of_two_results()).replace("recompute.recompute = true", f"recompute.recompute = {mark}")
-    with pytest.raises(Refusal, match=r"attribute 'recompute.recompute' (must be true, false|has 1 entries for)"):
+    with pytest.raises(Refusal, match=r"attribute 'recompute.recompute' (must be true, false|has 1 entry, expected)"):
         rewrite_in_place(parse_module(text))

@@ -105,5 +105,5 @@ def test_equal_operations_in_a_region_are_merged() -> None:
     ],
 )
 def test_unknown_effects_and_tokens_are_not_merged(text: str) -> None:
-    """Unknown effects and tokens are not merged: each token has its own place in the backward pass."""
+    """Unknown effects and tokens are not merged: each token has its own position in the backward pass."""
     assert cse(parse_module(step(text, text))) == 0

@@ -1,4 +1,4 @@
-"""Pairs of loops keep carries in place of stacks, or stay unchanged with a reason."""
+"""Pairs of loops save carries in place of stacks, or stay unchanged with a reason."""
 
 from __future__ import annotations
 

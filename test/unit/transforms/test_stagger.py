@@ -31,7 +31,7 @@ def test_staggering_reduces_breadth_first_peak(example: str) -> None:
 
 
 def test_stagger_without_random_draws_adds_no_barriers() -> None:
-    """Without random numbers that could run ahead, the only barriers are those of copies."""
+    """Without random numbers that could run ahead, only copies have barriers."""
     unstaggered = original("chain.small.mlir").clone()
     result = rewrite_in_place(unstaggered, RecomputeOptions(stagger=False))
     barriers = [op for op in recomputed("chain.small.mlir").walk() if name_of(op) == "stablehlo.optimization_barrier"]

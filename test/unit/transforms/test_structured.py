@@ -1,4 +1,4 @@
-"""Segments and gradients as regions give the result of the flat form, also with several gradients in one function."""
+"""Segments and gradients as regions give the result of the flat form, also with multiple gradients in one function."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def microbatches(count: int) -> str:
 
 
 def test_eager_schedule_keeps_producers_before_readers() -> None:
-    """Updates between two steps keep their place, and the last ones run at the end."""
+    """Updates between two steps keep their position, and the last updates run at the end."""
     for module in (flat(structured(3)), with_tokens(structured(3)), flat(after(structured(3)))):
         before = classified(module)
         order = eager(before).order

@@ -14,7 +14,7 @@ from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 
 
 def random_problem(seed: int, most: int = 9) -> Problem:
-    """Return a problem with multi-result operations, several outputs, and some operations that must not run twice."""
+    """Return a problem with multi-result operations, multiple outputs, and some operations that must not run twice."""
     draw = random.Random(seed)
     rows, entry = list[OperationRow](), 0
     count = draw.randint(4, most)

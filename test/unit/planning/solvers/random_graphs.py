@@ -1,4 +1,4 @@
-"""Small random graph files, with multi-result operations, views of views, inputs, tangents and several outputs."""
+"""Small random graph files, with multi-result operations, views of views, inputs, tangents and multiple outputs."""
 
 from __future__ import annotations
 

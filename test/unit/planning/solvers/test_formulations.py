@@ -19,7 +19,7 @@ needs_highs = pytest.mark.skipif(not available(), reason="highspy is not install
 @pytest.mark.slow
 @needs_highs
 def test_checkmate_is_optimal_on_small_problems() -> None:
-    """Compare Checkmate's optimum with exhaustive search, which is never dearer.
+    """Compare Checkmate's optimum with exhaustive search, whose cost is never higher.
 
     Checkmate runs the copies of a stage in program order, and may count an operation with several results twice.
     """

@@ -72,7 +72,7 @@ def test_stopped_search_proves_nothing() -> None:
 
 
 def test_small_storages_count_in_the_final_peak() -> None:
-    """Copies keep the budget even with forty storages below a thousandth of it, which the search does not track."""
+    """Copies meet the budget even with forty storages below a thousandth of it, which the search does not track."""
     rows = [OperationRow(f"f{at}", 1, [at - 1] if at else [], [10_000]) for at in range(6)]
     rows += [OperationRow(f"small{at}", 1, [], [30]) for at in range(40)]
     last = len(rows) - 1

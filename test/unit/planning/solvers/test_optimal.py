@@ -1,5 +1,5 @@
-"""Plans keep their budgets, bounds are not above the optimum of exhaustive search, and no possible budget is
-refused."""
+"""Plans meet their budgets, bounds are not above the optimum of exhaustive search, and no feasible budget is
+rejected."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def test_overflow_is_excess_over_budget() -> None:
 
 
 def test_no_schedule_is_below_the_proven_minimum() -> None:
-    """No schedule is below the proven minimum, with copies in any place or in the backward pass only."""
+    """No schedule is below the proven minimum, with copies at any position or in the backward pass only."""
     pinned = 0
     for seed in range(400):
         problem, draw = random_problem(seed), random.Random(seed)

@@ -33,7 +33,7 @@ def peak(problem: Problem, pairs: frozenset[Pair]) -> int:
 def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int) -> int | None:
     """Return the least cost over all sets of copies in the window, or None where there are too many sets.
 
-    Sets with one copy more than now are tried too, so that the search is not taken at its word.
+    Sets with one more copy are also tried, as a check that is independent of the search.
     """
     n = len(problem)
     outside = frozenset([pair for pair in pairs if not first <= pair[0] < last])

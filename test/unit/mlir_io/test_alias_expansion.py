@@ -1,4 +1,4 @@
-"""The expansion of aliases is limited by the length of their text; locations remain aliases at any depth."""
+"""The expansion of aliases is limited by the length of the text; locations remain aliases at any depth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def test_doubling_aliases_beyond_limit_are_rejected(kind: str) -> None:
     most = MOST_EXPANDED + MOST_TIMES * len(text)
     error = error_of(text)
     assert re.match(r"aliases\.mlir:\d+:\d+: error: ", error)
-    assert f"aliases expand to more than {most} characters, the limit for a text of length {len(text)}: reduce" in error
+    assert (
+        f"aliases expand to more than {most} characters, the limit for a text of {len(text)} characters: reduce"
+        in error
+    )
 
 
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)
@@ -58,7 +61,7 @@ def test_chain_of_aliases_is_not_limited() -> None:
 
 def test_too_deep_aliases_are_rejected_at_definition() -> None:
     error = error_of(aliases("[1]", "[{last}]", DEEP))
-    assert error == f"aliases.mlir:98:1: error: alias '#a97' is nested more than {MOST_NESTED} deep"
+    assert error == f"aliases.mlir:98:1: error: alias '#a97' exceeds the maximum nesting depth of {MOST_NESTED}"
 
 
 @pytest.mark.parametrize("kind", CHAINED_LOCATIONS)

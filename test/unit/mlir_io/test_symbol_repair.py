@@ -1,4 +1,4 @@
-"""Symbol lookup around an unregistered operation, for calls from within it."""
+"""Calls inside an unregistered operation find functions outside of it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from recompute.benchmarks.peers.random_program import program
 from recompute.benchmarks.peers.registry import PEERS
 from recompute.benchmarks.xla_settings import KEEP_BARRIERS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 INF = float("inf")
 
 

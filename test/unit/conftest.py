@@ -1,10 +1,12 @@
+"""The fixture `judge`: JAX's own MLIR, shared by all tests of a process."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
 
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 
 @pytest.fixture(scope="session")

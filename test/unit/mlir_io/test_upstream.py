@@ -13,7 +13,7 @@ import pytest
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "upstream.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "upstream.md"
 _CASE = re.compile(
     r"^### (?P<title>.+?)\n\n```mlir\n(?P<text>.+?)```\n\nxDSL 0\.74: `(?P<words>.+?)`$", re.MULTILINE | re.DOTALL
 )

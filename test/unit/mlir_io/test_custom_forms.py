@@ -6,8 +6,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 REDUCE = """func.func @f(%x: tensor<4xf32>, %i: tensor<f32>) -> tensor<f32> {
   %0 = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64: 0>}> ({

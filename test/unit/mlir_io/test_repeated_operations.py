@@ -1,4 +1,4 @@
-"""Equal operations are verified once, and only equal ones."""
+"""Operations are verified only once if they are equal, and separately if they differ."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ func.func @f(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>, %i: tensor<f32>) -> (tens
 
 @pytest.fixture
 def verified_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the operations that xDSL verifies, in order."""
+    """Return the names of the operations that xDSL verifies, in order."""
     names, verify = list[str](), Operation.verify
 
     def recorded(self: Operation, verify_nested_ops: bool = True) -> None:
@@ -82,7 +82,7 @@ def test_pointers_inside_a_known_reduction_are_verified():
     add = second.regions[0].block.first_op
     assert add is not None
     add.parent = first.regions[0].block
-    with pytest.raises(ValueError, match="does not point to the block"):
+    with pytest.raises(ValueError, match="does not refer to the block"):
         verify_nested(module)
 
 

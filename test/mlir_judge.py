@@ -1,7 +1,7 @@
-"""JAX's own MLIR as a reference, in a process of its own, since it may crash on invalid input.
+"""JAX's own MLIR as a reference. It runs in its own process, since it may crash on invalid input.
 
-As a script it answers requests, one JSON value per line: `[text, generic, debuginfo, mark]` is parsed, verified and
-printed; `mark` first puts an attribute on every operation.
+As a script, this module answers requests, one JSON value per line. For `[text, generic, debuginfo, mark]` it parses,
+verifies and prints the text. With `mark`, it first adds an attribute to every operation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ALLOW = "--allow-unregistered-dialect"
 
 
 class Judge:
-    """Parser and printer of jaxlib."""
+    """The parser and the printer of jaxlib."""
 
     def __init__(self, allow_unregistered: bool = False) -> None:
         command = [sys.executable, __file__, *([ALLOW] if allow_unregistered else [])]

@@ -1,4 +1,4 @@
-"""Aliases: defined once, read where they are used, and expanded wherever they would remain text."""
+"""Aliases are defined once, read where they are used, and expanded inside attributes that are stored as text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .judge import Judge
+from recompute.test.mlir_judge import Judge
 
 FUNCTION = """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.custom_call @foo(%x) {mhlo.k = VALUE} : (tensor<4xf32>) -> tensor<4xf32>
@@ -94,40 +93,44 @@ def test_different_alias_definitions_give_different_programs():
 @pytest.mark.parametrize(
     ("text", "position", "words"),
     [
-        ("#a = 5 : i32\n#a = 6 : i32\nmodule {}", "2:1", "re-declaration of alias '#a'"),
-        ("!a = i32\n!a = i32\nmodule {}", "2:1", "re-declaration of alias '!a'"),
-        ('#a = loc("x")\nmodule {}\n#a = loc("y")', "3:1", "re-declaration of alias '#a'"),
-        (f'#a = 5 : i32\n{with_value("1")}#a = loc("x")', "6:1", "re-declaration of alias '#a'"),
-        (f'{with_value("1")}#a = 5 : i32\nfunc.func private @g()\n#a = loc("x")', "7:1", "re-declaration"),
-        (f'#a = loc("x")\n{with_value("1")}#a = 5 : i32\nfunc.func private @g()', "6:1", "re-declaration"),
-        (with_value("#map") + "#map = affine_map<(d0) -> (d0)>", "2:49", "undefined symbol alias '#map'"),
-        (with_value("#foo.bar<!t>") + "!t = i32", "2:58", "undefined symbol alias '!t'"),
-        (with_value("#foo.bar<[#zz]>"), "2:59", "undefined symbol alias '#zz'"),
-        (with_value("#foo<bar #zz>"), "2:58", "undefined symbol alias '#zz'"),
-        (with_value("#foo.bar<#loc>"), "2:58", "undefined symbol alias '#loc'"),
-        ("#a = [#a]\nmodule {}", "1:7", "undefined symbol alias '#a'"),
+        ("#a = 5 : i32\n#a = 6 : i32\nmodule {}", "2:1", "alias '#a' is defined more than once"),
+        ("!a = i32\n!a = i32\nmodule {}", "2:1", "alias '!a' is defined more than once"),
+        ('#a = loc("x")\nmodule {}\n#a = loc("y")', "3:1", "alias '#a' is defined more than once"),
+        (f'#a = 5 : i32\n{with_value("1")}#a = loc("x")', "6:1", "alias '#a' is defined more than once"),
+        (f'{with_value("1")}#a = 5 : i32\nfunc.func private @g()\n#a = loc("x")', "7:1", "is defined more than once"),
+        (f'#a = loc("x")\n{with_value("1")}#a = 5 : i32\nfunc.func private @g()', "6:1", "is defined more than once"),
+        (with_value("#map") + "#map = affine_map<(d0) -> (d0)>", "2:49", "undefined alias '#map'"),
+        (with_value("#foo.bar<!t>") + "!t = i32", "2:58", "undefined alias '!t'"),
+        (with_value("#foo.bar<[#zz]>"), "2:59", "undefined alias '#zz'"),
+        (with_value("#foo<bar #zz>"), "2:58", "undefined alias '#zz'"),
+        (with_value("#foo.bar<#loc>"), "2:58", "undefined alias '#loc'"),
+        ("#a = [#a]\nmodule {}", "1:7", "undefined alias '#a'"),
         ("#a.b = 5 : i32\nmodule {}", "1:1", "'#a.b' contains a dot"),
         ("!a.b = i32\nmodule {}", "1:1", "'!a.b' contains a dot"),
         ("module {\n  #a = 5 : i32\n}", "2:3", "expected an operation"),
         (with_value("1").replace("%0 =", '#a = loc("x")\n  %0 ='), "2:3", "expected an operation"),
-        (with_value('#foo.bar<#a = loc("x")>'), "2:58", "undefined symbol alias '#a'"),
-        (with_value('#foo.bar<"" // no comment\n>'), "2:61", "a comment cannot be distinguished from the text"),
+        (with_value('#foo.bar<#a = loc("x")>'), "2:58", "undefined alias '#a'"),
+        (with_value('#foo.bar<"" // no comment\n>'), "2:61", "must not contain a comment"),
         (
             with_value("#foo.bar<dense_resource<a> : tensor<4xf32>>"),
             "2:58",
-            "the content of a resource in an attribute",
+            "must not contain a resource",
         ),
         (
             "#a = affine_set<(d0) : (d0 >= 0)>\n" + with_value("#foo.bar<[#a]>"),
             "3:59",
-            "'>=' cannot be distinguished from the closing bracket",
+            "must not contain '>=', which looks like its closing bracket",
         ),
         (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
-        (with_value("#stablehlo<precision // >\n DEFAULT>"), "2:59", "brackets in a comment inside an attribute"),
+        (
+            with_value("#stablehlo<precision // >\n DEFAULT>"),
+            "2:59",
+            "a comment inside an attribute must not contain brackets",
+        ),
         (with_value("!foo.bar<"), "2:58", "Unbalanced '}' in dialect symbol body"),
-        (with_value("#foo <bar 1>"), "2:49", "undefined symbol alias '#foo'"),
-        (with_value("[!foo\n<bar>]"), "2:50", "undefined symbol alias '!foo'"),
-        (with_value("#foo.bar <1>"), "2:58", "the '<' of '#foo.bar' must directly follow the name"),
+        (with_value("#foo <bar 1>"), "2:49", "undefined alias '#foo'"),
+        (with_value("[!foo\n<bar>]"), "2:50", "undefined alias '!foo'"),
+        (with_value("#foo.bar <1>"), "2:58", "'<' must directly follow the name '#foo.bar'"),
         (
             "#one = 1\n" + with_value("#stablehlo.channel_handle<handle = 1, type = #one>"),
             "3:94",
@@ -147,7 +150,7 @@ def test_invalid_aliases_are_rejected(text: str, position: str, words: str):
 
 
 def test_functions_between_alias_definitions_are_read():
-    """All functions between two definitions are read, whatever the position of the definitions."""
+    """All functions between two definitions are read, wherever the definitions are."""
     text = "".join(f'#a{index} = {index} : i32\nfunc.func private @f{index}() loc("{index}")\n' for index in range(5))
     functions = [op for op in parse_module(f'{text}#l = loc("x")\n').walk() if isinstance(op, FuncOp)]
     assert [op.sym_name for op in functions] == [StringAttr(f"f{index}") for index in range(5)]
@@ -173,7 +176,7 @@ def test_known_attribute_may_contain_comments(judge: Judge):
 
 @pytest.mark.parametrize("value", ["#foo.bar<a\n   b\n\n  c>", "#foo<bar\n  [a,\n  b]>", "[!foo.bar<{\n}>]"])
 def test_opaque_attributes_keep_line_breaks(value: str):
-    """Line breaks in opaque attributes are kept at every depth, also when the text is printed repeatedly."""
+    """Line breaks in opaque attributes are preserved at every depth, even if the text is printed repeatedly."""
     assert printed_value(with_value(value)) == value
     nested = '"test.a"() ({\n  "test.b"() ({\n    "test.c"() {k = VALUE} : () -> ()\n  }) : () -> ()\n}) : () -> ()'
     text = print_module(parse_module(nested.replace("VALUE", value)))

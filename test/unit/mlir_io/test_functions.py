@@ -1,4 +1,4 @@
-"""Incomplete functions in generic form are refused at their position."""
+"""Malformed functions in generic form are rejected at their position."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from recompute.support.diagnostics import Refusal
 
 BODY = '^bb0(%x: f32):\n"func.return"(%x) : (f32) -> ()'
 TYPE = "function_type = (f32) -> f32"
-NO_TYPE = "a function must have a type, 'function_type'"
-NO_END = "a block of the function must end with a terminator"
+NO_TYPE = "a function must have a type: 'function_type' must be a function type"
+NO_END = "each block of a function must end with a terminator"
 
 # what -> properties, body, what is said
 WRONG = {
@@ -25,12 +25,12 @@ WRONG = {
     "too few argument attributes": (
         f", {TYPE}, arg_attrs = []",
         BODY,
-        "the function has 1 arguments, but attributes for 0 arguments",
+        "the function has 1 argument, but attributes for 0 arguments",
     ),
     "too many result attributes": (
         f", {TYPE}, res_attrs = [{{}}, {{}}]",
         BODY,
-        "the function has 1 results, but attributes for 2 results",
+        "the function has 1 result, but attributes for 2 results",
     ),
     "argument attributes that are no list": (
         f", {TYPE}, arg_attrs = {{}}",
@@ -76,7 +76,7 @@ def test_verifier_rejects_a_function_without_type() -> None:
 
 def test_function_without_a_region_is_rejected() -> None:
     text = f'"func.func"() <{{sym_name = "main", {TYPE}}}> : () -> ()'
-    with pytest.raises(ParseError, match="a function must have one region"):
+    with pytest.raises(ParseError, match="regions, expected one, which is empty in a declaration"):
         parse_module(text)
 
 
@@ -95,8 +95,8 @@ PREDICATE = (
     [
         ("i32", "cmpi", "predicate = 10 : i64", "the predicate is 10, expected 0 to 9"),
         ("i32", "cmpi", "predicate = -1 : i64", "the predicate is -1, expected 0 to 9"),
-        ("i32", "cmpi", 'predicate = "eq"', "expected the predicate of a comparison to be an i64"),
-        ("i32", "cmpi", "", "expected the predicate of a comparison to be an i64"),
+        ("i32", "cmpi", 'predicate = "eq"', "the predicate of a comparison is .*, expected an integer of type i64"),
+        ("i32", "cmpi", "", "the predicate of a comparison is .*, expected an integer of type i64"),
         ("f32", "cmpf", "predicate = 16 : i64, fastmath = #arith.fastmath<none>", "expected 0 to 15"),
     ],
 )
@@ -109,5 +109,5 @@ def test_unknown_predicates_are_rejected(type_: str, name: str, property_: str, 
 def test_loop_region_argument_mismatch_is_rejected(before: str) -> None:
     end = '%go = "any.thing"() : () -> i1\n"scf.condition"(%go, %x) : (i1, i32) -> ()'
     loop = f'"scf.while"(%x) ({{\n^bb0({before}):\n{end}\n}}, {{\n^bb0(%k: i32):\n"scf.yield"(%k) : (i32) -> ()\n}})'
-    with pytest.raises(ParseError, match=r"scf\.while: the region arguments of a loop must match the types"):
+    with pytest.raises(ParseError, match=r"scf\.while: the arguments of a loop's regions must match the types"):
         parse_module(f"func.func @main(%x: i32) {{\n%r = {loop} : (i32) -> i32\nreturn\n}}")

@@ -1,4 +1,4 @@
-"""Exact floats in attributes in stock `xdsl-opt` with our plugin, and inexact ones without it."""
+"""Stock `xdsl-opt` preserves the exact floats in attributes with our plugin, but not without it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_oldest_xdsl_needs_the_repair() -> None:
-    """The oldest supported xDSL still has the fault; when this test fails, the repair can be removed."""
+    """The oldest supported xDSL still has the bug. When this test fails, the repair can be removed."""
     completed = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=True)
     assert completed.stdout.split("\n")[:4] == ["0x7fc00001 : f32", "0x7f : f8E4M3FN", "OverflowError", "ParseError"]
 

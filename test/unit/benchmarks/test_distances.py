@@ -15,7 +15,7 @@ from recompute.test.benchmark_scripts import script
 
 pytest.importorskip("jax", reason="the benchmark runs JAX")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 INF = float("inf")
 EPS = float(np.finfo(np.float32).eps)
 

@@ -19,7 +19,7 @@ from recompute.benchmarks.consumers.page import tables
 from recompute.benchmarks.consumers.steps import CASES
 from recompute.benchmarks.markdown import insert_tables
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "measured" / "consumers.md"
 OPTIONS = ("plain", "inline")
 # By step, in the order of the options.
 EXPECTED = {

@@ -64,7 +64,7 @@ def printed_by_stock() -> list[str]:
 
 
 def test_oldest_xdsl_needs_the_repair() -> None:
-    """The oldest supported xDSL still has the fault; when this test fails, the repair can be removed."""
+    """The oldest supported xDSL still has the bug. When this test fails, the repair can be removed."""
     script = (
         "from xdsl.parser import Parser; from xdsl.context import Context; from xdsl.dialects.builtin import Builtin;"
         "c = Context(); c.load_dialect(Builtin);"

@@ -1,4 +1,4 @@
-"""The fast path for common tokens gives the tokens of xDSL's own lexer."""
+"""The fast path for common tokens returns the same tokens as xDSL's own lexer."""
 
 from __future__ import annotations
 
