@@ -98,12 +98,12 @@ class _Checkmate:
         """Add the constraints that operations read available storages, and that only available storages are kept."""
         for op in range(min(t + 1, self.n)):
             for v in self.problem.operands_of(op) if (t, op) in self.runs else ():
-                self.rows.at_least(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])
+                self.rows.add_row(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])
         for v in range(int(self.problem.result_start[t])):
-            self.rows.at_least(0.0, [(self.kept[t, v], -1.0), *self._available(t - 1, v)])
+            self.rows.add_row(0.0, [(self.kept[t, v], -1.0), *self._available(t - 1, v)])
         if t == self.n:
             for v in np.flatnonzero(self.problem.is_output).tolist():
-                self.rows.at_least(1.0, self._available(t, v))
+                self.rows.add_row(1.0, self._available(t, v))
 
     def _frees(self, t: int) -> None:
         """Add the constraints that make FREE 1 exactly if the operation runs, no later operation reads v, and the next
@@ -117,9 +117,9 @@ class _Checkmate:
                 hazards.append((self.kept[t + 1, v], 1.0))
             output = float(t == self.n and bool(self.problem.is_output[v]))
             most = len(later) + 2
-            self.rows.at_least(-output, [(column, 1.0), *hazards])
+            self.rows.add_row(-output, [(column, 1.0), *hazards])
             negated = [(entry, -weight) for entry, weight in hazards]
-            self.rows.at_least(1.0 + output - most, [(column, -float(most)), *negated])
+            self.rows.add_row(1.0 + output - most, [(column, -float(most)), *negated])
 
     def _memory(self, t: int) -> None:
         """Add the memory constraints of Checkmate, U[t, k] <= budget for stage t, with U expanded into variables."""
@@ -129,6 +129,6 @@ class _Checkmate:
                 continue
             column, inner = self.runs[t, op], float(self.problem.inner_bytes[op]) / self.budget
             made = sum(self.sizes[v] for v in self.problem.results_of(op))
-            self.rows.at_least(-1.0, [*held, (column, -made - inner)])
+            self.rows.add_row(-1.0, [*held, (column, -made - inner)])
             held += [(column, -made)]
             held += [(self.free[t, v, op], self.sizes[v]) for v in self._touched(op)]

@@ -18,9 +18,9 @@ from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import Effort
-from ..planning.solvers.incumbent import Incumbent, silent
+from ..planning.solvers.incumbent import Incumbent, ignore_progress
 from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Progress, Result, Stop, never
+from ..planning.solvers.result import Progress, Result, Stop, never_stop
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import rewrite_within
@@ -44,9 +44,9 @@ def fit(
     step: ModuleOp | str | HasText,
     memory: str | float,
     model: str = ORDER,
-    stop: Stop = never,
+    stop: Stop = never_stop,
     effort: Effort | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Fit:
     """Decide whether a step fits a memory budget.
 
@@ -94,7 +94,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
     bound = lower_bound(single.step) if single is not None and not single.is_cut else None
     unfit = Fit(
         budget=text,
-        memory_model=budget.by,
+        memory_model=budget.model_phrase,
         verdict=Verdict.NO,
         plain=plain,
         argument_and_result_bytes=around,
@@ -106,7 +106,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
         limits = budget_limits(module, budget)
     except Refusal as error:
         return replace(unfit, reason=error.reason)
-    if limits.is_kept:
+    if limits.is_within_budget:
         return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.limit_bytes or {}, peaks=plain)
     if bound is not None and bound.bytes > min((limits.limit_bytes or {}).values(), default=0):
         reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries"

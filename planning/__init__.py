@@ -1,1 +1,1 @@
-"""Choose the operations to recompute, and the place and cost of each copy. Planners work on integers, not on IR."""
+"""Choose the operations to recompute and the positions of their copies. Planners work on integers, not on IR."""

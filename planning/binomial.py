@@ -14,15 +14,15 @@ from math import comb
 
 @dataclass(frozen=True)
 class Advance:
-    """An action of the schedule: run a number of iterations, and store the carry that they reach in a slot."""
+    """An action of the schedule: run `iterations` iterations, and store the carry that they reach in `slot`."""
 
     iterations: int
     slot: int
 
 
 @dataclass(frozen=True)
-class Backwards:
-    """The actions before one iteration is reversed: load the carry of iteration `at` from the slot, carry out the
+class BackwardStep:
+    """The actions that prepare the reversal of one iteration: load the carry of iteration `at` from `slot`, perform the
     advances, then run `last` more iterations."""
 
     slot: int
@@ -36,38 +36,38 @@ class Reversal:
     """A schedule of binomial checkpointing.
 
     Attributes:
-        first: The advances that fill slots while the loop runs forwards.
-        steps: The actions before each iteration is reversed, the last iteration first.
+        first: The advances that fill the slots while the loop runs forwards.
+        steps: For each iteration, the actions that prepare its reversal; the last iteration comes first.
     """
 
     first: tuple[Advance, ...]
-    steps: tuple[Backwards, ...]
+    steps: tuple[BackwardStep, ...]
 
     @property
     def iterations(self) -> int:
-        """The number of iterations that run forwards in the whole schedule, `first` included."""
-        behind = sum(sum(advance.iterations for advance in step.advances) + step.last for step in self.steps[1:])
-        return sum(advance.iterations for advance in self.first) + self.steps[0].last + behind
+        """The number of iterations that run forwards in the whole schedule, including those in `first`."""
+        later = sum(sum(advance.iterations for advance in step.advances) + step.last for step in self.steps[1:])
+        return sum(advance.iterations for advance in self.first) + self.steps[0].last + later
 
 
 def reversal(iterations: int, slots: int) -> Reversal:
     """Return the schedule that runs the fewest iterations. `iterations` and `slots` must be at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]
-    return Reversal(first.advances, (Backwards(_top(first), _end_of(first), (), first.last), *steps[1:]))
+    return Reversal(first.advances, (BackwardStep(_top(first), _end_of(first), (), first.last), *steps[1:]))
 
 
-def _top(step: Backwards) -> int:
+def _top(step: BackwardStep) -> int:
     return step.advances[-1].slot if step.advances else step.slot
 
 
-def _end_of(step: Backwards) -> int:
+def _end_of(step: BackwardStep) -> int:
     return step.at + sum(advance.iterations for advance in step.advances)
 
 
-def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
-    """Yield the steps in order. A stack holds the ranges of iterations still to be reversed, the earliest at the
-    bottom; a slot stores the first carry of each range."""
+def _backward_steps(iterations: int, slots: int) -> Iterator[BackwardStep]:
+    """Yield the backward steps, the last iteration first. A stack holds the ranges of iterations that remain to be
+    reversed, with the earliest range at the bottom. A slot stores the first carry of each range."""
     pieces = [(0, 0, iterations)]
     while pieces:
         start, slot, length = pieces.pop()
@@ -77,7 +77,7 @@ def _backward_steps(iterations: int, slots: int) -> Iterator[Backwards]:
             pieces.append((start, slot, split))
             start, slot, length = start + split, slot + 1, length - split
             filled.append(Advance(split, slot))
-        yield Backwards(from_slot, at, tuple(filled), length - 1)
+        yield BackwardStep(from_slot, at, tuple(filled), length - 1)
         if length > 1:
             pieces.append((start, slot, length - 1))
 
@@ -89,7 +89,7 @@ def _split_point(length: int, slots: int) -> int:
 
 
 def _repeats(length: int, slots: int) -> int:
-    """Return the maximum number of times that an iteration runs."""
+    """Return the maximum number of times that any iteration runs in an optimal schedule."""
     repeats = 0
     while _reach(slots, repeats) < length:
         repeats += 1

@@ -1,10 +1,11 @@
-"""Search among candidate plans whose predicted needs are cheap and whose measured needs are expensive.
+"""Search among candidate plans whose memory needs are cheap to predict and expensive to measure.
 
-A *need* is the memory that a plan takes. Measurements correct the predictions: by linear interpolation between two
-measured plans, and in proportion outside them, which corrects a model that is wrong by a factor and a constant.
-Plans of one kind have similar errors, so each kind is interpolated between its own measurements. A kind without
-measurements is interpolated between the measurements of all other kinds. If no remaining candidate is predicted to fit,
-the predictions of kinds without a measurement are used without correction, except for the last try.
+A *need* is the memory that a plan takes. Measurements correct the predictions: between two measured plans by linear
+interpolation, and outside the measured range in proportion to the nearest measurement. This corrects a model that is
+off by a factor and a constant. Plans of one kind have similar errors, so each kind is interpolated between its own
+measurements. A kind without measurements is interpolated between the measurements of all other kinds. If no remaining
+candidate is predicted to fit, the predictions of kinds without a measurement are used without correction, except for
+the last try.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from dataclasses import dataclass, field
 from functools import partial
 
 LAST_TRY_SHARE = 0.95
-"""The last plan is tried only if its predicted need is at most this share of the limit."""
+"""The last try is used only for a plan whose predicted need is at most this share of the limit."""
 CHEAPER_SHARE = 0.97
-"""Another plan is tried only if its extra work is below this share of the extra work of the best plan."""
+"""A further plan is tried only if its extra work is below this share of the extra work of the best plan so far."""
 EQUAL_WORK_FACTOR = 1.03
 """Plans whose extra work is at most this multiple of the minimum count as equally cheap; among them, the plan with the
 lowest predicted need is tried first."""
 PROMISING_FACTOR = 1.1
-"""In a search for the least need, a plan is tried only if its predicted need is at most this multiple of the least need
-so far."""
+"""In a search for the lowest need, a plan is tried only if its predicted need is at most this multiple of the lowest
+measured need."""
 
 Ratio = Callable[["Prediction"], float]
-"""A function from a prediction to its expected need, as a multiple of the limit; infinite in a search for the least
-need."""
+"""A function that maps the prediction for a plan to its expected need, as a multiple of the limit. In a search for the
+lowest need, the result is infinite."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Prediction:
     Attributes:
         need: The predicted memory, in the unit of the limit: bytes, or a share of the need of the plain step.
         work: The extra work, in any unit.
-        kind: Plans of equal kind have similar prediction errors.
+        kind: The kind of the plan; plans of one kind have similar prediction errors.
     """
 
     need: float
@@ -46,12 +47,12 @@ class Prediction:
 
 @dataclass
 class CalibratedSearch:
-    """The state of a search.
+    """The state of a search. Candidates are identified by their indices in `choices`.
 
     Attributes:
         choices: The predictions of the candidates.
-        limit: The maximum need; 0 to search for the least need, with `least` as the result.
-        plain: The predicted and the measured need of the unchanged step.
+        limit: The maximum need; 0 to search for the lowest need, whose candidate is `least`.
+        plain: The predicted need and the measured need of the unchanged step.
         measured: The measured need of each tried candidate, including candidates of earlier searches; infinite if it
             cannot be measured.
     """
@@ -64,18 +65,20 @@ class CalibratedSearch:
 
     @property
     def best(self) -> int | None:
-        """The measured candidate within the limit that has the least work."""
+        """The measured candidate with the least work among those within the limit; None if there is no such
+        candidate."""
         within = [index for index, need in self.measured.items() if need <= self.limit]
         return min(within, key=lambda index: (self.choices[index].work, self.measured[index]), default=None)
 
     @property
     def least(self) -> int | None:
-        """The measured candidate with the least need, then the least work; None if none could be measured."""
+        """The measured candidate with the lowest need, and the least work among equal needs; None if no candidate could
+        be measured."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 
-    def next(self, left: int) -> int | None:
-        """Return the candidate to try when `left` tries remain; None if no candidate is promising."""
+    def next_candidate(self, left: int) -> int | None:
+        """Return the candidate to try next when `left` tries remain; None if no candidate is promising."""
         if left <= 0:
             return None
         best = self.best
@@ -83,61 +86,63 @@ class CalibratedSearch:
         if best is not None:
             untried = [index for index in untried if self.choices[index].work < CHEAPER_SHARE * self.choices[best].work]
         limit = self._limit(left)
-        needs = {index: self.expected(self.choices[index]) for index in untried}
+        needs = {index: self.expected_need(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
         if not within and left > 1:
-            within = [index for index in self.unexplored(limit) if index in needs]
+            within = [index for index in self.unexplored_candidates(limit) if index in needs]
         if within:
             return self._cheapest(within, needs)
         return self._lowest(untried, needs) if best is None else None
 
     def _cheapest(self, candidates: Sequence[int], needs: Mapping[int, float]) -> int:
-        """Return the candidate with the lowest need among those with about the least work."""
+        """Return the candidate with the lowest need among those whose work is close to the minimum."""
         most = EQUAL_WORK_FACTOR * min(self.choices[index].work for index in candidates)
         cheap = [index for index in candidates if self.choices[index].work <= most]
         return min(cheap, key=lambda index: (needs[index], self.choices[index].work))
 
     def _lowest(self, candidates: Sequence[int], needs: Mapping[int, float]) -> int | None:
-        """Return the candidate with the lowest need, when none is expected to fit; None if none is promising.
+        """Return the candidate with the lowest need if no candidate is expected to fit; None if no candidate is
+        promising.
 
-        With a limit, prefer more work among equal needs: it may save bytes that the model does not predict.
+        With a limit, prefer the candidate with the most work among equal needs: its copies may save bytes that the
+        model does not predict.
         """
         sign = -1 if self.limit else 1
         index = min(candidates, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
         is_hopeless = not self.limit and index is not None and self._is_hopeless(needs[index])
         return None if is_hopeless else index
 
-    def unexplored(self, limit: float) -> list[int]:
+    def unexplored_candidates(self, limit: float) -> list[int]:
         """Return the candidates of kinds without a measurement whose uncorrected predictions are within the limit."""
         kinds = {self.choices[index].kind for index in self.measured}
         others = [index for index, choice in enumerate(self.choices) if choice.kind not in kinds]
         return [index for index in others if self._interpolate(self.choices[index], []) <= limit]
 
     def _is_hopeless(self, need: float) -> bool:
-        """Return whether a search for the least need should end: the last try was no improvement, or this prediction is
-        far above the least need."""
+        """Return whether a search for the lowest need should end: the last try brought no improvement, or the predicted
+        need is far above the lowest measured one."""
         least = self.least
         return least is not None and (self._last not in (None, least) or need > PROMISING_FACTOR * self.measured[least])
 
     def _ratio(self, left: int, candidate: Prediction) -> float:
-        """Return the expected need as a multiple of the limit when `left` tries remain."""
+        """Return the expected need of a candidate, as a multiple of the limit, when `left` tries remain."""
         limit = self._limit(left)
-        return self.expected(candidate) / limit if limit else float("inf")
+        return self.expected_need(candidate) / limit if limit else float("inf")
 
     def _limit(self, left: int) -> float:
-        """Return the maximum prediction for the next try when `left` tries remain."""
+        """Return the maximum expected need for the next try when `left` tries remain."""
         return self.limit * (LAST_TRY_SHARE if left == 1 and self.best is None else 1.0)
 
-    def expected(self, candidate: Prediction) -> float:
-        """Return the corrected prediction of the need."""
+    def expected_need(self, candidate: Prediction) -> float:
+        """Return the predicted need of a candidate, corrected by the measurements."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         same_kind = [index for index in feasible if self.choices[index].kind == candidate.kind]
         return self._interpolate(candidate, same_kind or feasible)
 
-    def _interpolate(self, candidate: Prediction, through: Sequence[int]) -> float:
-        """Return the need of a candidate by linear interpolation between points (predicted need, measured need): the
-        points of the measured candidates `through`, and the point of the plain step."""
-        points = sorted([*((self.choices[index].need, self.measured[index]) for index in through), self.plain])
+    def _interpolate(self, candidate: Prediction, references: Sequence[int]) -> float:
+        """Return the need of a candidate by linear interpolation between points (predicted need, measured need). The
+        points are those of the measured candidates in `references`, and the point of the plain step."""
+        points = sorted([*((self.choices[index].need, self.measured[index]) for index in references), self.plain])
         below = [point for point in points if point[0] <= candidate.need]
         above = [point for point in points if point[0] > candidate.need]
         if not below or not above:
@@ -156,16 +161,16 @@ class CalibratedSearch:
 
         Args:
             measure: Measures a candidate, given by its index. Returns its need, or None if it cannot be measured.
-            search: Called before each try with a function from a prediction to its expected need, as a multiple of the
-                limit. Returns the candidates so far, with new ones appended.
+            search: Called before each try with a `Ratio`. Returns the predictions of all candidates so far, with new
+                ones appended.
 
         Returns:
-            The index of the best candidate; None if no measured one is within the limit.
+            The index of the best candidate; None if no measured candidate is within the limit.
         """
         for left in range(tries, 0, -1):
             if search is not None:
                 self.choices = search(partial(self._ratio, left))
-            index = self.next(left)
+            index = self.next_candidate(left)
             if index is None:
                 break
             need, self._last = measure(index), index

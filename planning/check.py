@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from .gates import is_gate
 from .graph import Graph
 from .plan import CopyGroup, NotRecomputed, Plan
-from .plan_file import Note
+from .plan_file import OperationNote
 
 
 def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Iterator[str]:
@@ -24,14 +24,14 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
         refused: Operations that must not run twice.
     """
     for index, group in enumerate(plan.groups):
-        if (message := _unknown_numbers(graph, group)) is not None:
+        if (message := _unknown_index(graph, group)) is not None:
             yield f"group {index}: {message}"
             return
     yield from unknown_operations(graph, plan.kept)
     copies, place = set[tuple[int, int]](), 0
     for index, group in enumerate(plan.groups):
         if group.before < place:
-            yield f"group {index}: the group must not follow a group whose copies come later"
+            yield f"group {index}: its copies come before those of the preceding group; groups must be in program order"
         place = group.before
         yield from (f"group {index}: {message}" for message in _violations_in(graph, group, refused))
         for copy in zip(group.operations, group.numbers, strict=True):
@@ -40,16 +40,16 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
             copies.add(copy)
 
 
-def unknown_operations(graph: Graph, noted: Iterable[NotRecomputed | Note]) -> Iterator[str]:
+def unknown_operations(graph: Graph, entries: Iterable[NotRecomputed | OperationNote]) -> Iterator[str]:
     """Yield a message for each entry whose operation does not exist."""
-    for index, entry in enumerate(noted):
+    for index, entry in enumerate(entries):
         if entry.operation not in range(len(graph)):
-            name = "note" if isinstance(entry, Note) else "kept"
+            name = "note" if isinstance(entry, OperationNote) else "kept"
             expected = f"the graph has {len(graph)} operations, numbered from 0"
             yield f"{name} {index}: operation {entry.operation} does not exist; {expected}"
 
 
-def _unknown_numbers(graph: Graph, group: CopyGroup) -> str | None:
+def _unknown_index(graph: Graph, group: CopyGroup) -> str | None:
     operations, values = range(len(graph)), range(len(graph.maker))
     if group.before not in operations or any(op not in operations for op in group.operations):
         return f"it refers to an operation that does not exist: the graph has {len(graph)} operations, numbered from 0"
@@ -70,10 +70,10 @@ def _violations_in(graph: Graph, group: CopyGroup, refused: Collection[int]) -> 
             yield f"{graph.names[op]}, operation {op}, is copied before it has run"
     yield from _violations_of_use_before_definition(graph, group)
     if len(set(group.operations)) != len(group.operations):
-        yield "an operation is copied twice"
+        yield "an operation is copied twice in this group"
     results, inputs = set(graph.results_of(group.operations)), set(group.inputs)
     if results & inputs:
-        yield "an input is computed by the group itself"
+        yield "the group computes one of its own inputs"
     if any(graph.maker[value] >= group.before for value in inputs):
         yield "an input is computed after the copies that read it"
     if not results.issuperset(group.replaces):

@@ -1,9 +1,9 @@
-"""The graph of a training step, as integers: operations in program order, the values that they read and make, bytes
-and FLOPs.
+"""The graph of a training step, as integers: its operations in program order, the values that they read and make, their
+bytes and their FLOPs.
 
 Operations are 0 … n - 1; the last one is the terminator, whose operands the function returns. Values are 0 … m - 1:
 first arguments and captured values, then the results of the operations in their order. This module is independent of
-IR: `analysis/step` makes the graph of a function, planners read it, and a `Plan` refers to operations and values by
+IR: `analysis/step` builds the graph of a function, planners read it, and a `Plan` refers to operations and values by
 their indices.
 """
 
@@ -32,8 +32,8 @@ class Instruction(NamedTuple):
     """An operation of the program that results from applying a plan to the graph.
 
     Attributes:
-        origin: The index of the operation itself, or of the operation that it copies, in the graph; `BARRIER_ORIGIN`
-            for a barrier.
+        origin: The index in the graph of the operation itself, or of the operation that it copies; `BARRIER_ORIGIN` for
+            a barrier.
         phase: Its phase.
         is_new: Whether it is a copy or a barrier.
         reads: The values that it reads, in the order of the original.
@@ -63,13 +63,13 @@ class Graph:
         inner_bytes: The bytes that the regions need beyond the results.
         viewed: The operand that the result views or casts; None for other operations.
         effects: The reason that the operation must not run twice; None if it may.
-        costs: The cost of one execution that planners minimize; the tuple is empty if that is `flops`.
+        costs: The cost of one execution, which planners minimize; an empty tuple if the cost is `flops`.
         maker: The operation that makes the value, or `NO_MAKER`.
-        root: The value that owns the storage.
+        root: The value that owns the storage of the value.
         sizes: The bytes.
         constants: Values computed only from constants, which take no memory.
         literals: Operations that are constants.
-        copies: Operations that are copies of an earlier run.
+        copies: Operations that an earlier run of the passes has inserted as copies.
         counts_returned: Whether returned values are part of the peak, as in PyTorch, which allocates them while the
             step runs.
     """
@@ -96,7 +96,7 @@ class Graph:
 
     @property
     def cost(self) -> tuple[int, ...]:
-        """Per operation, the cost of one execution; planners minimize the sum."""
+        """For each operation, the cost of one execution. Planners minimize the sum over all copies."""
         return self.costs or self.flops
 
     @cached_property
@@ -127,7 +127,7 @@ class Graph:
 
     @cached_property
     def casts(self) -> frozenset[int]:
-        """Operations that are a view or a cast of an operand."""
+        """Operations whose result is a view or a cast of an operand."""
         return frozenset([op for op, source in enumerate(self.viewed) if source is not None])
 
     @cached_property
@@ -157,27 +157,6 @@ class Graph:
         gradient = self.gradient
         return tuple([tuple([reader for reader in readers if gradient[reader]]) for readers in self.readers])
 
-    def gradient_sources(self, value: int) -> list[int]:
-        """Return the gradient values among the operands of the operation that makes the value."""
-        read = (operand for operand in self.reads[self.maker[value]] if operand not in self.constants)
-        return [operand for operand in read if self.maker[operand] >= 0 and self.gradient[self.maker[operand]]]
-
-    @cached_property
-    def has_smaller_sources(self) -> frozenset[int]:
-        """Gradient values that take more bytes than their gradient operands, and whose operation a compiler fuses into
-        the only reader: sums of padded values, the gradients of slices."""
-        smaller, source_bytes = set[int](), list(self.sizes)
-        for op, made in enumerate(self.makes):
-            if not self.gradient[op] or len(made) != 1 or len(self.readers[made[0]]) != 1:
-                continue
-            value = made[0]
-            sources = self.gradient_sources(value)
-            total = sum(source_bytes[source] for source in sources)
-            if sources and self.flops[op] <= self.sizes[value] and total < self.sizes[value]:
-                smaller.add(value)
-                source_bytes[value] = total
-        return frozenset(smaller)
-
     @cached_property
     def returned(self) -> frozenset[int]:
         """Values that the function returns."""
@@ -185,8 +164,8 @@ class Graph:
 
     @cached_property
     def returned_forward(self) -> frozenset[int]:
-        """Storages of returned forward values, if returned values count. They are live to the end and never recomputed,
-        because the caller receives them before the backward pass begins."""
+        """Storages of returned forward values, if returned values count towards the peak. They are live to the end and
+        never recomputed, because the caller receives them before the backward pass begins."""
         if not self.counts_returned:
             return frozenset()
         owners = {self.root[value] for value in self.returned}
@@ -194,7 +173,7 @@ class Graph:
 
     @cached_property
     def live_after_backward(self) -> frozenset[int]:
-        """Storages that the update or the caller reads, and that are live after the backward pass anyway."""
+        """Storages that the update or the caller reads, so that they are live after the backward pass in every plan."""
         return frozenset(
             self.root[value]
             for op, values in enumerate(self.reads)
@@ -218,7 +197,8 @@ class Graph:
 
     @cached_property
     def needs_cotangent(self) -> frozenset[int]:
-        """Gradient operations that depend on an argument without forward readers: a cotangent argument."""
+        """Gradient operations that depend on a cotangent argument, which is an argument that no forward operation
+        reads."""
         cotangents = {
             value
             for value, maker in enumerate(self.maker)
@@ -240,8 +220,8 @@ class Graph:
 
     @cached_property
     def last_read(self) -> tuple[int, ...]:
-        """For each storage, its last reader, through any view; -1 for a storage without readers, and for values that
-        own no storage."""
+        """For each storage, the last operation that reads it through any view; -1 for a storage without readers, and
+        for values that own no storage."""
         last_reader = [-1] * len(self.maker)
         for op, values in enumerate(self.reads):
             for value in values:
@@ -258,7 +238,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """Return the values that the operations read from outside themselves, without constants, in order of use."""
+        """Return the values that the operations read and none of them computes, without constants, in order of use."""
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}
         read = dict.fromkeys([value for op in members for value in self.reads[op]])
@@ -270,6 +250,7 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the fields that plans depend on: graphs with equal fingerprints accept the same plans."""
+        """A hash of the fields that plans depend on. A plan for one graph is valid for every graph with the same
+        fingerprint."""
         key: Sequence[object] = (self.names, self.phases, self.reads, self.makes, self.sizes, self.root)
         return sha256(json.dumps(key, separators=(",", ":")).encode()).hexdigest()[:32]

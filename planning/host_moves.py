@@ -1,5 +1,5 @@
-"""Options for offloading: moving values to the host between the forward pass and their use in the backward pass. A plan
-file records these options, because the graph of the plan includes the moves."""
+"""Options for offloading, which moves values to the host between the forward pass and their use in the backward pass. A
+plan file records these options, because the graph of the plan includes the moves."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class MoveOffer:
-    """The moves that a planner may choose, and their price.
+    """A limit on the bytes that a planner may move, and the price of a move.
 
     Attributes:
-        share: The bytes on offer, in percent of the bytes that the link can move during the forward pass.
-        charged: The percentage of the time of a move that the plan is charged for.
+        share: The bytes that may be moved, in percent of the bytes that the link can move during the forward pass.
+        charged: The percentage of the transfer time that is charged to the plan.
     """
 
     share: int
@@ -26,13 +26,14 @@ nothing at first; the time that the step waits for them is added at the end."""
 
 @dataclass(frozen=True)
 class Offload:
-    """Options of offloading.
+    """The options of offloading.
 
     Attributes:
         marked: Whether marked values are moved.
         speed: The bandwidth of the link in bytes per second, in one direction; 0 if a budget must not select values to
             move.
-        share: As in `MoveOffer`; the values with the highest cost per byte are moved. 0 moves marked values alone.
+        share: As in `MoveOffer`; the values with the highest cost per byte are moved. With 0, only marked values are
+            moved.
         charged: As in `MoveOffer`.
         cost: The name of the cost model in `rules/costs/cost.py` in whose unit moves are charged.
     """
@@ -49,13 +50,13 @@ class Offload:
         return self.marked or self.share > 0
 
     def variants(self) -> list[Offload]:
-        """Return these options once for each of `OFFERS`, which a search under a budget tries in turn; empty without a
-        link speed."""
+        """Return one variant of these options for each entry of `OFFERS`, for a search under a budget. Empty if no link
+        speed is given."""
         return [replace(self, share=offer.share, charged=offer.charged) for offer in OFFERS] if self.speed else []
 
     @property
     def assumed_speed(self) -> int:
-        """The bandwidth, in bytes per second, for which plans charge moves."""
+        """The link bandwidth from which plans compute the charge of a move, in bytes per second."""
         return self.speed * 100 // self.charged
 
 

@@ -5,8 +5,8 @@ Temporaries are the storages of results that are not returned; with `Graph.count
 returned results. Constants, and values computed only from constants, take no memory. The operands and results of an
 operation are live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
 
-`live_bytes` sums a whole order. `LiveSet` sums step by step while operations run, for schedulers that choose an order
-incrementally; both give the same numbers.
+The function `live_bytes` evaluates a whole order. The class `LiveSet` is updated operation by operation, for schedulers
+that choose an order incrementally. Both give the same numbers.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ class CountedStorages:
     reader: Numbers
 
     @classmethod
-    def of(cls, graph: Graph, returned_too: bool = False) -> CountedStorages:
-        """Collect the temporaries of a graph. `returned_too`: with returned values, as in the body of a loop."""
-        counted = returned_too or graph.counts_returned
+    def of(cls, graph: Graph, includes_returned: bool = False) -> CountedStorages:
+        """Collect the temporaries of a graph. `includes_returned`: whether returned values count, as in the body of a
+        loop."""
+        counted = includes_returned or graph.counts_returned
         free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
         roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
         owners, root = np.array(roots, np.int64), np.array(graph.root, np.int64)
@@ -74,7 +75,7 @@ class StorageRanges:
     last: Numbers
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield owner, bytes, first and last step of each storage."""
+        """Yield a tuple (owner, bytes, first step, last step) for each storage."""
         columns: list[list[int]] = [array.tolist() for array in (self.owners, self.sizes, self.first, self.last)]
         return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
 
@@ -82,18 +83,18 @@ class StorageRanges:
 def storages(
     graph: Graph,
     order: Sequence[int] | None = None,
-    returned_too: bool = False,
+    includes_returned: bool = False,
     counted: CountedStorages | None = None,
 ) -> StorageRanges:
-    """Return the temporaries with their live ranges.
+    """Return the temporaries of a graph, with their live ranges in an order.
 
     Args:
         graph: The graph.
         order: The operations in the order in which they run; program order if not given.
-        returned_too: Whether returned values count, as in the body of a loop.
+        includes_returned: Whether returned values count, as in the body of a loop.
         counted: The storages of the graph, if they are already computed.
     """
-    counted, step_of = counted or CountedStorages.of(graph, returned_too), _steps(graph, order)
+    counted, step_of = counted or CountedStorages.of(graph, includes_returned), _steps(graph, order)
     first = step_of[counted.makers]
     last = first.copy()
     np.maximum.at(last, counted.read, step_of[counted.reader])
@@ -103,16 +104,16 @@ def storages(
 def live_bytes(
     graph: Graph,
     order: Sequence[int] | None = None,
-    returned_too: bool = False,
+    includes_returned: bool = False,
     counted: CountedStorages | None = None,
 ) -> Numbers:
-    """Return the bytes of live temporaries at each step of the order, with the memory of the regions of the operation
-    that runs there.
+    """Return the bytes of live temporaries at each step of the order, including the memory of the regions of the
+    operation at this step.
 
     Args:
         graph: The graph.
         order: As in `storages`.
-        returned_too: As in `storages`.
+        includes_returned: As in `storages`.
         counted: As in `storages`.
 
     Returns:
@@ -120,7 +121,7 @@ def live_bytes(
     """
     inner = np.array(graph.inner_bytes, np.int64)
     steps = inner if order is None else inner[np.array(order, np.int64)]
-    return bytes_at_each_step(storages(graph, order, returned_too, counted), steps)
+    return bytes_at_each_step(storages(graph, order, includes_returned, counted), steps)
 
 
 def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: CountedStorages | None = None) -> int:
@@ -135,7 +136,7 @@ def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: Counte
 
 
 def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
-    """Return the live bytes at each step. `inner`: the bytes of the regions of the operation that runs at each step."""
+    """Return the live bytes at each step. `inner`: for each step, the bytes of the regions of its operation."""
     change = np.zeros(len(inner) + 1, np.int64)
     np.add.at(change, storages.first, storages.sizes)
     np.subtract.at(change, storages.last + 1, storages.sizes)
@@ -143,7 +144,7 @@ def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
 
 
 def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
-    """Return, for each operation, the step at which it runs."""
+    """Return, for each operation, its step in the order."""
     steps = np.arange(len(graph), dtype=np.int64)
     if order is None:
         return steps
@@ -154,7 +155,7 @@ def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The temporaries of a graph, by storage and by operation.
+    """The temporaries of a graph, with lookup tables by storage and by operation.
 
     Attributes:
         bytes: The bytes of each storage.
@@ -213,7 +214,8 @@ class LiveSet:
         return cls(footprint, [len(readers) for readers in footprint.readers])
 
     def run(self, operation: int) -> int:
-        """Run the operation, and free the storages without remaining readers. Returns the live bytes while it runs."""
+        """Run the operation, and free the storages that have no remaining readers. Returns the live bytes while the
+        operation runs."""
         footprint = self.footprint
         self.alive_bytes += footprint.made_bytes(operation)
         peak = self.alive_bytes + footprint.inner[operation]
@@ -226,7 +228,7 @@ class LiveSet:
         return peak
 
     def peak_of(self, operations: Iterable[int]) -> int:
-        """Return the peak bytes if the operations ran now, in this order. Does not change the live set."""
+        """Return the peak bytes of the operations if they ran next, in this order. The live set does not change."""
         copy = LiveSet(self.footprint, list(self.unread), self.alive_bytes)
         return max((copy.run(operation) for operation in operations), default=0)
 

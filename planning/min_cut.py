@@ -1,4 +1,4 @@
-"""Choose by a minimum cut the cheapest set of values to keep from which all needed values can be recomputed.
+"""Compute a minimum cut: the cheapest set of values to keep from which all needed values can be recomputed.
 
 The network is the data flow with capacities on the values (L. R. Ford, D. R. Fulkerson, "Maximal flow through a
 network", 1956). Among cuts of equal cost, the cut nearest to the needed values is chosen, so that the fewest values are
@@ -20,19 +20,19 @@ def min_cut(
     cost: Mapping[Value, int],
     work: Mapping[Value, int] | None = None,
 ) -> frozenset[Value]:
-    """Return the values to keep at the lowest total cost.
+    """Return the values to keep so that the total cost of keeping and recomputing values is lowest.
 
     Args:
         needed: The values that must be available.
-        needs: The operands of each value; empty for values that are available anyway. A value without an entry cannot
-            be recomputed and must be kept.
+        needs: The operands of each value; empty for values that are always available. A value without an entry cannot
+            be recomputed: if it is needed, it must be kept.
         cost: The cost of keeping each value.
-        work: The cost of recomputing a value, in the same unit; 0 for missing entries.
+        work: The cost of recomputing each value, in the same unit; 0 for values without an entry.
 
     Returns:
         The values on the minimum cut.
     """
-    # Imported here because it takes as long as the rest of planning, and only loops and segment budgets need it.
+    # Importing networkx takes as long as importing the rest of planning, and only loops and segment budgets need it.
     import networkx as nx
 
     flow = nx.DiGraph()

@@ -1,11 +1,11 @@
 """The objective of planning: what is minimized, and when a plan is worth applying.
 
 Without a budget, the plan with the lowest peak wins (`search/best_attempt.py`). It is applied only if it saves enough,
-and if its saving survives an executor that starts operations as soon as they are ready. With a budget in bytes, the
-cost of the copies is minimized, among the plans whose peak is within the budget (`solvers/`).
+and if it also saves memory under an executor that starts operations as soon as they are ready. With a budget in bytes,
+the cost of the copies is minimized, among the plans whose peak is within the budget (`solvers/`).
 
 The peak counts temporaries in program order (`liveness.py`), and the cost is the sum of `Graph.cost` over all copies.
-This module defines these thresholds; the module of a method defines the thresholds of this method alone.
+This module defines the thresholds that several methods share; a threshold of a single method is defined in its module.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ EAGER_SHARE = 1.10
 it, copy groups are chained: each also waits for the gradient operation before it."""
 
 WORTH_IT = 0.01
-"""Share of the peak that an automatic choice must save to be applied: barriers and copies have a cost. A rise of the
-peak by a smaller share does not rule out a choice."""
+"""Share of the peak that an automatic choice must save to be applied, because barriers and copies have a cost. A rise
+of the peak by a smaller share does not rule out a choice."""
 
 
 def is_worth_it(before: int, after: int) -> bool:

@@ -1,6 +1,6 @@
 """The order of an eager executor, which starts operations as soon as they are ready.
 
-It ignores program order: a copy without a gate runs in the forward pass, independently of its position.
+Such an executor ignores program order: a copy without a gate runs in the forward pass, wherever it is placed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from .graph import Graph
 Node = TypeVar("Node", bound=Hashable)
 
 
-class Ready(Generic[Node]):
+class ReadyTracker(Generic[Node]):
     """A tracker of the nodes that become ready as other nodes complete.
 
-    Nodes that become ready together are returned in the order of `needs`, which maps each node to its predecessors.
+    The argument `needs` maps each node to its predecessors. Nodes that become ready together are returned in the order
+    of `needs`.
     """
 
     def __init__(self, needs: Mapping[Node, Iterable[Node]]):
@@ -41,7 +42,7 @@ class Ready(Generic[Node]):
         return [successor for successor in successors if not self.missing[successor]]
 
 
-def eager(graph: Graph) -> list[int]:
+def eager_order(graph: Graph) -> list[int]:
     """Return the operations in the order of an executor that starts operations as soon as they are ready.
 
     An operation is ready when its operands, including tokens, are available. Forward operations run in program order.
@@ -50,11 +51,11 @@ def eager(graph: Graph) -> list[int]:
     it. An update that a later forward or gradient operation reads, as between two steps in one function, runs in its
     place among the forward operations.
 
-    Only programs whose copies wait for gradients keep their saving in this order. Without tokens, copies run during the
-    forward pass and the peak equals that of the plain step, so this order detects missing gates.
+    In this order, a program saves memory only if its copies wait for gradients. Without tokens, the copies run during
+    the forward pass and the peak equals that of the plain step. So this order detects missing gates.
     """
     last = _last_updates(graph)
-    ready = Ready({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})
+    ready = ReadyTracker({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})
     order = list[int]()
 
     def run(queue: deque[int]) -> None:

@@ -1,7 +1,8 @@
-"""Make a plan from pairs (place, operation), where each pair is a copy of the operation before the place.
+"""Make a plan from pairs (place, operation). Each pair stands for a copy of the operation that is inserted before the
+operation `place`.
 
-Solvers return pairs; gates, inputs and readers follow from the graph. Any pairs whose operation is before the place
-give a valid program: each use reads the latest copy.
+Solvers return pairs; the gates, inputs and readers of the copies follow from the graph. Any set of pairs whose
+operations precede their places gives a valid program, in which each use reads the latest copy.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .plan import CopyGroup, NotRecomputed, Plan
 def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:
     """Return a plan with one copy group for each place.
 
-    A group replaces the values that the backward pass or a later copy reads from its place on.
+    A group replaces the values that the backward pass, or a later copy, reads after the place of the group.
 
     Args:
         graph: The graph of the step.
@@ -27,10 +28,10 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         chain: Whether each group also waits for the last gradient value before it.
 
     Returns:
-        The plan. Operations whose copies no gate would delay are kept, with the reason.
+        The plan. Operations whose copies no gate would delay are listed as kept, with the reason.
 
     Raises:
-        ValueError: For an operation or a place that does not exist, and for a place that is not after the operation.
+        ValueError: If an operation or a place does not exist, or if a place does not follow its operation.
     """
     operations_at = _operations_by_place(graph, pairs)
     groups = list[CopyGroup]()
@@ -54,11 +55,11 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
 
 
 def _operations_by_place(graph: Graph, pairs: Iterable[tuple[int, int]]) -> dict[int, set[int]]:
-    """Return the operations to copy at each place. Raises `ValueError` for a pair that is not valid."""
+    """Return the set of operations to copy at each place. Raises `ValueError` for an invalid pair."""
     operations_at = dict[int, set[int]]()
     for place, op in pairs:
         if not 0 <= op < place <= len(graph):
-            expected = f"indices below {len(graph)}, and a place after the operation"
+            expected = f"(place, operation) with 0 <= operation < place <= {len(graph)}"
             raise ValueError(f"invalid pair ({place}, {op}): expected {expected}")
         operations_at.setdefault(place, set()).add(op)
     return operations_at

@@ -3,8 +3,8 @@ copies replace.
 
 A plan is made for one graph, by a planner or by hand, and refers to operations and values by their indices in this
 graph. `to_json` and `from_json` of `plan_file.py` store it for another run; `analysis/verify/emitted.py` checks a
-program against it. Any copy groups that read only values computed before them form a program; `liveness.py` computes
-its peak.
+program against it. Any copy groups that read only values computed before them give a valid program; `liveness.py`
+computes its peak.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class CopyGroup:
         segment: The segment that is recomputed; "" for operations outside segments.
         before: The operation before which the copies are inserted.
         batches: The copies.
-        numbers: For each copy, its number among the copies of its original, from 1 on.
+        numbers: For each copy, its number among all copies of the same operation, starting at 1.
         replaces: The values whose uses in the backward pass, from `before` on, are redirected to their latest copies.
         gates: The gradient values that all copies wait for.
-        freed_bytes: An estimate of the bytes that need not be saved for the backward pass any more.
+        freed_bytes: An estimate of the bytes that no longer need to be saved for the backward pass.
         pinned_bytes: An estimate of the bytes that are kept live for the copies instead.
         extra_flops: The FLOPs of the copies.
     """
@@ -66,7 +66,7 @@ class CopyGroup:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The values from outside that the copies read."""
+        """The values from outside the group that the copies read."""
         return tuple(value for batch in self.batches for value in batch.inputs)
 
     @property
@@ -82,7 +82,7 @@ class NotRecomputed:
     Attributes:
         segment: The name of the segment; "" outside segments.
         operation: The operation that the reason is about.
-        reason: The reason as a string, such as the constants of `by_segment/copy_requests.py`.
+        reason: The reason as a string, for example one of the constants in `by_segment/copy_requests.py`.
     """
 
     segment: str
@@ -92,7 +92,7 @@ class NotRecomputed:
 
 @dataclass(frozen=True)
 class Optimality:
-    """The distance of a plan to the cheapest plan within its budget.
+    """An upper bound of the distance between a plan and the cheapest plan within its budget.
 
     Attributes:
         percent: The extra cost of the plan, in percent of the cost of the plain step.
@@ -106,16 +106,18 @@ class Optimality:
 
     @property
     def gap(self) -> float:
-        """Upper bound of the distance, in percentage points."""
+        """The upper bound of the distance, in percentage points."""
         return max(0.0, self.percent - self.bound_percent)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Copy groups in program order, and an entry for each segment that is kept, with the first reason.
+    """A plan for one graph.
 
     Attributes:
-        optimality: Known for plans of the solvers; a plan file does not contain it.
+        groups: The copy groups, in program order.
+        kept: An entry for each segment that is not recomputed, with the first reason.
+        optimality: The distance to the cheapest plan; None unless a solver made the plan. Plan files do not contain it.
     """
 
     groups: tuple[CopyGroup, ...] = ()
@@ -124,7 +126,7 @@ class Plan:
 
     @cached_property
     def _hash(self) -> int:
-        # A hash of integers alone is fast, and equal in every process that reads a stored plan.
+        # A hash of integers is fast to compute, and equal in every process that reads a stored plan.
         return hash(tuple((group.before, group.operations) for group in self.groups))
 
     def __hash__(self) -> int:
@@ -151,5 +153,5 @@ class Plan:
 
 
 def plan_nothing(_: Graph) -> Plan:
-    """Plan no copies. This is a planner for `RecomputeOptions(planner=…)`."""
+    """Return a plan without copies. This function is a planner for `RecomputeOptions(planner=…)`."""
     return Plan()

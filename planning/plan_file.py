@@ -2,14 +2,14 @@
 
     {"recompute_plan": 1, "steps": [{"function": "main", "graph": "5f2c…", "groups": […], "kept": […], "notes": […]}]}
 
-`graph` is the fingerprint of the graph that the plan was made for: a plan for another program is refused. Operations
-and values are identified by their indices in this graph, which is built after inlining.
+The field `graph` is the fingerprint of the graph that the plan was made for; a plan for another program is refused.
+Operations and values are identified by their indices in this graph, which is built after inlining.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, cast
 
@@ -19,31 +19,32 @@ from .plan import Batch, CopyGroup, NotRecomputed, Plan
 
 
 class BadPlan(ValueError):
-    """A plan that cannot be parsed, or does not match the graph; the message names the field."""
+    """The error for a plan that cannot be parsed or does not match the graph. The message names the field."""
 
 
 @dataclass(frozen=True)
 class JsonFields:
-    """A JSON object whose fields are read with checks. `where`: its path, such as `plan.steps[0]`."""
+    """A JSON object whose fields are type-checked when they are read. `where`: its path, such as `plan.steps[0]`."""
 
     data: dict[str, object]
     where: str
 
     @classmethod
-    def of(cls, data: object, where: str, names: Iterable[str]) -> JsonFields:
-        """Wrap `data`. Raises `BadPlan` if it is not an object, or has fields that are not in `names`."""
+    def of(cls, data: object, where: str, names: Sequence[str]) -> JsonFields:
+        """Wrap the JSON value `data`. Raises `BadPlan` if it is not an object, or has a field that is not in
+        `names`."""
         if not isinstance(data, dict):
-            raise BadPlan(f"{where} is not an object")
+            raise BadPlan(f"{where} must be an object")
         fields = cls(cast(dict[str, Any], data), where)
         for name in fields.data.keys() - set(names):
-            raise BadPlan(f"{where} has an unknown field '{name}'")
+            raise BadPlan(f"{where} has an unknown field '{name}'; expected one of {', '.join(names)}")
         return fields
 
     def text(self, name: str) -> str:
-        """Read a string."""
+        """Read a string field."""
         value = self._value(name)
         if not isinstance(value, str):
-            raise self.wrong(name, "string")
+            raise self.wrong_type(name, "string")
         return value
 
     def number(self, name: str) -> int:
@@ -54,36 +55,36 @@ class JsonFields:
         return cast(int, value)
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """Read a list of integers, each as in `number`."""
+        """Read a list of integers, with the limits of `number`."""
         value = self._value(name)
         if not isinstance(value, list):
-            raise self.wrong(name, "list of numbers")
+            raise self.wrong_type(name, "list of numbers")
         for index, entry in enumerate(cast(list[object], value)):
             if (reason := why_no_amount(entry)) is not None:
                 raise BadPlan(f"{self.where}.{name}[{index}] {reason}: {entry!r}"[:200])
         return tuple(cast(list[int], value))
 
     def flag(self, name: str) -> bool:
-        """Read a boolean."""
+        """Read a boolean field."""
         value = self._value(name)
         if not isinstance(value, bool):
-            raise self.wrong(name, "boolean")
+            raise self.wrong_type(name, "boolean")
         return value
 
-    def objects(self, name: str, names: Iterable[str]) -> list[JsonFields]:
-        """Read a list of objects whose fields are in `names`."""
+    def objects(self, name: str, names: Sequence[str]) -> list[JsonFields]:
+        """Read a list of objects. Fields that are not in `names` are refused."""
         value = self._value(name)
         if not isinstance(value, list):
-            raise self.wrong(name, "list")
+            raise self.wrong_type(name, "list")
         entries = cast(list[object], value)
         return [JsonFields.of(entry, f"{self.where}.{name}[{index}]", names) for index, entry in enumerate(entries)]
 
-    def object(self, name: str, names: Iterable[str]) -> JsonFields:
-        """Read an object whose fields are in `names`."""
+    def object(self, name: str, names: Sequence[str]) -> JsonFields:
+        """Read an object. Fields that are not in `names` are refused."""
         return JsonFields.of(self._value(name), f"{self.where}.{name}", names)
 
-    def wrong(self, name: str, expected: str) -> BadPlan:
-        """Return the error for a field that does not have the expected type."""
+    def wrong_type(self, name: str, expected: str) -> BadPlan:
+        """Return the error for a field that does not have the type `expected`."""
         return BadPlan(f"{self.where}.{name} must be a {expected}, not {self.data[name]!r}"[:200])
 
     def _value(self, name: str) -> object:
@@ -93,20 +94,20 @@ class JsonFields:
 
 
 PLAN_VERSION = 1
-"""The version of the format."""
+"""The version of the plan format."""
 Mark = bool | str
-"""The mark of one result: whether it is recomputed, or the value of a `MarkKind`."""
+"""The mark of one result: true or false for whether it is recomputed, or the value of a `MarkKind`."""
 
 
 @dataclass(frozen=True)
-class Note:
-    """The attributes to write on an operation.
+class OperationNote:
+    """The attributes that a plan file records for one operation, to be written on it.
 
     Attributes:
         operation: The index of the operation.
-        segment: The name of its segment; None outside segments.
-        recompute: Its mark, or one for each result; None without a mark.
-        checkpoint: Whether it is an output of a segment that is kept.
+        segment: The name of its segment; None for an operation outside segments.
+        recompute: The mark of all its results, or a tuple with one mark for each result; None if it has no mark.
+        checkpoint: Whether it is a kept output of a segment.
     """
 
     operation: int
@@ -130,12 +131,12 @@ class StepPlan:
     function: str
     graph: str
     plan: Plan
-    notes: tuple[Note, ...] = ()
+    notes: tuple[OperationNote, ...] = ()
     offload: Offload = NOTHING_MOVED
 
 
 def to_json(steps: Iterable[StepPlan]) -> str:
-    """Write plans as JSON, with a line for each group, kept segment and note."""
+    """Return plans as JSON text, with one line for each copy group, kept segment and note."""
     return "\n".join(['{"recompute_plan": 1, "steps": [', ",\n".join(map(_step_text, steps)), "]}", ""])
 
 
@@ -158,8 +159,8 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
     return {**asdict(group), "batches": [asdict(batch) for batch in group.batches]}
 
 
-def _note_data(note: Note) -> dict[str, object]:
-    """Return the fields of a note that differ from their defaults. `recompute: false` keeps an operation, and is not
+def _note_data(note: OperationNote) -> dict[str, object]:
+    """Return the fields of a note that differ from their defaults. A false `recompute` keeps the operation, and is not
     the default."""
     note_fields = asdict(note)
     if not note.checkpoint:
@@ -171,7 +172,7 @@ def from_option(text: str) -> tuple[StepPlan, ...]:
     """Parse plans that a Python caller passes as a string.
 
     Raises:
-        BadPlan: For text that cannot be parsed. If it looks like a path, the message explains how to read the file.
+        BadPlan: If the text cannot be parsed. If it looks like a path, the message explains how to read the file.
     """
     try:
         return from_json(text)
@@ -184,7 +185,7 @@ def from_option(text: str) -> tuple[StepPlan, ...]:
 
 
 def from_json(text: str) -> tuple[StepPlan, ...]:
-    """Parse plans. Raises `BadPlan` for text that cannot be parsed."""
+    """Parse plans from JSON text. Raises `BadPlan` if the text cannot be parsed."""
     try:
         data = parse_strictly(text)
     except BadJson as error:
@@ -192,23 +193,24 @@ def from_json(text: str) -> tuple[StepPlan, ...]:
     plan = JsonFields.of(data, "plan", ("recompute_plan", "steps"))
     if plan.number("recompute_plan") != PLAN_VERSION:
         raise BadPlan(f"the plan has version {plan.number('recompute_plan')}, expected version {PLAN_VERSION}")
-    return tuple([_step(step) for step in plan.objects("steps", _STEP)])
+    return tuple([_read_step(step) for step in plan.objects("steps", _STEP)])
 
 
 _STEP = ("function", "graph", "groups", "kept", "notes", "offload")
 _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
-    tuple(field.name for field in fields(record)) for record in (CopyGroup, Batch, NotRecomputed, Note, Offload)
+    tuple(field.name for field in fields(record))
+    for record in (CopyGroup, Batch, NotRecomputed, OperationNote, Offload)
 ]
 
 
-def _step(step: JsonFields) -> StepPlan:
-    groups = tuple(map(_group, step.objects("groups", _GROUP)))
+def _read_step(step: JsonFields) -> StepPlan:
+    groups = tuple(map(_read_group, step.objects("groups", _GROUP)))
     kept = tuple(map(_read_kept, step.objects("kept", _KEPT)))
-    notes = tuple(map(_note, step.objects("notes", _NOTE)))
-    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _offload(step))
+    notes = tuple(map(_read_note, step.objects("notes", _NOTE)))
+    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _read_offload(step))
 
 
-def _offload(step: JsonFields) -> Offload:
+def _read_offload(step: JsonFields) -> Offload:
     if "offload" not in step.data:
         return NOTHING_MOVED
     moves = step.object("offload", _OFFLOAD)
@@ -216,11 +218,11 @@ def _offload(step: JsonFields) -> Offload:
     return Offload(moves.flag("marked"), speed, share, charged, moves.text("cost"))
 
 
-def _group(group: JsonFields) -> CopyGroup:
+def _read_group(group: JsonFields) -> CopyGroup:
     return CopyGroup(
         segment=group.text("segment"),
         before=group.number("before"),
-        batches=tuple(map(_batch, group.objects("batches", _BATCH))),
+        batches=tuple(map(_read_batch, group.objects("batches", _BATCH))),
         numbers=group.numbers("numbers"),
         replaces=group.numbers("replaces"),
         gates=group.numbers("gates"),
@@ -230,7 +232,7 @@ def _group(group: JsonFields) -> CopyGroup:
     )
 
 
-def _batch(batch: JsonFields) -> Batch:
+def _read_batch(batch: JsonFields) -> Batch:
     return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
 
 
@@ -238,20 +240,20 @@ def _read_kept(kept: JsonFields) -> NotRecomputed:
     return NotRecomputed(kept.text("segment"), kept.number("operation"), kept.text("reason"))
 
 
-def _note(note: JsonFields) -> Note:
-    return Note(
+def _read_note(note: JsonFields) -> OperationNote:
+    return OperationNote(
         note.number("operation"),
         note.text("segment") if "segment" in note.data else None,
-        _mark(note) if "recompute" in note.data else None,
+        _read_mark(note) if "recompute" in note.data else None,
         note.flag("checkpoint") if "checkpoint" in note.data else False,
     )
 
 
-def _mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
-    """Return one mark for the operation, or one for each result."""
+def _read_mark(note: JsonFields) -> Mark | tuple[Mark, ...]:
+    """Return the mark of the operation, or a tuple with one mark for each result."""
     mark = note.data["recompute"]
     entries = cast(list[object], mark) if isinstance(mark, list) else [mark]
     marks = [entry for entry in entries if isinstance(entry, bool | str)]
     if len(marks) != len(entries):
-        raise note.wrong("recompute", "mark or a list of marks")
+        raise note.wrong_type("recompute", "mark or a list of marks")
     return tuple(marks) if isinstance(mark, list) else marks[0]

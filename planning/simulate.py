@@ -30,10 +30,10 @@ Columns = tuple[tuple[int, ...], tuple[str, ...], tuple[bool, ...], tuple[Values
 
 @dataclass(frozen=True)
 class SimulatedProgram:
-    """The new program.
+    """The program that results from applying a plan to a graph.
 
     Attributes:
-        operations: Its operations, in program order.
+        operations: The operations, in program order.
         stands_for: For each value, the value of the graph that it equals: itself, or the value that it copies or
             delays. The values of the graph come first, including results of dead operations.
     """
@@ -43,7 +43,7 @@ class SimulatedProgram:
 
     @cached_property
     def columns(self) -> Columns:
-        """The attributes of all operations: origins, phases, whether they are new, reads, and results."""
+        """The attributes of all operations, as five columns: origin, phase, whether it is new, reads, and results."""
         if not self.operations:
             return (), (), (), (), ()
         return cast(Columns, tuple(zip(*self.operations, strict=True)))
@@ -72,11 +72,12 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
 
     Args:
         graph: The graph of the step.
-        plan: A plan for this graph, as `check.violations` accepts it.
-        keeps_barriers: Whether barriers are inserted before copies, as for a target that does not keep program order.
+        plan: A plan for this graph that `check.violations` accepts.
+        keeps_barriers: Whether barriers are inserted before copies, as for a target that does not preserve program
+            order.
 
     Returns:
-        The program; its values from `len(graph.maker)` on are copies and results of barriers.
+        The new program; its values from `len(graph.maker)` on are copies and results of barriers.
     """
     writer = _GraphWriter(graph, graph.instructions, keeps_barriers)
     groups = dict[int, list[CopyGroup]]()
@@ -87,7 +88,7 @@ def simulate(graph: Graph, plan: Plan, keeps_barriers: bool = True) -> Simulated
         for group in groups[place]:
             writer.append_group(group)
     writer.append_until(len(graph))
-    return SimulatedProgram(tuple(_without_dead(graph, writer.written)), tuple(writer.stands_for))
+    return SimulatedProgram(tuple(_remove_dead(graph, writer.written)), tuple(writer.stands_for))
 
 
 def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[Barrier]) -> SimulatedProgram:
@@ -115,13 +116,14 @@ def insert_barriers(graph: Graph, program: SimulatedProgram, barriers: Sequence[
 
 @dataclass
 class _GraphWriter:
-    """A writer of the new program, operation by operation.
+    """A writer that builds the new program operation by operation.
 
     Attributes:
-        unchanged: The operations of the graph as instructions, with the origins that they have in the new program.
+        unchanged: The operations of the graph as instructions, with their origins in the new program.
         written: The instructions so far.
         stands_for: As in `SimulatedProgram`.
-        copy_of: For each value, its latest copy, which the backward pass reads, and the place of the copy.
+        copy_of: For each value, its latest copy, which the backward pass reads, and the operation before which the copy
+            is inserted.
         delayed: For each input of a group, the result of the barrier, which gradient operations read.
         gated: For each gate, the result of the barrier, which all later operations read.
         replaced: The values in `copy_of`, `delayed` and `gated`: operations that read none of them stay unchanged.
@@ -160,7 +162,7 @@ class _GraphWriter:
             reads = tuple([self._latest_copy(value) for value in reads])
         if graph.gradient[op]:
             reads = tuple([self.delayed.get(value, value) for value in reads])
-        reads = tuple([self._behind_barriers(value) for value in reads])
+        reads = tuple([self._after_barriers(value) for value in reads])
         return Instruction(unchanged.origin, graph.phases[op], unchanged.is_new, reads, graph.makes[op])
 
     def append_group(self, group: CopyGroup) -> None:
@@ -171,24 +173,24 @@ class _GraphWriter:
             for value in group.inputs
             if (latest := self.copy_of.get(value)) is not None and latest[1] == group.before
         }
-        inputs_behind_barriers = [value for value in group.inputs if value not in mapping]
+        delayed_inputs = [value for value in group.inputs if value not in mapping]
         for batch in group.batches:
             self._append_batch(batch, group.gates, mapping)
-        for value in inputs_behind_barriers:
+        for value in delayed_inputs:
             self.delayed[self._latest_copy(value)] = mapping[value]
         for value in group.replaces:
             self.copy_of[value] = mapping[value], group.before
         self.replaced.update(self.delayed, group.replaces)
 
     def _append_batch(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
-        """Append the copies of a batch, and add them to `mapping`, from values to their copies."""
+        """Append the copies of a batch, and add them to `mapping`, which maps values to their copies."""
         inputs = [value for value in batch.inputs if value not in mapping]
         operands = [self._latest_copy(value) for value in inputs]
         if operands and self.keeps_barriers:
             operands = self.append_barrier(operands, [*(mapping[value] for value in batch.awaited), *gates])
         mapping.update(zip(inputs, operands, strict=False))
         for op in batch.operations:
-            reads = tuple([self._behind_barriers(mapping.get(value, value)) for value in self.graph.reads[op]])
+            reads = tuple([self._after_barriers(mapping.get(value, value)) for value in self.graph.reads[op]])
             makes = tuple([self._new_value(value) for value in self.graph.makes[op]])
             mapping.update(zip(self.graph.makes[op], makes, strict=True))
             self.written.append(Instruction(op, Phase.GRADIENT, True, reads, makes))
@@ -202,10 +204,10 @@ class _GraphWriter:
             phase: The phase of the barrier.
 
         Returns:
-            The results of the barrier, first those for `delayed`.
+            The results of the barrier: first the results for `delayed`, then those for `awaited`.
         """
-        gates = list(dict.fromkeys(map(self._behind_barriers, awaited)))
-        operands = list(dict.fromkeys([*map(self._behind_barriers, delayed), *gates]))
+        gates = list(dict.fromkeys(map(self._after_barriers, awaited)))
+        operands = list(dict.fromkeys([*map(self._after_barriers, delayed), *gates]))
         results = [self._new_value(self.stands_for[value]) for value in operands]
         self.written.append(Instruction(BARRIER_ORIGIN, phase, True, tuple(operands), tuple(results)))
         result_of = dict(zip(operands, results, strict=True))
@@ -214,10 +216,10 @@ class _GraphWriter:
         return results
 
     def _latest_copy(self, value: int) -> int:
-        """Return the latest copy of a value, or the value itself."""
+        """Return the latest copy of a value, or the value itself if it has no copy."""
         return self.copy_of[value][0] if value in self.copy_of else value
 
-    def _behind_barriers(self, value: int) -> int:
+    def _after_barriers(self, value: int) -> int:
         """Return the value that replaces a gate after all barriers that have waited for it."""
         while value in self.gated:
             value = self.gated[value]
@@ -228,7 +230,7 @@ class _GraphWriter:
         return len(self.stands_for) - 1
 
 
-def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
+def _remove_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
     """Remove operations whose results are not read, such as originals whose readers read copies."""
     read, live = set[int](), list[Instruction]()
     for instruction in reversed(written):
@@ -242,7 +244,7 @@ def _without_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruct
 
 
 def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
-    """Return the new program as a graph, whose values keep their indices in the program."""
+    """Return the new program as a graph. Values have the same indices as in the program."""
     origins, phases, is_new, reads, makes = program.columns
     # The origin of barriers, -1, selects the entry that is appended here.
     of_origins, of_values = getter_at(origins), getter_at(program.stands_for)
@@ -275,9 +277,9 @@ def as_graph(graph: Graph, program: SimulatedProgram) -> Graph:
 
 
 def getter_at(indices: Sequence[int]) -> Callable[[Sequence[T]], tuple[T, ...]]:
-    """Return a function that selects the entries at these indices from a sequence, faster than a loop."""
+    """Return a function that selects the entries at these indices from a sequence. It is faster than a loop."""
     if len(indices) < 2:
-        # `itemgetter` returns a single entry as it is.
+        # With one index, `itemgetter` returns the entry itself instead of a tuple.
         return lambda entries: tuple([entries[index] for index in indices])
     return itemgetter(*indices)
 

@@ -1,11 +1,14 @@
-"""A lower bound of the peak from two operations: a value that one of them reads was live while the other ran, or was
-made after it.
+"""Compute a lower bound of the peak from two operations: a value that one of them reads was live while the other one
+ran, or was computed after it.
 
-Let operation t read a value v that may be recomputed, and let s run before t. Either the instance of v that t reads was
-live while s ran, together with all values that s needs; or the operation m that makes v ran between s and t, together
-with the values that are live all that time: made up to s, read at t or later, and never recomputed. The peak is at
-least the smaller of the two, for every such s, t and v. First executions follow the given order; any copies are
-allowed.
+Let operation t read a value v that may be recomputed, and let operation s run before t. One of two cases holds:
+
+- The instance of v that t reads was live while s ran, together with all values that s needs.
+- The operation m that makes v ran between s and t. The values that are made up to s, read at t or later, and never
+  recomputed were live while m ran, together with all values that m needs.
+
+For every such s, t and v, the peak is at least the smaller one of the two sums of bytes. First executions follow the
+given order; any copies are allowed.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from .solvers.problem import Problem
 from .solvers.working_set import last_pinned_operations
 
 MAX_DISTANCE = 64
-"""Number of operations before t that are tried as s."""
+"""The maximum distance from s to t, in operations."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,12 @@ class TwoPointBound:
     value: int = -1
 
     def describe(self, problem: Problem) -> str:
-        """Return the bound as a clause for messages, with the names of its operations."""
+        """Return the reason for the bound as a clause for messages, with the names of the operations."""
         maker = int(problem.makers[self.value])
         labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (
-            f"operation {labels[0]} reads a result of {labels[1]}, which is live while {labels[2]} runs, or recomputed "
-            "after it"
+            f"operation {labels[0]} reads a result of {labels[1]}; this result is live while {labels[2]} runs, or it "
+            "is recomputed after that"
         )
 
 
@@ -80,13 +83,13 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
 
 
 def _unpinned_bytes(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:
-    """Return the bytes that the operation needs while it runs, without values that are live from `first` to `last` in
-    any case."""
+    """Return the bytes that the operation needs while it runs, without the values that are live from `first` to `last`
+    in every schedule."""
     values = {*problem.operands_of(op), *problem.results_of(op)}
     unpinned = (v for v in values if not (problem.makers[v] <= first and lasts[v] >= last))
     return sum(int(problem.storage_bytes[v]) for v in unpinned) + int(problem.inner_bytes[op])
 
 
 def _is_counted(problem: Problem, value: int, op: int, lasts: np.ndarray) -> bool:
-    """Return whether the value is counted among the values that the operation needs."""
+    """Return whether the bytes that are live while the operation runs already include the value."""
     return lasts[value] >= op or value in problem.operands_of(op)

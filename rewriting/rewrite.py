@@ -25,9 +25,9 @@ from ..planning.host_moves import Offload
 from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled
-from ..planning.solvers.result import Stop, never
+from ..planning.solvers.result import Stop, never_stop
 from ..search.budget.move_choices import cheapest_moves, require_order_model
-from ..search.budget.within import within_budget
+from ..search.budget.within import rewrite_within_budget
 from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
@@ -80,7 +80,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
 
 
 def rewrite_within(
-    module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never
+    module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never_stop
 ) -> RewriteResult:
     """Rewrite as `rewrite_module` does, within the given budget instead of the budget of the options.
 
@@ -97,7 +97,7 @@ def rewrite_within(
         def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> RewriteResult:
             return rewrite_unbudgeted(module, replace(moving.with_planned(planned), loops=loops))
 
-        return within_budget(module, budget, moving, run, stop)
+        return rewrite_within_budget(module, budget, moving, run, stop)
 
     with keep_whole(module) as whole:
         best = cheapest_moves(module, within, options.moves)

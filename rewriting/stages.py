@@ -18,7 +18,7 @@ from ..analysis.step.step import Steps
 from ..options.recompute_options import RecomputeOptions
 from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
-from ..search.budget.move_choices import waits_for
+from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
 from ..search.outcome import Recomputation
 from ..search.plan_cost import cost_remarks
@@ -181,7 +181,7 @@ class _ModuleToEmit:
             eager_peak_bytes=eager_peak_bytes,
             offload=options.planned_moves,
             moves=moves,
-            wait_cost=waits_for(moves, options.planned_moves, self.steps),
+            wait_cost=uncharged_wait(moves, options.planned_moves, self.steps),
             containing_functions=containing,
             saved_share=self.carried_out.saved_share,
             run_counts=run_counts,

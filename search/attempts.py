@@ -1,7 +1,7 @@
-"""Attempts: ways to divide a step into segments and to copy these.
+"""Attempts: ways to divide a step into segments and to copy the segments.
 
-The search plans them and chooses by trust, then by memory (`search/best_attempt.py`). *Candidates* are the plans that a
-budget compares: plans of attempts, plans of the solvers, and parts of both.
+The search plans each attempt and chooses one by trust, then by memory (`search/best_attempt.py`). *Candidates* are the
+plans that a search under a budget compares: plans of attempts, plans of the solvers, and parts of both.
 """
 
 from __future__ import annotations
@@ -17,27 +17,34 @@ from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..options.selection import Selection
-from ..planning.by_segment.by_structure import CutMethod, Cuts, cut_into, cuts_by_blocks, cuts_by_structure, uncut
+from ..planning.by_segment.by_structure import (
+    CutMethod,
+    Cuts,
+    cut_into,
+    cuts_by_blocks,
+    cuts_by_structure,
+    single_segment,
+)
 from ..planning.graph import Graph
 
 MANY_OPERATIONS = 2000
-"""Number of operations of a step from which on named segments are copied in only one way. Among 89 such steps in the
-examples and benchmarks, this restriction raises the peak of none and lowers the peak of two; each further way would
-take a tenth of the time of the whole pass."""
+"""In a step with at least this number of operations, only one way of copying named segments is tried. Among 89 such
+steps in the examples and benchmarks, this restriction raises the peak of none and lowers the peak of two. Each further
+way would take a tenth of the time of the whole pass."""
 
 STRUCTURES = 3
-"""Number of cuts by structure that are tried in addition to named segments: the score is an estimate, so the cut with
-the best score is not always the best cut."""
-MOSTLY = 0.5
-"""Share of the saved bytes outside all segments above which the segments are considered useless."""
+"""Number of divisions by structure that are tried in addition to named segments. The score is an estimate, so the
+division with the best score is not always the best one."""
+MAX_OUTSIDE_SHARE = 0.5
+"""The segments are considered useless if more than this share of the saved bytes lies outside all of them."""
 
 
 class SegmentSource(Enum):
     """The source of the segments of a step.
 
     Attributes:
-        USER: Marks, or a selection that leaves no choice: only the way of copying the segments varies.
-        NAMES: The scopes of the step. The search may divide the step differently.
+        USER: Marks, or a selection that leaves no choice. Only the way of copying the segments varies.
+        NAMES: The scopes of the step. The search may also divide the step in other ways.
         STRUCTURE: The structure of the step, which has no scopes.
     """
 
@@ -52,9 +59,10 @@ class Attempt:
 
     Attributes:
         segmentation: The segments, and which of their values may be recomputed.
-        splits_only_concurrent, chain: See `GroupOptions`.
-        each_pass: See `CloneOptions`.
-        policy: The policy for the values that are saved inside segments; "" for the policy of the selection.
+        splits_only_concurrent, chain: As in `GroupOptions`.
+        each_pass: As in `CloneOptions`.
+        policy: The name of the policy that determines the values to save inside segments; "" for the policy of the
+            selection.
     """
 
     segmentation: Segmentation = NAMED_SEGMENTS
@@ -70,7 +78,7 @@ class Attempt:
 
     @property
     def kind(self) -> AttemptKind:
-        """The attempt without the places of its cuts."""
+        """The kind of the attempt, which does not contain the positions of its cuts."""
         cuts = self.segmentation.cuts
         copying = replace(self, segmentation=replace(self.segmentation, cuts=None))
         return AttemptKind(cuts and cuts.method, cuts and cuts.segment_count, copying)
@@ -81,7 +89,8 @@ class Attempt:
 
 @dataclass(frozen=True)
 class AttemptKind:
-    """The properties of an attempt by which remarks describe it; attempts of one kind have cuts at different places.
+    """The properties of an attempt that remarks describe. Attempts of one kind differ only in the positions of their
+    cuts.
 
     Attributes:
         cut_method: The method that placed the cuts; None for named segments.
@@ -116,20 +125,21 @@ DEFAULT_ATTEMPT = Attempt()
 
 
 def attempts_at(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
-    """Yield the attempts at a step, the most promising ones first.
+    """Yield the attempts at dividing a step, the most promising ones first.
 
-    Cuts by structure are limited to `STRUCTURES` if the named segments hold most of the saved values.
+    If the named segments contain most of the saved bytes, only `STRUCTURES` divisions by structure are tried.
 
     Args:
         step: The step.
         selection: The user's selection.
-        named: The segment of each operation by scope; None if the selection has segments or checkpoints of its own.
+        named: The segment of each operation according to its scope; None if the selection itself lists segments or
+            checkpoints.
     """
     source = _segment_source(step, selection, named or {})
     structures = None
     if source is SegmentSource.NAMES:
         outside, saved = saved_outside(step, set(step.positions(named or {})))
-        structures = STRUCTURES if outside <= MOSTLY * saved else None
+        structures = STRUCTURES if outside <= MAX_OUTSIDE_SHARE * saved else None
     return attempts_for(step.graph, source, selection.segment_count, structures)
 
 
@@ -146,15 +156,15 @@ def _segment_source(step: Step, selection: Selection, named: Collection[Operatio
 def attempts_for(
     graph: Graph, source: SegmentSource, segment_count: int = 0, structures: int | None = None
 ) -> Iterator[Attempt]:
-    """Yield the attempts at a step whose segments have the given source, the most promising ones first.
+    """Yield the attempts at dividing a step whose segments have the given source, the most promising ones first.
 
-    If the search may divide the step differently, the way of copying named segments varies only for steps of fewer than
-    `MANY_OPERATIONS`.
+    If the search may divide the step in other ways, several ways of copying named segments are tried only for steps
+    with fewer than `MANY_OPERATIONS` operations.
 
     Args:
         graph: The graph of the step.
         source: The source of the segments.
-        segment_count: The number of segments that the user wants; 0 to leave it to the search.
+        segment_count: The number of segments that the user requests; 0 if the search chooses the number.
         structures: The maximum number of divisions by structure; None for all.
     """
     is_small = len(graph) < MANY_OPERATIONS
@@ -171,7 +181,7 @@ def attempts_for(
         return
     if source is SegmentSource.NAMES and is_small:
         yield Attempt(Segmentation(own_outputs=True))
-    if (whole := uncut(graph)) is not None:
+    if (whole := single_segment(graph)) is not None:
         yield Attempt.with_cuts(whole)
     divisions = [cuts_by_blocks(graph), *cuts_by_structure(graph)[:structures]]
     by_structure = [cuts for cuts in divisions if cuts is not None]
@@ -181,8 +191,8 @@ def attempts_for(
 
 
 def saved_outside(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Return the bytes that operations outside `inside` save for the backward pass, and the bytes that all operations
-    save."""
+    """Return two sums: the bytes that operations outside `inside` save for the backward pass, and the bytes that all
+    operations save."""
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants

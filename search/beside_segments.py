@@ -1,8 +1,9 @@
-"""Plan a step under a budget in which some segments have their own budgets: first these segments, then all other
-operations.
+"""Plan a step under a budget if some of its segments have their own budgets. These segments are planned first, then all
+other operations.
 
-The planner for the other operations gets the step with the copies that the segment budgets require. It must not
-recompute an operation that reads an unsaved value of such a segment, because the segment would have to save this value.
+The planner for the other operations gets the graph of the step with the copies that the segment budgets require. It
+must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment would have
+to save this value.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ STAYS = "recomputing it would require a segment with a budget to save more"
 
 
 @dataclass(frozen=True)
-class BesideSegments:
-    """The limits of segments with budgets, by the fingerprint of the graph of each step; empty without such
-    segments."""
+class SegmentLimitsByGraph:
+    """The limits of the segments with budgets, for each step of a module. `limits`: the limits in each step, by the
+    fingerprint of its graph; empty if no segment has a budget."""
 
     limits: Mapping[str, SegmentLimits]
 
     @classmethod
-    def of(cls, module: ModuleOp, options: RecomputeOptions) -> BesideSegments:
-        """Collect the limits for each step of the module. Raises `Refusal` as `prepare` does."""
+    def of(cls, module: ModuleOp, options: RecomputeOptions) -> SegmentLimitsByGraph:
+        """Collect the limits for each step of the module. Raises `Refusal` in the same cases as `prepare`."""
         if not options.selection.segment_budgets:
             return cls({})
         prepared = prepare(module, replace(options, offload=""))
@@ -43,26 +44,27 @@ class BesideSegments:
         named = [(step.graph.fingerprint, prepared.limits.of.get(function.sym_name.data)) for function, step in steps]
         return cls({fingerprint: limits for fingerprint, limits in named if limits is not None})
 
-    def least(self, graph: Graph) -> Plan:
-        """Return the plan that meets the segment budgets, without copies for the rest."""
+    def required_plan(self, graph: Graph) -> Plan:
+        """Return the plan that meets the segment budgets and has no other copies."""
         limits = self.limits.get(graph.fingerprint)
         return Plan() if limits is None else limits.plan
 
     def plan(self, graph: Graph, planner: Callable[[Graph], Plan], chain: bool = False) -> Plan:
-        """Combine the copies for the segment budgets with the copies that a planner adds outside these segments.
+        """Return a plan with the copies for the segment budgets and the copies that a planner adds outside these
+        segments.
 
         Args:
             chain: As in `plan_of_pairs`.
 
         Raises:
-            NoPlan: If the planner finds no plan, or the combined plan breaks a segment budget.
+            NoPlan: If the planner finds no plan, or if the combined plan exceeds a segment budget.
         """
         limits = self.limits.get(graph.fingerprint)
         return planner(graph) if limits is None else _plan_beside(graph, limits, planner, chain)
 
 
 def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
-    # Only callers that need the solvers wait for their import.
+    # The solvers are imported here, so that only callers that need them wait for the import.
     from ..planning.solvers.result import NoPlan
     from ..planning.solvers.solve_graph import pairs_with_views
 
@@ -84,7 +86,7 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
 
 def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:
     """Return the graph of the step with the copies for its segments. In this graph, an operation must not run twice if
-    a segment would have to save more for that."""
+    a segment would have to save more values for it."""
     members = frozenset[int]().union(*limits.segments.values())
     saved = saved_after(graph, limits.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants
@@ -96,10 +98,10 @@ def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) 
 
 
 def _places(program: SimulatedProgram) -> list[int]:
-    """Return, for each operation of the program, the index of an original operation: of itself, or of the operation
-    before which it was inserted."""
-    places, behind = list[int](), -1
+    """Return, for each operation of the program, its index in the original graph. For an inserted operation, this is
+    the index of the original operation before which it was inserted."""
+    places, following = list[int](), -1
     for operation in reversed(program.operations):
-        behind = behind if operation.is_new else operation.origin
-        places.append(behind)
+        following = following if operation.is_new else operation.origin
+        places.append(following)
     return places[::-1]

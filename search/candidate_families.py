@@ -1,5 +1,5 @@
-"""Families of smaller plans (`plan_reduction.py`): from an attempt, segment by segment; from two attempts with
-different policies; and from a solver's plan, place by place."""
+"""Make families of smaller plans (`plan_reduction.py`): from the plan of an attempt, segment by segment; from the plans
+of two attempts with different policies; and from a solver's plan, place by place."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from functools import partial
 
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from ..planning.solvers.result import Stop
 from .best_attempt import ScoredAttempt
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import Reduction
-from .plan_reduction import fewer_groups, mix, thin_out, with_groups
+from .plan_reduction import group_subsets, mix, thin_out, with_groups
 from .step_forecasts import StepCandidate
 
 THINNED = 4
-"""Number of attempts that are also tried with fewer segments: half of them have the lowest peaks under the model of
-XLA:CPU, the others the fewest extra FLOPs."""
+"""Number of attempts that are also tried with fewer segments: half of them are those with the lowest peaks under the
+model of XLA:CPU, and half of them those with the fewest extra FLOPs."""
 
 
 @dataclass(frozen=True)
 class ReducedPlans:
-    """The family of a candidate's smaller plans."""
+    """A family of smaller plans of a candidate. `whole`: the candidate. `family`: its smaller plans."""
 
     whole: StepCandidate
     family: PlanFamily
 
 
 def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
-    """Return the indices of the attempts that are also tried with fewer segments, `THINNED` of the attempts with a
-    policy of their own, and `THINNED` of the others."""
+    """Return the indices of the attempts that are also tried with fewer segments: up to `THINNED` attempts with a
+    policy of their own, and up to `THINNED` other attempts."""
     return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
 
 
 def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
-    """Return the indices of the attempts that are tried with fewer segments, among the attempts with copies that have a
-    policy of their own if `has_policy`, and have none otherwise: half of `THINNED` with the lowest peaks, and as many
-    with the fewest extra FLOPs."""
+    """Return the indices of the attempts that are tried with fewer segments: half of `THINNED` with the lowest peaks,
+    and as many with the fewest extra FLOPs. Only attempts with copies are eligible. `has_policy`: whether they must
+    have a policy of their own, or must have none."""
     eligible = [
         at
         for at, attempt in enumerate(attempts)
@@ -50,25 +50,25 @@ def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
     return {*by_peak[: THINNED // 2], *by_work[: THINNED // 2]}
 
 
-def by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[ReducedPlans]:
-    """Return the families of plans with fewer and fewer segments of the plan."""
+def families_by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[ReducedPlans]:
+    """Return the families of plans that copy fewer and fewer segments of the candidate `whole`."""
 
     def smaller(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
-        origin = whole.origin.reduced(Reduction(len(kept)))
+        origin = whole.origin.with_reduction(Reduction(len(kept)))
         return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
 
     makers = [[partial(smaller, names, plan) for names, plan in sequence] for sequence in thin_out(whole.plan)]
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
 
 
-def by_policy(
+def families_by_policy(
     whole: StepCandidate, cheaper: StepCandidate, policy: str, segments: Mapping[int, str]
 ) -> list[ReducedPlans]:
-    """Return the families of plans in which more and more segments are copied as in `cheaper`, the plan of the same
-    attempt under `policy`."""
+    """Return the families of plans in which more and more segments are copied as in `cheaper`, the candidate from the
+    same attempt under the policy `policy`."""
 
     def mixed(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
-        origin = whole.origin.reduced(Reduction(len(kept), policy=policy))
+        origin = whole.origin.with_reduction(Reduction(len(kept), policy=policy))
         own = [note for note in whole.notes if note.segment is None or note.segment in kept]
         others = [note for note in cheaper.notes if note.segment is not None and note.segment not in kept]
         notes = tuple(sorted((*own, *others), key=lambda note: note.operation))
@@ -78,19 +78,21 @@ def by_policy(
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
 
 
-def by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[ReducedPlans]:
-    """Return the families of plans with fewer and fewer copy groups of the plan, about `steps` plans in each."""
+def families_by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[ReducedPlans]:
+    """Return the families of plans with fewer and fewer copy groups of the candidate `whole`. Each family has about
+    `steps` plans."""
 
     def smaller(left: Sequence[CopyGroup], _: Stop) -> UnscoredPlan:
-        origin = whole.origin.reduced(Reduction(len(left), len(whole.plan.groups)))
+        origin = whole.origin.with_reduction(Reduction(len(left), len(whole.plan.groups)))
         return UnscoredPlan(origin, with_groups(graph, left), whole.notes, {})
 
-    makers = [[partial(smaller, left) for left in fewer] for fewer in fewer_groups(whole.plan, steps)]
+    makers = [[partial(smaller, left) for left in fewer] for fewer in group_subsets(whole.plan, steps)]
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
 
 
-def _without_marks_of_others(notes: Iterable[Note], names: frozenset[str]) -> tuple[Note, ...]:
-    """Drop the marks of segments not in `names` from the notes; operations keep their segment names."""
+def _without_marks_of_others(notes: Iterable[OperationNote], names: frozenset[str]) -> tuple[OperationNote, ...]:
+    """Return the notes without the marks of segments that are not in `names`. Operations keep the names of their
+    segments."""
     return tuple(
         note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)
         for note in notes

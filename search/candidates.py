@@ -1,8 +1,8 @@
-"""Candidate plans for one step: the attempts that `recompute` compares without a budget, plans of the solvers
-(`solver_plans.py`), and smaller plans made from both (`candidate_families.py`).
+"""Collect candidate plans for one step: the plans of the attempts that `recompute` compares without a budget, plans of
+the solvers (`solver_plans.py`), and smaller plans made from both (`candidate_families.py`).
 
-The smaller plans of one plan form a family (`plan_family.py`), as do the plans of the solvers for budgets in program
-order. Only the plans that a search visits are made and forecast (`step_forecasts.py`).
+The smaller plans of one plan form a family (`plan_family.py`), and so do the plans of the solvers for different budgets
+in program order. Only the plans that a search visits are made and forecast (`step_forecasts.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from ..transforms.mark import marked_attributes
 from ..transforms.plans.notes import notes_of
 from .attempts import Attempt
 from .best_attempt import ScoredAttempt
-from .candidate_families import ReducedPlans, by_place, by_policy, by_segment, thinned_attempts
+from .candidate_families import (
+    ReducedPlans,
+    families_by_place,
+    families_by_policy,
+    families_by_segment,
+    thinned_attempts,
+)
 from .plan_family import NEARLY_FITS, UnscoredPlan
 from .plan_origin import PlanOrigin
 from .plan_reduction import FAMILY_SIZE
@@ -31,7 +37,7 @@ from .solver_plans import FEWER_BUDGETS_FROM, SolverPlans
 from .step_forecasts import StepCandidate, StepForecasts
 
 THINNED_SOLUTIONS = 2
-"""Number of solver plans that each search also tries with fewer copy groups."""
+"""Number of solver plans for which each search also tries plans with fewer copy groups."""
 
 
 @dataclass
@@ -58,13 +64,13 @@ class StepCandidates:
         limits: SegmentLimits | None,
         first: Iterable[StepCandidate] = (),
     ) -> StepCandidates:
-        """Start with scored attempts. The candidates refer to operations by index, so that the step can be freed.
+        """Create the candidates of scored attempts. They refer to operations by index, so that the step can be freed.
 
         Args:
             step: The step.
             attempts: The attempts, with their peaks.
             forecast, share_of, limits: As in `StepForecasts`.
-            first: Candidates to place before those of the attempts.
+            first: Candidates that precede those of the attempts.
         """
         forecasts = StepForecasts(step.graph, forecast, share_of, limits, list(first))
         candidates = cls(forecasts, SolverPlans(step.graph, limits, tuple(notes_of(step))))
@@ -79,11 +85,11 @@ class StepCandidates:
                 continue
             wholes[planned.attempt] = whole
             if at in thinned:
-                candidates._families += by_segment(whole, planned.segments)
+                candidates._families += families_by_segment(whole, planned.segments)
             if policy := planned.attempt.policy:
                 for other, larger in wholes.items():
                     if replace(other, policy=policy) == planned.attempt and larger is not whole:
-                        candidates._families += by_policy(larger, whole, policy, planned.segments)
+                        candidates._families += families_by_policy(larger, whole, policy, planned.segments)
         return candidates
 
     @property
@@ -93,10 +99,10 @@ class StepCandidates:
 
     @part("plan")
     def search(self, ratio: Ratio, stop: Stop) -> None:
-        """Forecast plans around the least work that fits.
+        """Forecast plans whose work is close to the least work that is expected to fit.
 
         Args:
-            ratio: A function from a prediction to its expected need, as a multiple of the limit.
+            ratio: A function that maps a prediction to the expected need, as a multiple of the limit.
             stop: A predicate that ends the search.
         """
         solutions = self.solvers.search(self.forecasts, ratio, stop)
@@ -106,19 +112,19 @@ class StepCandidates:
         for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:THINNED_SOLUTIONS]:
             if candidate.plan not in self._thinned:
                 self._thinned.add(candidate.plan)
-                families = by_place(self.graph, candidate, self._family_size)
+                families = families_by_place(self.graph, candidate, self._family_size)
                 self._families += families
                 for reduced in families:
                     self._search_family(reduced, ratio, stop)
 
     @property
     def _family_size(self) -> int:
-        """The approximate number of smaller plans of a solver's plan, in each order."""
+        """The approximate number of smaller plans that are made from a solver's plan, in each of the two orders."""
         return FAMILY_SIZE if len(self.graph) < FEWER_BUDGETS_FROM else FAMILY_SIZE // 2
 
     def _search_family(self, reduced: ReducedPlans, ratio: Ratio, stop: Stop) -> None:
-        """Search the smaller plans of a candidate for a plan with less work than all candidates that fit. Skip a
-        candidate that needs more than `NEARLY_FITS` times the limit."""
+        """Search the smaller plans of a candidate for a plan with less work than all candidates that are expected to
+        fit. Skip the family if the candidate itself needs more than `NEARLY_FITS` times the limit."""
         if ratio(reduced.whole.prediction) <= NEARLY_FITS:
             work_limit = self.forecasts.least_fitting_work(ratio)
             reduced.family.search(partial(self.forecasts.judge, ratio, work_limit=work_limit), stop)

@@ -1,4 +1,4 @@
-"""Options of a rewrite, read and checked. Invalid ones are refused with a diagnostic at the module."""
+"""Read and check the options of a rewrite. Invalid options are refused with a diagnostic at the module."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .limits import Budget
 
 
 def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
-    """Return the options of a pass. Raises `Refusal` at the module for options that are invalid or exclude one
-    another."""
+    """Return the options of a pass as `RecomputeOptions`. Raises `Refusal` at the module if options are invalid or
+    exclude one another."""
     try:
         parsed = RecomputeOptions.of_pass(options)
         demand_agreement(parsed, EntryPoint(options.name), ("plan",) if getattr(options, "plan", "") else ())
@@ -30,7 +30,7 @@ def options_of_pass(module: ModuleOp, options: ModulePass) -> RecomputeOptions:
 
 
 def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
-    """Read a plan file. Raises `Refusal` at the module for a file that cannot be read or parsed."""
+    """Read a plan file. Raises `Refusal` at the module if the file cannot be read or parsed."""
     try:
         return from_json(Path(path).read_text())
     except OSError as error:
@@ -40,7 +40,7 @@ def read_plan(module: ModuleOp, path: str) -> tuple[StepPlan, ...]:
 
 
 def cost_option(module: ModuleOp, text: str) -> Cost:
-    """Look up a cost by name or file. Raises `Refusal` at the module for an unknown one."""
+    """Return the cost with this name, or from this file. Raises `Refusal` at the module if the cost is unknown."""
     try:
         return cost_named(text)
     except BadCost as error:

@@ -1,5 +1,5 @@
-"""Choose among the attempts at a step: plan each, forecast its peaks, and choose by trust in the segments, then by the
-lowest peak."""
+"""Choose among the attempts at a step: plan each attempt, forecast its peaks, and choose by trust in the segments, then
+by the lowest peak."""
 
 from __future__ import annotations
 
@@ -19,31 +19,33 @@ from ..analysis.step.marks import is_forced
 from ..analysis.step.step import Step
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
-from ..planning.by_segment.each_pass import in_each_pass
+from ..planning.by_segment.each_pass import repeat_in_each_pass
 from ..planning.plan import Plan
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.units import format_bytes
-from .attempts import DEFAULT_ATTEMPT, MOSTLY, Attempt, attempts_at, saved_outside
+from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
 from .best_attempt import ScoredAttempt, best_attempt
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 from .vetoes import why_worse
 
 BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
-"""The policies of `jax.checkpoint` under which budgets try attempts again: recomputation without matrix products."""
+"""The policies of `jax.checkpoint` under which a search under a budget tries attempts again. They recompute no matrix
+products."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenAttempt:
-    """The best of the scored attempts.
+    """The choice among the attempts at a step.
 
     Attributes:
-        forecast: The forecast that scored them.
+        forecast: The forecast with which the attempts were scored.
         before: The peaks of the unchanged step.
         chosen: The best attempt.
         tried: All scored attempts.
-        refused: The veto: the reason why the unchanged step is better; None if it is not.
-        is_free: Whether there are copies, and none of them is forced by a mark.
+        refused: The veto against the best attempt, which is the reason why the unchanged step is better; None without a
+            veto.
+        is_free: Whether the best attempt has copies, and no mark forces any of them.
     """
 
     forecast: Forecast
@@ -54,7 +56,8 @@ class ChosenAttempt:
     is_free: bool = False
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
-        """Yield remarks on the choice, at the function of the step: the attempt, and values outside all segments."""
+        """Yield remarks on the choice, located at the function of the step: on the attempt, and on values outside all
+        segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
             count = counted(len(self.tried), "attempt")
@@ -64,7 +67,7 @@ class ChosenAttempt:
                 reason = f"{attempt}: {best} recomputes nothing"
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)
-        if outside > MOSTLY * saved:
+        if outside > MAX_OUTSIDE_SHARE * saved:
             reason = (
                 f"{format_bytes(outside)} of the {format_bytes(saved)} saved for the backward pass lie outside "
                 "every segment: name more of the model (jax.named_scope), or leave the segments out"
@@ -74,34 +77,34 @@ class ChosenAttempt:
 
 
 def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
-    """Return the bytes that are saved for the backward pass outside all segments, and in total. Both are 0 without
-    segments."""
+    """Return the bytes that are saved for the backward pass outside all segments, and the bytes that are saved in
+    total. Both are 0 if there are no segments."""
     step, members = planned.decided.step, planned.decided.resolved.members
     inside = {step.position(op) for operations in members.values() for op in operations}
     return saved_outside(step, inside) if inside else (0, 0)
 
 
 def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
-    """Choose as `choose` does, with the forecast for the function of the step."""
+    """Return the choice of `choose`, with the forecast for the function of the step."""
     return choose(step, options, Forecast.of(function, step, options.emission))
 
 
 def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenAttempt:
-    """Plan and forecast distinct attempts, at most `options.attempts`, and choose the best.
+    """Plan and forecast at most `options.attempts` distinct attempts, and choose the best one.
 
     If an eager executor would need much more memory than the program order, the first attempt and the best one are also
     tried with chained copy groups.
 
     Returns:
-        The choice; `refused` is set if the unchanged step is better.
+        The choice. Its `refused` is set if the unchanged step is better.
 
     Raises:
-        BadSelection: For a selection that does not apply to the step.
+        BadSelection: If the selection does not apply to the step.
     """
     attempts = _StepAttempts(step, options, forecast)
     before = forecast.without_copies()
     keeps_barriers = forecast.keeps_barriers
-    scored = [attempts.score(planned) for planned in islice(attempts.distinct(), options.attempts)]
+    scored = [attempts.score(planned) for planned in islice(attempts.distinct_attempts(), options.attempts)]
     if keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(attempts.chain_groups(scored[0]))
     best = best_attempt(scored, before, keeps_barriers)
@@ -118,12 +121,12 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 def policy_attempts(
     step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
 ) -> Iterator[ScoredAttempt]:
-    """Yield further versions of the attempt with the lowest peak and of the attempt with the least work: one for each
-    policy of `BUDGET_POLICIES`. They need more memory and less work. Yield nothing if the user has chosen the values to
-    save.
+    """Yield variants of two attempts, the one with the lowest peak and the one with the least work, under each policy
+    of `BUDGET_POLICIES`. The variants need more memory and less work. Yield nothing if the user has chosen the values
+    to save.
 
     Args:
-        tried: The attempts at the step that `choose` scored.
+        tried: The attempts at the step that `choose` has scored.
     """
     selection, copying = options.selection, [scored for scored in tried if scored.planned.plan.copies]
     chosen_by_user = selection.policy != Selection.policy or isinstance(selection, SelectionByFunction)
@@ -143,8 +146,8 @@ def policy_attempts(
 
 @dataclass
 class _StepAttempts:
-    """The attempts at one step: their plans and forecasts. Attempts with the same segments share their decisions and
-    targets."""
+    """A factory that plans and scores the attempts at one step. Attempts with the same segments share their decisions
+    and targets."""
 
     step: Step
     options: RecomputeOptions
@@ -160,22 +163,23 @@ class _StepAttempts:
     def score(self, planned: PlannedAttempt) -> ScoredAttempt:
         """Forecast the peaks of a planned attempt.
 
-        All peaks but XLA's are computed at once: the graph of the attempt is then released before the next attempt is
-        planned.
+        All peaks except the one under the model of XLA:CPU are computed at once, so that the graph of the attempt is
+        released before the next attempt is planned.
         """
         peaks = self.forecast.of_plan(planned.plan, planned.segments)
         return ScoredAttempt(planned, peaks.with_orders())
 
     def chain_groups(self, scored: ScoredAttempt) -> ScoredAttempt:
-        """Return the attempt with chained copy groups."""
+        """Score the same attempt with chained copy groups."""
         return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
 
     def with_policy(self, attempt: Attempt, policy: str) -> PlannedAttempt:
         """Plan the attempt with another policy."""
         return self._plan(replace(attempt, policy=policy))
 
-    def distinct(self) -> Iterator[PlannedAttempt]:
-        """Yield the attempts whose plans differ; the first one even if it copies nothing, for its remarks."""
+    def distinct_attempts(self) -> Iterator[PlannedAttempt]:
+        """Yield the attempts whose plans differ. The first attempt is included even if it copies nothing, because of
+        its remarks."""
         seen = set[Plan]()
         for planned in self._plan_all():
             if planned.plan not in seen and (planned.plan.copies or not seen):
@@ -183,15 +187,16 @@ class _StepAttempts:
                 yield planned
 
     def _plan_all(self) -> Iterator[PlannedAttempt]:
-        """Yield the plan of each attempt, and its plan with copies for each pass of the gradient if that differs."""
+        """Yield each attempt with its plan, and also with the plan that repeats the copies in each backward pass if
+        this plan differs."""
         for attempt in attempts_at(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)
             yield planned
-            if (each_pass := in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
+            if (each_pass := repeat_in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
                 yield PlannedAttempt(replace(attempt, each_pass=True), planned.decided, each_pass)
 
     def _plan(self, attempt: Attempt) -> PlannedAttempt:
-        """Plan an attempt. Raises `BadSelection` for a selection that does not apply to the step."""
+        """Plan an attempt. Raises `BadSelection` if the selection does not apply to the step."""
         selection, key = self.options.selection, (attempt.segmentation, attempt.policy)
         if attempt.policy:
             selection = replace(selection, policy=attempt.policy)

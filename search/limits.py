@@ -1,4 +1,4 @@
-"""Parse memory budgets, and convert them to bytes of temporaries for each function."""
+"""Parse memory budgets, and convert them to limits on the temporaries of each function."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Budget:
     """A memory budget under a memory model.
 
     Attributes:
-        text: `8GiB` of the device, `50%` or `0.5` of the temporaries of the plain step, or `min`.
+        text: The budget as the user gives it: `8GiB` of device memory, `50%` or `0.5` of the temporaries of the plain
+            step, or `min`.
         model: `order` (program order) or `xla`.
     """
 
@@ -39,16 +40,16 @@ class Budget:
 
     @classmethod
     def of(cls, text: str, model: str, target: str) -> Budget:
-        """Validate a budget. `model`: "" for the default of the target. Raises `ValueError` for an invalid budget, and
-        for an unknown model."""
+        """Validate a budget. `model`: the name of the memory model; "" for the default of the target. Raises
+        `ValueError` if the budget is invalid or the model is unknown."""
         parse_budget(text, 1)
         if model not in ("", *MODELS):
             raise ValueError(f"unknown memory model '{model}'{suggestion(model, MODELS)}")
         return cls(text, model or (ORDER if target == "none" else XLA))
 
     @property
-    def by(self) -> str:
-        """The model as a phrase for messages."""
+    def model_phrase(self) -> str:
+        """A phrase that names the memory model, for messages."""
         return "in program order" if self.model == ORDER else "by the model of XLA:CPU"
 
 
@@ -59,7 +60,7 @@ class BudgetLimits:
     Attributes:
         plain_bytes: The temporaries of the plain step.
         limit_bytes: The maximum temporaries within the budget; None for the budget `min`.
-        fixed_bytes: The bytes of arguments and results, which count towards a budget in bytes; empty for shares and
+        fixed_bytes: The bytes of arguments and results, which count towards a budget in bytes; empty for shares and for
             `min`.
     """
 
@@ -69,8 +70,8 @@ class BudgetLimits:
 
     @property
     def wording(self) -> str:
-        """The limits of all functions, for messages: `14.0 KiB of temporaries beside 8.0 KiB of arguments and
-        results`."""
+        """The limits of all functions as a phrase for messages, such as `14.0 KiB of temporaries beside 8.0 KiB of
+        arguments and results`."""
         return ", ".join(
             f"{format_bytes(limit)} of temporaries"
             + (f" beside {format_bytes(self.fixed_bytes[name])} of arguments and results" if self.fixed_bytes else "")
@@ -78,28 +79,30 @@ class BudgetLimits:
         )
 
     @property
-    def is_kept(self) -> bool:
+    def is_within_budget(self) -> bool:
         """Whether the plain step is within the budget."""
         return self.limit_bytes is not None and all(
             self.plain_bytes[name] <= limit for name, limit in self.limit_bytes.items()
         )
 
     def largest_ratio(self, peaks: Mapping[str, int]) -> float:
-        """Return the largest ratio of a peak to its limit, or for `min` to the peak of the plain step."""
+        """Return the largest ratio of a peak to its limit. For the budget `min`, ratios are relative to the peaks of
+        the plain step."""
         reference_bytes = self.plain_bytes if self.limit_bytes is None else self.limit_bytes
         return max((peaks[name] / max(size, 1) for name, size in reference_bytes.items()), default=0.0)
 
     def excess_bytes(self, peaks: Mapping[str, int]) -> int:
-        """Return the largest excess over a limit in bytes; negative if all peaks are within their limits."""
+        """Return the largest excess of a peak over its limit, in bytes; negative if all peaks are below their
+        limits."""
         limits = self.limit_bytes or {}
         return max((peaks[name] - limit for name, limit in limits.items()), default=0)
 
 
 def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
-    """Convert a budget to bytes of temporaries for each function.
+    """Convert a budget to a limit on the temporaries of each function, in bytes.
 
     Raises:
-        Refusal: For dynamic shapes, and if arguments and results alone exceed the budget.
+        Refusal: If shapes are dynamic, or if arguments and results alone exceed the budget.
     """
     try:
         lines = dict(timelines_of(module, budget.model))
@@ -114,7 +117,7 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
 
 
 def _limit_of(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> int:
-    """Return the limit on the temporaries of the function of this name."""
+    """Return the limit on the temporaries of the function with this name, in bytes."""
     function = next((subject for subject in functions_of(module) if subject.sym_name.data == name), module)
     limit = temporaries_limit(
         function, budget.text, line.peak_bytes, line.device_bytes - line.peak_bytes, f"arguments and results of @{name}"
@@ -128,7 +131,7 @@ def temporaries_limit(
 ) -> int | None:
     """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
 
-    A share is relative to the temporaries of the plain step. A number of bytes limits the device memory, which includes
+    A share is relative to the temporaries of the plain step. A budget in bytes limits the device memory, which includes
     arguments and results.
 
     Args:
@@ -136,11 +139,11 @@ def temporaries_limit(
         budget: The budget as a string.
         plain_bytes: The temporaries of the plain step.
         fixed_bytes: The bytes of arguments and results, which no plan changes.
-        fixed_values: The name of these values in a refusal.
+        fixed_values: The phrase for arguments and results in a refusal.
 
     Raises:
         Refusal: If arguments and results alone exceed the budget.
-        ValueError: For an invalid budget.
+        ValueError: If the budget is invalid.
     """
     limit = parse_budget(budget, plain_bytes)
     if limit is None or is_share(budget):
@@ -150,7 +153,7 @@ def temporaries_limit(
         raise Refusal(
             op,
             f"no plan is within the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no "
-            f"plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the least that a plan "
-            "reaches",
+            f"plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the smallest "
+            "budget that a plan can meet",
         )
     return limit - fixed_bytes

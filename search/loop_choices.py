@@ -1,7 +1,7 @@
 """The loop schedules that a search under a budget tries.
 
-They range from uncut loops, through the corners of `analysis/copies/loop_cut_curve.py`, to the smallest sets of stacks,
-and further to carries that are saved at intervals of several iterations.
+They range from uncut loops, through the corners of the curve in `analysis/copies/loop_cut_curve.py`, to the smallest
+sets of stacks. The last schedule saves carries at intervals of several iterations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.preparation.flatten import flatten
 
 CORNERS = 5
-"""Maximum number of sets of stacks between all stacks and the smallest set."""
+"""Maximum number of sets of stacks that are tried between all stacks and the smallest set."""
 PERIODIC = LoopSchedule("periodic")
-"""Save carries at the interval with the fewest bytes."""
+"""The schedule that saves carries at the interval with the fewest saved bytes."""
 
 
 def has_loops(module: ModuleOp) -> bool:
@@ -32,8 +32,8 @@ def has_loops(module: ModuleOp) -> bool:
 
 
 def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSchedule]:
-    """List the schedules from the least work to the fewest bytes. If the user gives a schedule, the only alternative is
-    uncut loops."""
+    """Return the schedules to try, from the one with the least work to the one with the fewest bytes. If the user gives
+    a schedule, its only alternative is to leave loops uncut."""
     schedule = options.loop_schedule
     if schedule == UNCUT or not has_loops(module):
         return (UNCUT,)
@@ -45,14 +45,14 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
     corners_of = [corners(function.body.block, may_repeat) for function in functions_of(flat.module)]
     several = [choices for choices in corners_of if len(choices) > 1]
     if not several:
-        # No loops, or loops only in bodies per device, which are outlined later.
+        # There are no loops, or only loops in per-device bodies, which are outlined later.
         return (UNCUT, SMALLEST_STACKS)
     between = _spread_corners(several[0]) if len(several) == 1 else ()
     return (UNCUT, *between, SMALLEST_STACKS, PERIODIC)
 
 
 def _spread_corners(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
-    """Return at most `CORNERS` schedules, spread over the range of bytes."""
+    """Return at most `CORNERS` schedules, evenly spaced among the corners between the first and the last one."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))
     return [LoopSchedule("cut", keep=choice.kept_bytes) for choice in inner[::every]]

@@ -1,4 +1,5 @@
-"""Choose among the attempts at a module by the measured size of their results, as a compiler reports it."""
+"""Choose among the attempts at a module by the measured memory of their results, for example as a compiler reports
+it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .module_attempts import module_attempts
 
 
 class MeasuredResult(Protocol):
-    """The result of a rewrite, whose module can be measured."""
+    """The result of a rewrite, whose module is measured."""
 
     @property
     def module(self) -> ModuleOp: ...
@@ -34,7 +35,8 @@ class MeasuredChoice(Generic[Result]):
     """The choice among measured results.
 
     Attributes:
-        smallest: The result with the fewest bytes, then FLOPs; None if none saves enough.
+        smallest: The result with the fewest bytes, and with the fewest extra FLOPs among equals; None if it saves too
+            little.
         summary: The measured bytes of the unchanged module and of each result, as a string.
     """
 
@@ -47,7 +49,7 @@ def options_to_measure(module: ModuleOp, options: RecomputeOptions) -> Iterator[
     that recomputes only in loops.
 
     Raises:
-        Refusal: As `recompute` does.
+        Refusal: In the same cases as `recompute`.
     """
     unmeasured = replace(options, measure=None)
     of_attempt = replace(unmeasured, selection=selection_without_budgets(options.selection))
@@ -64,7 +66,8 @@ def choose_by_measurement(
     measure: Callable[[ModuleOp], int],
     workers: int,
 ) -> MeasuredChoice[Result]:
-    """Measure the original module and each result, and choose the result with the fewest bytes, then FLOPs.
+    """Measure the original module and each result, and choose the result with the fewest bytes, and with the fewest
+    extra FLOPs among equals.
 
     Args:
         original: The unchanged module.

@@ -1,4 +1,4 @@
-"""The attempts at a module as plans, for callers that carry all of them out and measure the results."""
+"""List the attempts at a module as plans, for callers that apply all of them and measure the results."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .choose import choose_for
 
 @dataclass(frozen=True)
 class ModuleAttempt:
-    """An attempt at each step of a module.
+    """An attempt at a module: one attempt at each of its steps.
 
     Attributes:
-        attempt: The description of the attempts.
+        attempt: A description of the attempts at the steps.
         plans: A plan for each step.
         peak_bytes: The largest forecast peak of the steps.
     """
@@ -36,15 +36,16 @@ class ModuleAttempt:
 
     @property
     def copies(self) -> int:
+        """The number of copies in all plans."""
         return sum(plan.plan.copies for plan in self.plans)
 
 
 def module_attempts(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Iterator[ModuleAttempt]:
     """Yield the attempts that `recompute` compares without a budget, in order. A step with fewer attempts than another
-    step repeats its last one.
+    step repeats its last attempt.
 
     Raises:
-        Refusal: As `recompute` does.
+        Refusal: In the same cases as `recompute`.
     """
     misfits, prepared = Misfits(), prepare(module, options)
     options = replace(options, selection=prepared.selection)

@@ -1,4 +1,5 @@
-"""The result of a rewrite, which searches compare: the new module, the plans that it carries out, and their cost."""
+"""The result of a rewrite, by which searches compare rewrites: the new module, the plans that were applied, and their
+cost."""
 
 from __future__ import annotations
 
@@ -20,22 +21,25 @@ from ..transforms.offload import NO_MOVES, Moves
 
 @dataclass(frozen=True)
 class Recomputation:
-    """The recomputation that a rewrite carries out: the plan of each step, its cost, and remarks. It holds no module.
+    """The recomputation that a rewrite adds: the plan of each step, its cost, and remarks. It does not contain the
+    module.
 
     Attributes:
         steps: Each step with its plan.
-        remarks: The choices, and the reasons for unchanged segments and steps.
+        remarks: Remarks on the choices, and on the reasons for unchanged segments and steps.
         restored_calls: The calls that were restored.
         in_loops: The recomputation in loops.
-        eager_peak_bytes: The largest peak of an eager executor.
-        offload: The options of offloading that the plans were made for.
+        eager_peak_bytes: The largest peak of any step under an eager executor.
+        offload: The options of offloading with which the plans were made.
         moves: The values that are moved to the host.
-        wait_cost: The time that the step waits for moves, beyond the time that plans were charged for them, in the unit
+        wait_cost: The time that the step waits for moves, minus the time that plans were charged for them, in the unit
             of the cost.
-        containing_functions: The public function around each step inside a loop, branch or per-device body.
-        run_counts: The number of times that such a step runs in one run of that function; 1 if it is not listed.
-        saved_share: The share of the peak that is saved under the model of XLA:CPU; None without a forecast for the
-            module as a whole.
+        containing_functions: For each step inside a loop, branch or per-device body, the public function that contains
+            it.
+        run_counts: For each step in `containing_functions`, the number of times that it runs in one run of this
+            function; 1 for steps without an entry.
+        saved_share: The share of the peak that is saved under the model of XLA:CPU; None if there is no forecast for
+            the module as a whole.
     """
 
     steps: tuple[ClonedStep, ...]
@@ -62,7 +66,7 @@ class Recomputation:
 
     @property
     def recomputed_remarks(self) -> tuple[Remark, ...]:
-        """A remark for each segment that is recomputed, for tools that print them on request."""
+        """A remark on each segment that is recomputed, for tools that print such remarks on request."""
         return tuple(
             replace(remark, function=self.containing_functions.get(step.function, step.function))
             for step in self.steps
@@ -77,12 +81,12 @@ class Recomputation:
 
     @property
     def plans(self) -> tuple[StepPlan, ...]:
-        """The plans, in a form that a later run can apply (`planning/plan_file.py`)."""
+        """The plans of all steps, in a form that a later run can apply (`planning/plan_file.py`)."""
         return tuple(replace(step.as_step_plan(), offload=self.offload) for step in self.steps)
 
     @property
     def extra_cost(self) -> int:
-        """The cost beyond the cost of the plain step, in the unit that planners minimize; FLOPs by default."""
+        """The cost in addition to that of the plain step, in the unit that planners minimize; FLOPs by default."""
         in_steps = sum(step.plan.extra_cost(step.graph.cost) for step in self.steps)
         return in_steps + self.in_loops.extra_flops + self.wait_cost
 
@@ -94,12 +98,12 @@ class Recomputation:
 
 @dataclass(frozen=True)
 class RewriteResult:
-    """A rewritten module, with the data by which a budget search compares it with others.
+    """A rewritten module, with the data by which a budget search compares rewrites.
 
     Attributes:
         module: The new module; None if the step stays unchanged.
-        outcome: The recomputation in it.
-        loops: The loop schedule that the plans were made for.
+        outcome: The recomputation in the module.
+        loops: The loop schedule with which the plans were made.
         peaks: The peak of each function in bytes; empty outside a budget search.
         budget_remarks: Remarks on the budget; empty outside a budget search.
     """

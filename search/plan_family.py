@@ -1,7 +1,8 @@
-"""Families of plans with falling work, searched for the least work that fits a memory limit.
+"""Families of plans in order of decreasing work, which are searched for the plan with the least work within a memory
+limit.
 
-Within a family the extra work falls from plan to plan, and the predicted need nearly always rises. So a binary search
-finds the least work that fits, and only the plans that it visits are made and forecast.
+Within a family, the extra work falls from plan to plan, and the predicted memory need nearly always rises. So a binary
+search finds the plan with the least work that fits, and only the plans that it visits are made and forecast.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..planning.plan import Plan
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from ..planning.solvers.result import Stop
 from .plan_origin import PlanOrigin
 
 NEARLY_FITS = 1.2
-"""Multiple of the limit up to which the neighbours of a plan may fit: needs do not rise steadily within a family."""
+"""If the need of a plan is at most this multiple of the limit, the next plan of the family may fit, because needs do
+not rise steadily within a family."""
 LESS_WORK_NEXT = 0.0
-"""The result of judging a plan without a forecast: the search goes on with plans of less work, as after a plan that
+"""The judgement on a plan without a forecast: the search continues with plans of less work, as after a plan that
 fits."""
 
 
@@ -28,22 +30,23 @@ class UnscoredPlan:
     Attributes:
         origin: The source of the plan.
         plan: The plan.
-        notes: The marks of the step under the plan.
-        segments: The segments of operations, whose early parts may be delayed.
+        notes: The attributes of operations under the plan.
+        segments: The segment of each operation, for segments whose early parts may be delayed.
     """
 
     origin: PlanOrigin
     plan: Plan
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     segments: Mapping[int, str]
 
 
 @dataclass
 class PlanFamily:
-    """Plans in the order of falling work, made when they are first visited.
+    """Plans in order of decreasing work, each of which is made when it is first visited.
 
     Attributes:
-        makers: Functions that make one plan each, or return None if there is none. They end early once `stop` is true.
+        makers: Functions that make one plan each, or return None if it cannot be made. They end early once `stop` is
+            true.
         made: The plans that were made, by index.
     """
 
@@ -51,38 +54,40 @@ class PlanFamily:
     made: dict[int, UnscoredPlan | None] = field(default_factory=dict[int, UnscoredPlan | None])
 
     def search(self, judge: Callable[[UnscoredPlan | None], float], stop: Stop, stride: int = 0) -> None:
-        """Find the least work that fits, by a binary search and then among the neighbours of its result.
+        """Visit plans to find the one with the least work that fits: by a binary search, and then among the plans that
+        follow its result.
 
         Args:
-            judge: Returns the ratio of the need of a plan to the limit, or `LESS_WORK_NEXT`: also for None, a plan that
-                cannot be made, because such plans have the lowest needs.
+            judge: Returns the need of a plan as a multiple of the limit, or `LESS_WORK_NEXT`. It returns the latter
+                also for None, a plan that cannot be made, because such plans have the lowest needs.
             stop: A predicate that ends the search.
-            stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for the binary search
-                alone.
+            stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for only the binary
+                search.
         """
         low, high = 0, len(self.makers)
         if stride:
             grid = range(0, len(self.makers), stride)
-            low = 1 + max((at for at in grid if not stop() and judge(self.at(at, stop)) <= 1), default=-1)
+            low = 1 + max((at for at in grid if not stop() and judge(self.plan_at(at, stop)) <= 1), default=-1)
             high = min(high, low - 1 + stride)
         while low < high and not stop():
             middle = (low + high) // 2
-            if judge(self.at(middle, stop)) <= 1:
+            if judge(self.plan_at(middle, stop)) <= 1:
                 low = middle + 1
             else:
                 high = middle
-        while low < len(self.makers) and not stop() and judge(self.at(low, stop)) <= NEARLY_FITS:
+        while low < len(self.makers) and not stop() and judge(self.plan_at(low, stop)) <= NEARLY_FITS:
             low += 1
 
     def visit_all(self, judge: Callable[[UnscoredPlan | None], float], stop: Stop) -> None:
-        """Judge every plan."""
+        """Judge every plan of the family, until `stop` is true."""
         for index in range(len(self.makers)):
             if stop():
                 return
-            judge(self.at(index, stop))
+            judge(self.plan_at(index, stop))
 
-    def at(self, index: int, stop: Stop) -> UnscoredPlan | None:
-        """Return the plan at this index. If `stop` becomes true while the plan is made, the plan is not stored."""
+    def plan_at(self, index: int, stop: Stop) -> UnscoredPlan | None:
+        """Return the plan at this index, and make it if necessary. If `stop` becomes true while the plan is made, the
+        plan is not stored."""
         if index in self.made:
             return self.made[index]
         plan = self.makers[index](stop)

@@ -1,5 +1,5 @@
-"""The origin of a candidate plan, as data: measurements correct the forecasts of all plans of one kind, and remarks
-print the origin."""
+"""The origin of a candidate plan, as data. Measurements of one plan correct the forecasts of all plans of the same
+kind, and remarks print the origin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .attempts import AttemptKind
 
 
 class PlanSource(Enum):
-    """The origin of a plan that does not come from segments."""
+    """The source of a plan that does not come from segments."""
 
     SOLVER = "a solver's plan"
     LOOPS_ALONE = "loops alone"
@@ -23,11 +23,11 @@ PlanKind = AttemptKind | PlanSource
 
 @dataclass(frozen=True)
 class Reduction:
-    """The part of a plan that is kept.
+    """The part of a larger plan that a smaller plan keeps.
 
     Attributes:
-        kept: The number of segments, or of copy groups, that are kept.
-        places: The number of copy groups of the plan; None for segments.
+        kept: The number of segments, or of copy groups, that the smaller plan keeps.
+        places: The number of copy groups of the larger plan; None if `kept` counts segments.
         policy: The policy under which the other segments are recomputed; "" if they are not recomputed.
     """
 
@@ -44,19 +44,20 @@ class Reduction:
 
 @dataclass(frozen=True)
 class PlanOrigin:
-    """The origin of a plan.
+    """The origin of a candidate plan.
 
     Attributes:
-        kind: Its segments, or the source of a plan without segments.
+        kind: The kind of its attempt, or the source of a plan that does not come from an attempt.
         peak_share: The budget of a solver, as a share of the peak in program order; None for other plans.
-        reductions: The parts that were kept of a larger plan, in the order in which the plan was reduced.
+        reductions: The reductions of a larger plan that led to this plan, in order.
     """
 
     kind: PlanKind
     peak_share: float | None = None
     reductions: tuple[Reduction, ...] = ()
 
-    def reduced(self, reduction: Reduction) -> PlanOrigin:
+    def with_reduction(self, reduction: Reduction) -> PlanOrigin:
+        """Return the origin of a plan that results from one more reduction."""
         return replace(self, reductions=(*self.reductions, reduction))
 
     def __str__(self) -> str:

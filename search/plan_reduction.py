@@ -1,7 +1,8 @@
-"""Derive smaller plans from a plan: drop its copies, or replace them by the copies of a cheaper plan.
+"""Derive smaller plans from a plan: drop some of its copies, or replace them by the copies of a cheaper plan.
 
-This is done segment by segment or place by place, in two orders: in the order of the backward pass, and by increasing
-bytes saved per FLOP."""
+Copies are dropped segment by segment or place by place, in two orders: in the order of the backward pass, and by
+increasing number of saved bytes per FLOP.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +16,33 @@ from ..planning.pairs import plan_of_pairs
 from ..planning.plan import CopyGroup, Plan
 
 FAMILY_SIZE = 12
-"""The approximate number of smaller plans that are made from one plan in each of the two orders."""
+"""The approximate number of smaller plans that are made from one plan, in each of the two orders."""
 
 T = TypeVar("T")
 
 
 def thin_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
-    """Yield two sequences of plans with fewer and fewer segments, each with the names of the remaining segments."""
+    """Yield two sequences of smaller plans, in which fewer and fewer segments are copied. Each plan comes with the
+    names of these segments."""
     for names in _segment_sequences(plan):
         yield [(kept, _with_segments(plan, kept)) for kept in names]
 
 
 def mix(plan: Plan, cheaper: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
     """Yield two sequences of plans in which more and more segments are copied as in `cheaper`, a plan with the same
-    segments, each with the names of the segments that are copied as in `plan`."""
+    segments. Each plan comes with the names of the segments that are copied as in `plan`."""
     for names in _segment_sequences(plan):
         yield [(kept, _with_others(_with_segments(plan, kept), cheaper, kept)) for kept in names]
 
 
 def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
-    """Yield two sequences of smaller and smaller subsets of the plan's segments."""
+    """Yield two sequences of smaller and smaller subsets of the plan's segments, as sets of names."""
     groups = dict[str, list[CopyGroup]]()
     for group in sorted(plan.groups, key=lambda group: group.before):
         groups.setdefault(group.segment, []).append(group)
     names = [name for name in groups if name]
     for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
-        yield [frozenset(kept) for kept in _fewer(order, FAMILY_SIZE)]
+        yield [frozenset(kept) for kept in _shorter_suffixes(order, FAMILY_SIZE)]
 
 
 def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
@@ -48,7 +50,8 @@ def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
 
 
 def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
-    """Add the copies of the other segments as in `cheaper`, and number the copies of each operation again."""
+    """Add the copies in `cheaper` of the segments that are not in `names`, and renumber the copies of each
+    operation."""
     others = [group for group in cheaper.groups if group.segment and group.segment not in names]
     groups, counts = list[CopyGroup](), Counter[int]()
     for group in sorted((*plan.groups, *others), key=lambda group: group.before):
@@ -57,25 +60,25 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
     return replace(plan, groups=tuple(groups))
 
 
-def fewer_groups(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
-    """Yield two sequences of smaller and smaller subsets of the plan's groups: groups are dropped in the order of the
-    backward pass, and by increasing bytes saved per FLOP."""
+def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
+    """Yield two sequences of smaller and smaller subsets of the plan's groups. In the first one, groups are dropped in
+    the order of the backward pass, and in the second one by increasing number of saved bytes per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
-        yield list(_fewer(order, steps))
+        yield list(_shorter_suffixes(order, steps))
 
 
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
-    """Return a plan with only these groups. Reads of copies in other groups become reads of the originals."""
-    # Only callers that need the solvers wait for their import.
+    """Return a plan with only these groups. A read of a copy in another group becomes a read of the original."""
+    # The solvers are imported here, so that only callers that need them wait for the import.
     from ..planning.solvers.solve_graph import pairs_with_views
 
     pairs = {(group.before, op) for group in groups for op in group.operations}
     return plan_of_pairs(graph, pairs_with_views(graph, pairs))
 
 
-def _fewer(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
-    """Yield about `steps` suffixes of the sequence, each shorter than the preceding one."""
+def _shorter_suffixes(order: Sequence[T], steps: int) -> Iterator[Sequence[T]]:
+    """Yield about `steps` suffixes of the sequence `order`, each shorter than the preceding one."""
     every = max(1, len(order) // steps)
     for count in range(every, len(order), every):
         yield order[count:]

@@ -1,5 +1,5 @@
-"""Plans for the attempts of a step: decisions, the values to recompute for them, and copies of these; the IR stays
-unchanged."""
+"""Plan the attempts at a step: make decisions, derive the values to recompute, and plan copies of these values. The IR
+stays unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PlannedAttempt:
 
     @cached_property
     def segments(self) -> Mapping[int, str]:
-        """The segment of each operation of a segment that is recomputed, in program order."""
+        """For each operation in a recomputed segment, the name of the segment, in program order."""
         position = self.decided.step.position
         recomputed = [decision for decision in self.decided.decisions if decision.recomputed and decision.segment]
         segment_of = {position(op): decision.segment for decision in recomputed for op in decision.operations}
@@ -41,8 +41,8 @@ class PlannedAttempt:
 
 @dataclass(frozen=True)
 class AttemptTargets:
-    """The decisions on the segments of an attempt, and the values to recompute for them. They are the same for attempts
-    that differ only in how they copy their segments."""
+    """The decisions on the segments of an attempt, and the values to recompute according to these decisions. Attempts
+    that differ only in how they copy their segments share them."""
 
     decided: Decisions
     targets: Targets
@@ -56,13 +56,13 @@ class AttemptTargets:
         segmentation: Segmentation = NAMED_SEGMENTS,
         named: Mapping[Operation, str] | None = None,
     ) -> AttemptTargets:
-        """Decide which values are recomputed.
+        """Decide which values of a step are recomputed.
 
         Args:
-            named: The named segments, if already computed.
+            named: The named segments, if they are already computed.
 
         Raises:
-            BadSelection: For a selection that does not apply to the step.
+            BadSelection: If the selection does not apply to the step.
         """
         decided = decide(step, selection, segmentation, named, splits_into_batches=False)
         unrepeatable = frozenset(op for op, _ in refused_marks(step, selection.permission))
@@ -88,9 +88,10 @@ def plan_attempt(
 def _targets_of_decisions(
     step: Step, decided: Decisions, unrepeatable: Set[Operation]
 ) -> tuple[Targets, frozenset[int]]:
-    """Compute the targets of the decisions' marks, and the operations with marks.
+    """Compute the targets according to the marks of the decisions. Returns the targets, and the indices of the
+    operations with marks.
 
-    `unrepeatable`: operations that may not run twice, regardless of their marks.
+    `unrepeatable`: operations that must not run twice, regardless of their marks.
     """
     chosen = {mark.operation: _as_chosen(mark, unrepeatable) for mark in decided_marks(decided)}
     targets, marked = targets_of_marks(step, chosen, unrepeatable)
@@ -104,7 +105,7 @@ def _targets_of_decisions(
 
 
 def _as_chosen(mark: DecidedMark, unrepeatable: Set[Operation]) -> ChosenMark:
-    """Return a decided mark as a `ChosenMark`, which is not written to the operation."""
+    """Convert a decided mark to a `ChosenMark`, which is not written to the operation."""
     results = mark.operation.results
     match mark.source:
         case MarkSource.DECISION:

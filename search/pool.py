@@ -1,8 +1,9 @@
-"""Candidate plans for a module with their forecast needs, for callers that measure the rewritten or compiled result.
+"""Collect candidate plans for a module with their forecast memory needs, for callers that measure the rewritten or
+compiled module.
 
-A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans around the least
-work that is expected to fit; nothing is rewritten here. Candidates refer to operations by index, and each plan is
-checked against the step when it is applied. `pool_cache.py` keeps the pools of recent modules.
+A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans whose work is close
+to the least work that is expected to fit. This module rewrites nothing. Candidates refer to operations by index, and
+each plan is checked against the step when it is applied. `pool_cache.py` caches the pools of recent modules.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.host_moves import Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan
-from ..planning.solvers.result import Stop, never
+from ..planning.solvers.result import Stop, never_stop
 from ..support.diagnostics import BadRequest
 from ..support.operations import every_operation
 from ..support.timing import part
@@ -39,22 +40,22 @@ from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 
 SEGMENT_CANDIDATES = 8
-"""Maximum number of attempts per step."""
+"""Maximum number of attempts for each step."""
 LEVELS = 10
-"""The approximate number of combinations of the plans of several steps."""
+"""The approximate number of combinations that are made from the plans of several steps."""
 PLAIN_NEED_SHARE = 1.0
-"""The need of the plain step: all needs are shares of it."""
+"""The need of the plain step. All needs are shares of this need."""
 
 
 @dataclass(frozen=True)
 class ModuleCandidate:
-    """A plan for each step of the module after its loops were cut by the schedule `loops`.
+    """A plan for each step of the module, made after its loops were cut according to the schedule `loops`.
 
     Attributes:
         origins: The distinct origins of the plans.
         plans: A plan for each step.
         loops: The loop schedule.
-        prediction: The forecast need, as a share of the forecast of the plain step, and the extra work.
+        prediction: The forecast need, as a share of the forecast need of the plain step, and the extra work.
     """
 
     origins: tuple[PlanOrigin, ...]
@@ -70,12 +71,12 @@ class ModuleCandidate:
 
 @dataclass(frozen=True)
 class _Variant:
-    """The candidates for one choice of loops and moves.
+    """The candidates for one loop schedule and one set of offloading options.
 
     Attributes:
         loops: The loop schedule.
         offload: The options of offloading.
-        extra_flops: The FLOPs of recomputation in loops.
+        extra_flops: The extra FLOPs of recomputation in loops.
         steps: The candidates of each step, by the name of its function.
     """
 
@@ -100,12 +101,13 @@ class _Variant:
 
 @dataclass
 class Pool:
-    """The candidates of a module that have been forecast.
+    """The candidate plans for a module, with their forecasts and measurements.
 
     Attributes:
-        candidates: The candidates. Their positions are stable, because new ones are appended.
-        measured: The measured needs of candidates, by the name of the measure and by position, for later searches.
-        unbudgeted: The measured need of the choice without a budget, by the name of the measure.
+        candidates: The candidates that have been forecast. Their positions are stable, because new ones are appended.
+        measured: The measured needs of candidates, for later searches: by the name of the measure, and by the position
+            of the candidate.
+        unbudgeted: The measured need of the choice that is made without a budget, by the name of the measure.
     """
 
     candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
@@ -115,14 +117,14 @@ class Pool:
 
     @classmethod
     @part("plan")
-    def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-        """Return the pool of a module, which stays unchanged.
+    def of(cls, module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop) -> Pool:
+        """Return the pool of a module. The module stays unchanged.
 
         Args:
             stop: A predicate that ends the planning of more variants.
 
         Raises:
-            Refusal: As `recompute` does.
+            Refusal: In the same cases as `recompute`.
         """
         references, pool = dict[str, Peaks](), cls()
         for offload in (options.moves, *options.moves.variants()):
@@ -137,13 +139,14 @@ class Pool:
 
     @property
     def predictions(self) -> Sequence[Prediction]:
+        """The predictions of all candidates, in their order."""
         return [candidate.prediction for candidate in self.candidates]
 
-    def search(self, ratio: Ratio, stop: Stop = never) -> Sequence[Prediction]:
-        """Add candidates around the least work that is expected to fit.
+    def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
+        """Add candidates whose work is close to the least work that is expected to fit.
 
         Args:
-            ratio: A function from a prediction to its expected need, as a multiple of the limit.
+            ratio: A function that maps a prediction to the expected need, as a multiple of the limit.
             stop: A predicate that ends the search.
 
         Returns:
@@ -167,9 +170,10 @@ class Pool:
 
 
 def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[str, Peaks]) -> _Variant | None:
-    """Return the candidates for one choice of loops and moves; None if no loop can be cut.
+    """Return the variant for the loop schedule and the offloading options; None if the schedule cuts loops, but no loop
+    can be cut.
 
-    `references`: the peaks of each plain step, which the first variant fills.
+    `references`: the peaks of each plain step, by function name. The first variant fills this dictionary.
     """
     prepared = prepare(module, options)
     offload = options.moves
@@ -202,14 +206,14 @@ def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast:
 
 
 def _need_share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
-    """Return the need as a share of the need of the plain step: under the model of XLA:CPU, or in program order if
-    values may move to the host, which XLA:CPU cannot do."""
+    """Return the need as a share of the need of the plain step. Needs are peaks under the model of XLA:CPU; if values
+    may move to the host, which XLA:CPU cannot do, they are peaks in program order."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 
 def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Sequence[StepCandidate]]:
-    """Yield combinations of one candidate for each step: all candidates of a single step; of several steps, for each of
-    some memory shares, the cheapest candidate of each step within the share."""
+    """Yield combinations of one candidate for each step. For a single step, yield each of its candidates. For several
+    steps, select some memory shares, and combine the cheapest candidates of all steps within each share."""
     if len(per_step) == 1:
         yield from ([candidate] for candidate in per_step[0])
         return
@@ -219,7 +223,7 @@ def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Seque
 
 
 def _cheapest(candidates_of_step: Sequence[StepCandidate], most_share: float) -> StepCandidate:
-    """Return the candidate with the least work whose need share is at most `most_share`, or, if there is none, the
+    """Return the candidate with the least work whose need share is at most `most_share`; if there is none, the
     candidate with the lowest need."""
     within = [candidate for candidate in candidates_of_step if candidate.need_share <= most_share]
     if within:

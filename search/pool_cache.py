@@ -1,4 +1,4 @@
-"""The pools of recent modules, so that searches for several budgets share their forecasts and measurements."""
+"""Cache the pools of recent modules, so that searches for several budgets share their forecasts and measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..analysis.step.jax_paths import path_of
 from ..analysis.step.phase_sources import registered_sources, sources
 from ..mlir_io.printer import print_module
 from ..options.recompute_options import RecomputeOptions
-from ..planning.solvers.result import Stop, never
+from ..planning.solvers.result import Stop, never_stop
 from ..rules.registry import BUILT_IN
 from ..support.locations import LocationNumbers
 from ..support.operations import every_operation, name_of
@@ -24,9 +24,9 @@ _HOLDERS = {"builtin.module", "func.func"}
 _pools: OrderedDict[object, Pool] = OrderedDict()
 
 
-def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never) -> Pool:
-    """Return the pool of a module, which is cached by the content of the module and by the options. Raises `Refusal` as
-    `Pool.of` does."""
+def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop) -> Pool:
+    """Return the pool of a module from the cache, or make it and cache it. The cache key consists of the content of the
+    module and the options. Raises `Refusal` in the same cases as `Pool.of`."""
     key = _key(module, options)
     if key is not None and key in _pools:
         _pools.move_to_end(key)
@@ -45,7 +45,8 @@ def forget_pools() -> None:
 
 
 def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
-    """Return the cache key; None if the candidates depend on a file of costs or on registered rules."""
+    """Return the cache key; None if the candidates depend on a cost file or on registered rules, so that they must not
+    be cached."""
     names = set(map(name_of, every_operation(module)))
     declared = not names <= BUILT_IN.keys() | _HOLDERS
     if declared or Path(options.cost).exists():
@@ -55,11 +56,11 @@ def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
 
 
 def _digest(module: ModuleOp) -> str:
-    """Return a digest that is equal for modules with equal candidates.
+    """Return a digest of the module. Modules with the same digest have the same candidates.
 
-    Candidates depend on paths in locations, and on which operations have the same location; but not on the positions,
-    which include the caller of the step: the same step is often called from another line with another budget. A phase
-    source that the user registers may read the positions as well.
+    Candidates depend on the paths in locations, and on which operations share a location. They do not depend on the
+    positions in locations, which include the caller of the step: the same step is often called from another line with
+    another budget. However, a phase source that the user registers may read the positions, so they are included then.
     """
     if registered_sources():
         return sha256(print_module(module, debuginfo=True).encode()).hexdigest()

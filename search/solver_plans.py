@@ -1,5 +1,5 @@
-"""The plans of the solvers for one step: a family of budgets in program order, searched for the least work that fits
-the budget of the module."""
+"""Make the plans of the solvers for one step. The plans for different budgets in program order form a family, which is
+searched for the plan with the least work within the budget of the module."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from ..planning.solvers.result import Stop
-from .beside_segments import BesideSegments
+from .beside_segments import SegmentLimitsByGraph
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate, StepForecasts
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from ..planning.solvers.solve_graph import PreparedGraph
 
 SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
-"""Budgets of the solvers, as shares of the peak in program order. There are many, because a lower budget in program
-order does not imply a lower need under XLA:CPU."""
+"""The budgets for the solvers, as shares of the peak in program order. There are many of them, because a lower budget
+in program order does not imply a lower need under XLA:CPU."""
 FEWER_BUDGETS_FROM = 6000
-"""Number of operations from which on only half of the budgets are tried, and only half of the smaller plans of each
-solver's plan."""
+"""In a step with at least this number of operations, only half of the budgets are tried, and only half of the smaller
+plans of each solver's plan."""
 STRIDE = 3
-"""Every third budget of the solvers is tried first."""
+"""The solvers first try every third budget."""
 
 
 @dataclass
 class SolverPlans:
-    """The plans of the solvers for one step. Only those that a search visits are made.
+    """The plans of the solvers for one step. Only the plans that a search visits are made.
 
     Attributes:
         graph: The graph of the step.
-        segment_limits: The user's limits on segments, which are planned first; None without limits.
-        notes: The marks of the step itself.
+        segment_limits: The limits of segments with budgets, which are planned first; None if there are none.
+        notes: The attributes of operations in the unchanged step.
     """
 
     graph: Graph
     segment_limits: SegmentLimits | None
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     _family: PlanFamily = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,14 +52,16 @@ class SolverPlans:
         self._family = PlanFamily([partial(self._plan, share_of_peak) for share_of_peak in shares])
 
     def search(self, forecasts: StepForecasts, ratio: Ratio, stop: Stop) -> Sequence[StepCandidate]:
-        """Forecast plans around the least work that fits, and return the candidates of all plans made so far."""
+        """Forecast plans whose work is close to the least work that fits, and return the candidates of all plans made
+        so far."""
         judge = partial(forecasts.judge, ratio)
         if not _has_limit(ratio):
             self._family.search(judge, stop)
         else:
             self._family.search(judge, stop, STRIDE)
             if forecasts.least_fitting_work(ratio) is None:
-                # Needs do not fall steadily with the budgets of the solvers: a plan between those visited may fit.
+                # Needs do not fall steadily with the budgets of the solvers, so a plan between the visited ones may
+                # fit.
                 self._family.visit_all(judge, stop)
         return [candidate for candidate in map(forecasts.candidate_of, self._family.made.values()) if candidate]
 
@@ -70,15 +72,17 @@ class SolverPlans:
         return PreparedGraph(self.graph)
 
     def _plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
-        """Plan within a share of the peak in program order; None if no plan is within it."""
-        # Only callers that need the solvers wait for their import.
+        """Return a plan within a share of the peak in program order; None if no plan is found."""
+        # The solvers are imported here, so that only callers that need them wait for the import.
         from ..planning.solvers.result import NoPlan
         from ..planning.solvers.solve_graph import SearchOptions, plan_within
 
         budget = int(share_of_peak * self._prepared.peak_bytes)
-        segments = BesideSegments({} if self.segment_limits is None else {self.graph.fingerprint: self.segment_limits})
+        segments = SegmentLimitsByGraph(
+            {} if self.segment_limits is None else {self.graph.fingerprint: self.segment_limits}
+        )
         try:
-            # Plans that only a long search finds take so much work that others of the same need are cheaper.
+            # A plan that only a long search finds takes more work than other plans with the same need.
             options = SearchOptions(stop=stop, repeats_on_small=False)
             planner = partial(plan_within, budget=budget, options=options, prepared=self._prepared)
             plan = segments.plan(self.graph, planner)
@@ -88,5 +92,5 @@ class SolverPlans:
 
 
 def _has_limit(ratio: Ratio) -> bool:
-    """Return whether needs are compared with a limit: without one, the ratio of every need is infinite."""
+    """Return whether needs are compared with a limit. Without a limit, the ratio of every need is infinite."""
     return not isinf(ratio(Prediction(0.0, 0.0, (PlanSource.SOLVER,))))

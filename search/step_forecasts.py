@@ -1,4 +1,4 @@
-"""The candidate plans of one step with their forecasts. Each plan is forecast once."""
+"""Forecast the candidate plans of one step. Each plan is forecast once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..analysis.memory.peaks import Forecast, Peaks
 from ..planning.calibrated_search import Prediction, Ratio
 from ..planning.graph import Graph
 from ..planning.plan import Plan
-from ..planning.plan_file import Note
+from ..planning.plan_file import OperationNote
 from .plan_family import LESS_WORK_NEXT, UnscoredPlan
 from .plan_origin import PlanOrigin
 
@@ -22,19 +22,20 @@ class StepCandidate:
     Attributes:
         origin: The source of the plan.
         plan: The plan.
-        notes: The marks of the step under the plan.
+        notes: The attributes of operations under the plan.
         need_share: The forecast need, as a share of the need of the plain step.
         work: The extra cost, in the unit that planners minimize; FLOPs by default.
     """
 
     origin: PlanOrigin
     plan: Plan
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     need_share: float
     work: int
 
     @property
     def prediction(self) -> Prediction:
+        """The need and the work, as a prediction for the calibrated search."""
         return Prediction(self.need_share, float(self.work), (self.origin.kind,))
 
 
@@ -44,9 +45,9 @@ class StepForecasts:
 
     Attributes:
         graph: The graph of the step.
-        forecast: The forecast of the peaks of a plan.
-        share_of: The function from forecast peaks to the need, as a share of the need of the plain step.
-        segment_limits: The user's limits on segments, which every plan must meet; None without limits.
+        forecast: The forecaster of the peaks of a plan.
+        share_of: A function that maps forecast peaks to the need, as a share of the need of the plain step.
+        segment_limits: The limits of segments with budgets, which every plan must meet; None if there are none.
         candidates: The candidates, in the order in which they were forecast.
     """
 
@@ -58,10 +59,10 @@ class StepForecasts:
     _by_plan: dict[Plan, StepCandidate] = field(default_factory=dict[Plan, StepCandidate])
 
     def candidate_of(self, unscored: UnscoredPlan | None, peaks: Peaks | None = None) -> StepCandidate | None:
-        """Return the candidate for a plan, whose forecast is computed once. None for a plan without copies, and for a
-        plan that exceeds the user's limits.
+        """Return the candidate for a plan, and forecast the plan if it is new. Return None for a plan without copies,
+        and for a plan that exceeds the segment limits.
 
-        `peaks`: the forecast peaks of the plan, if they are available.
+        `peaks`: the forecast peaks of the plan, if they are already computed.
         """
         if unscored is None or not unscored.plan.copies:
             return None
@@ -80,7 +81,7 @@ class StepForecasts:
         """Return the expected need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` for a plan that is not a
         candidate.
 
-        `work_limit`: a plan with at least this work is not forecast, and is judged `LESS_WORK_NEXT` too.
+        `work_limit`: a plan with at least this work is not forecast, and `LESS_WORK_NEXT` is returned.
         """
         if unscored is None:
             return LESS_WORK_NEXT
@@ -90,5 +91,5 @@ class StepForecasts:
         return LESS_WORK_NEXT if candidate is None else ratio(candidate.prediction)
 
     def least_fitting_work(self, ratio: Ratio) -> int | None:
-        """Return the least work of the candidates that are expected to fit; None if none is."""
+        """Return the least work of all candidates that are expected to fit; None if no candidate is expected to fit."""
         return min((item.work for item in self.candidates if ratio(item.prediction) <= 1), default=None)

@@ -1,4 +1,4 @@
-"""Remarks on steps that are left unchanged."""
+"""Make the remarks on steps that are left unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _IN_OTHERS = "in the rest of the step: "
 
 
 def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Reword remarks for a step whose loops have been cut: only the rest of the step is left unchanged."""
+    """Reword the remarks on a step whose loops have been cut, to say that only the rest of the step is left
+    unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(UNCHANGED) + _OTHERS_UNCHANGED)
         if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED) and _OTHERS_UNCHANGED not in remark.reason
@@ -26,7 +27,7 @@ def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
 
 
 def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
-    """Return the remark that the step is left unchanged."""
+    """Return the remark that a step is left unchanged, with the reason."""
     return Remark(op, f"{reason}: {UNCHANGED}", topic=topic)
 
 
@@ -63,7 +64,8 @@ def demand_effect_of_rewrite(op: Operation, copies: int, remarks: Sequence[Remar
 def refusal_of_unchanged_step(op: Operation, remarks: Sequence[Remark]) -> Refusal:
     """Return the error that the option `strict` reports for an unchanged step, based on its remarks.
 
-    A last remark that nothing is recomputed is followed by the reason in the remark before it."""
+    If the last remark says that nothing is recomputed, the error also contains the reason from the remark before it.
+    """
     *earlier, last = remarks
     error = strict_refusal(op, last.reason)
     reasons = [remark.reason for remark in earlier if remark.topic is not Topic.CHOICE]

@@ -1,15 +1,15 @@
-"""Vetoes: the reasons to leave a step unchanged, or its functions inlined, although a choice was made.
+"""Vetoes: reasons for leaving a step unchanged, or its functions inlined, although a choice was made.
 
-A choice is judged three times, each time with better data:
+A choice is checked three times, each time with better data:
 
     why_worse                 the forecast peaks of the best attempt, before anything is copied
     why_all_worse             the peaks of the emitted steps: CSE may extend live ranges beyond the plan
     why_calls_stay_inlined    the peaks with restored calls
 
-The first two leave the step unchanged, the third one leaves functions inlined; each reason becomes a remark. Marks of
-the user and given plans are not vetoed. Errors are reported elsewhere: plans that do not fit (`transforms/clone.py`),
-segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and budgets that no plan meets
-(`budget/`).
+The first two vetoes leave the step unchanged, and the third one leaves functions inlined. Each reason becomes a remark.
+User marks and user-given plans are not vetoed. Errors are reported elsewhere: plans that do not match the step
+(`transforms/clone.py`), segments above their budgets (`check_limits` in `transforms/plans/limit_segments.py`), and
+budgets that no plan meets (`budget/`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .unchanged_steps import remark_on_unchanged_step
 
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better; None if a peak falls by more than `WORTH_IT` and no peak
-    rises by that share.
+    """Return the reason why the unchanged step is better; None if a peak falls by more than the share `WORTH_IT`, and
+    no peak rises by more than this share.
 
-    `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that eager executors
-    count too.
+    `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that the peaks under an
+    eager executor and under XLA:CPU count too.
     """
     if (raised := why_peak_rises(before, after, keeps_barriers)) is not None:
         return raised
@@ -53,7 +53,8 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
 
 
 def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better if a peak rises, without the model of XLA:CPU; else None."""
+    """Return the reason why the unchanged step is better if a peak rises, and None otherwise. The peak under the model
+    of XLA:CPU is not considered."""
     for peak_name, old, new in _peaks_without_xla(before, after, keeps_barriers):
         if raises_peak(old, new):
             return f"recomputing raises {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
@@ -61,7 +62,8 @@ def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | N
 
 
 def _peaks_without_xla(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
-    """Return the peaks that need no model of XLA:CPU: the name, the bytes before, and the bytes after."""
+    """Return the peaks that do not require the model of XLA:CPU, as tuples of name, bytes before and bytes after the
+    choice."""
     pairs = [("the peak", before.in_order, after.in_order)]
     if keeps_barriers:
         pairs.append(("the peak of an executor that starts operations as soon as it can", before.eager, after.eager))
@@ -71,14 +73,14 @@ def _peaks_without_xla(before: Peaks, after: Peaks, keeps_barriers: bool) -> lis
 def why_all_worse(
     before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], keeps_barriers: bool
 ) -> tuple[Remark, ...]:
-    """Return a remark for each emitted step, with the reason that it is not an improvement; empty if one of the steps
-    is an improvement.
+    """Return a remark on each emitted step, with the reason why it is not an improvement; empty if at least one step is
+    an improvement.
 
     Args:
-        before: The peaks of the unchanged steps by function name, without steps in which a copy is forced: those may
-            not be left unchanged.
+        before: The peaks of the unchanged steps, by function name. Steps in which a mark forces a copy are not
+            included, because they must not be left unchanged.
         emitted: The peaks of the emitted steps.
-        keeps_barriers: As for `why_worse`.
+        keeps_barriers: As in `why_worse`.
     """
     remarks = list[Remark]()
     for function, after in emitted.items():
@@ -91,15 +93,15 @@ def why_all_worse(
 
 
 def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
-    """Return whether restored calls may raise a peak, so that the module has to be compared with one without calls.
+    """Return whether restored calls may raise a peak, so that the module must be compared with a module without calls.
 
-    A call needs all its operands and results at one time, while its operations could be spread out, and equal
-    operations of different calls are not merged. This concerns executors that keep only program order: XLA inlines
-    calls, merges equal operations and has an order of its own.
+    During a call, all its operands and results are live at the same time, while inlined operations could be spread out.
+    Also, equal operations of different calls are not merged. This affects only executors in program order: XLA inlines
+    calls, merges equal operations and chooses its own order.
 
     Args:
         called: The module with restored calls.
-        before: The peaks before calls were restored, in bytes by function.
+        before: The peak of each function before calls were restored, in bytes.
     """
     module = flat_copy(called)
     peaks = peaks_in_order(module)
@@ -109,7 +111,7 @@ def calls_may_raise_peak(called: ModuleOp, before: Mapping[str, int]) -> bool:
 
 
 def why_calls_stay_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None:
-    """Return a remark on the first function with a lower peak if all calls are inlined; None if there is no such
+    """Return a remark on the first function whose peak is lower if all calls are inlined; None if there is no such
     function, so that calls are restored."""
     least = peaks_in_order(flat_copy(inlined))
     for function in functions_of(module := flat_copy(called)):

@@ -42,7 +42,7 @@ from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.result import Infeasible
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
-from ..planning.solvers.sweep import Outcome, least_budget, sweep
+from ..planning.solvers.sweep import Outcome, smallest_budget, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.counted import counted
 from ..support.interface import command_line
@@ -150,7 +150,7 @@ def _plan(options: argparse.Namespace) -> int:
         if options.sweep is not None:
             return _sweep(task)
         budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
-        outcome = task.solve(least_budget(problem, interrupt.is_set) if budget is None else budget)
+        outcome = task.solve(smallest_budget(problem, interrupt.is_set) if budget is None else budget)
     return _write(task, outcome)
 
 

@@ -46,7 +46,7 @@ from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
 from ..planning.plan import CopyGroup, Plan
-from ..planning.plan_file import Note, StepPlan
+from ..planning.plan_file import OperationNote, StepPlan
 from ..planning.solvers.result import NoPlan
 from ..rules.effects import NO_PERMISSION, Permission
 from ..support.counted import counted
@@ -75,7 +75,7 @@ class ClonedStep:
     function: str
     graph: Graph
     plan: Plan
-    notes: tuple[Note, ...]
+    notes: tuple[OperationNote, ...]
     recomputed: tuple[Remark, ...] = ()
 
     def as_step_plan(self) -> StepPlan:

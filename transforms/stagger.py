@@ -81,7 +81,7 @@ def _insert_barrier(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue
 
     `newest`: maps each value to the result of its latest barrier, which later segments read; it is updated.
     """
-    values = step.numbered.values_of(part.waiting)
+    values = step.numbered.values_of(part.barrier_operands)
     start = part.operations[0]
     insertion = step.operation(start)
     barrier = OptimizationBarrierOp([newest.get(value, value) for value in values])

@@ -18,7 +18,7 @@ from ...planning.by_segment.copy_requests import (
     targets_with_views,
     with_residuals,
 )
-from ...planning.by_segment.each_pass import in_each_pass
+from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import Remark, position_of
@@ -92,7 +92,7 @@ class CloneOptions:
     def plan(self, step: Step, targets: Targets) -> Plan:
         """Return the plan that recomputes the targets."""
         plan = plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
-        return in_each_pass(step.graph, plan) if self.each_pass else plan
+        return repeat_in_each_pass(step.graph, plan) if self.each_pass else plan
 
 
 DEFAULT_COPYING = CloneOptions()

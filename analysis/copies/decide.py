@@ -16,7 +16,7 @@ from ...options.selection import Selection
 from ...planning.by_segment.by_structure import Cuts
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
-from ...planning.by_segment.sinkable import sinkable
+from ...planning.by_segment.sinkable import sinkable_groups
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part
@@ -149,7 +149,9 @@ def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, decider
     if decider.selection.segments == "none":
         return stated
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
-    groups = (step.numbered.operations_of(numbers) for numbers in sinkable(step.graph, set(step.positions(taken))))
+    groups = (
+        step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(taken)))
+    )
     sunk = (decider.decide("", group, outputs=False) for group in groups)
     return [*stated, *(decision for decision in sunk if decision.recomputed)]
 

@@ -138,7 +138,8 @@ class _Chooser:
             constraints.read_by_others |= late - recomputed
         raise Refusal(
             self._first(self.targets[0].name),
-            f"{option('segment-budgets')}: no plan was found that meets the budgets, but such a plan may exist",
+            f"{option('segment-budgets')}: no plan was found that meets the budgets, but such a plan may exist; "
+            "raise the budgets",
         )
 
     def _segment(self, target: BudgetedSegment) -> Segment:
@@ -171,7 +172,7 @@ class _Chooser:
         for target in self.targets:
             for op in target.operations:
                 number = self.step.position(op)
-                segment = None if self.solutions[target.name].is_nothing else target.name
+                segment = None if self.solutions[target.name].recomputes_nothing else target.name
                 if segment is None and op in self.marks:
                     segment = self.marks[op].segment
                 flags = None
@@ -207,7 +208,7 @@ class _Chooser:
         for name, solution in self.solutions.items():
             budget = self._budget(name)
             limit = f"the budget {budget.pattern}:{budget.text}"
-            if solution.is_nothing:
+            if solution.recomputes_nothing:
                 saved = f"{readable_bytes(solution.plain_bytes)} for the backward pass"
                 words = f"{saved}, within {limit}: no recomputation is needed"
             else:

@@ -33,7 +33,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from ...planning.liveness import Footprint, LiveSet, peak_bytes
-from ...planning.orders import Ready, eager
+from ...planning.orders import ReadyTracker, eager_order
 from ...rules.effects import is_ordering, why_impure
 from ..step.graph_of import graph_of
 from ..step.order import Order, constants_only, producers, single_block
@@ -171,7 +171,7 @@ def by_bytes_revived(stretch: Stretch) -> list[int]:
 
 def just_in_time(stretch: Stretch) -> list[int]:
     """Schedule each operation shortly before its readers, by depth-first search from the results."""
-    ready = Ready(stretch.needed_by)
+    ready = ReadyTracker(stretch.needed_by)
     stack, order = ready.at_start(), list[int]()
     while stack:
         order.append(stack.pop())
@@ -186,7 +186,7 @@ def _list_schedule(
 
     `run` is called with each scheduled operation and returns the operations whose cost may have fallen.
     """
-    readiness = Ready(waits_for)
+    readiness = ReadyTracker(waits_for)
     ready = set(readiness.at_start())
     heap = [(cost(op), op) for op in ready]
     heapq.heapify(heap)
@@ -271,7 +271,7 @@ class _Peaks:
     @classmethod
     def of(cls, order: Order, classified: Phases | None) -> _Peaks:
         graph = graph_of(order, classified.phase if classified is not None else None).graph
-        return cls(peak_bytes(graph), peak_bytes(graph, eager(graph)) if classified is not None else 0)
+        return cls(peak_bytes(graph), peak_bytes(graph, eager_order(graph)) if classified is not None else 0)
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:

@@ -12,7 +12,7 @@ from ...planning.by_segment.early_parts import early_parts
 from ...planning.graph import Graph
 from ...planning.liveness import CountedStorages, peak_bytes
 from ...planning.objective import EAGER_SHARE
-from ...planning.orders import eager
+from ...planning.orders import eager_order
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
 from ...support.deferred import Deferred
@@ -34,7 +34,7 @@ class OrderPeaks:
     @part("peaks")
     def of(cls, graph: Graph) -> OrderPeaks:
         counted = CountedStorages.of(graph)
-        return cls(peak_bytes(graph, counted=counted), peak_bytes(graph, eager(graph), counted))
+        return cls(peak_bytes(graph, counted=counted), peak_bytes(graph, eager_order(graph), counted))
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,9 @@ class Forecast:
             if instruction.origin in segments and not instruction.is_new and graph.forward[op]
         }
         parts = early_parts(graph, segment_of)
-        return insert_barriers(graph, program, [Barrier(early.operations[0], early.waiting) for early in parts])
+        return insert_barriers(
+            graph, program, [Barrier(early.operations[0], early.barrier_operands) for early in parts]
+        )
 
     def of_program(self, program: SimulatedProgram) -> Peaks:
         """Return the peaks of a simulated program."""

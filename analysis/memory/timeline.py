@@ -16,7 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects.names import Names
 from ...planning import liveness
-from ...planning.orders import eager as eager_order
+from ...planning.orders import eager_order
 from ...support.operations import name_of
 from ..request.segments import find_segments
 from ..step.descriptions import module_of, source_of, type_text, value_name

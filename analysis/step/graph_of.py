@@ -255,7 +255,7 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
     """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)
-    alive = live_bytes(inside.graph, returned_too=True)
+    alive = live_bytes(inside.graph, includes_returned=True)
     if hands_on is not None:
         alive[-1] += _yield_copies(inside, order.operations[-1].operands[hands_on:])
     return int(alive.max(initial=0))

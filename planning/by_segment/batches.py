@@ -2,7 +2,7 @@
 
 A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
 as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
-So the part with a peak far above its live-out bytes runs first, and the other part waits for its results. For two
+So the part whose peak is far above its live-out bytes runs first, and the other part waits for its results. For two
 independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
 optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
 matrix factorization", 1987.
@@ -16,12 +16,12 @@ from ..graph import Graph
 from ..plan import Batch
 
 BATCH_SHARE = 0.25
-"""Minimum share of the bytes freed by a group that a separate batch must delay. The barrier of a batch prevents fusion,
-which may cancel a smaller gain. The same threshold applies to a barrier before an early part of a segment in the
-forward pass (`early_parts.py`)."""
+"""Minimum bytes that a separate batch must delay, as a share of the bytes that its group frees. The barrier of a batch
+prevents fusion, which may cancel a smaller gain. The same threshold applies to a barrier before an early part of a
+segment in the forward pass (`early_parts.py`)."""
 BATCH_CANDIDATES = 32
-"""Maximum number of parts of a segment that are considered for a batch, which keeps the work linear in the size of the
-segment."""
+"""Maximum number of parts of a segment that are considered for a batch. This limit keeps the work linear in the size of
+the segment."""
 
 
 def split_into_batches(
@@ -33,12 +33,12 @@ def split_into_batches(
         graph: The graph of the step.
         operations: The copied operations, in program order.
         freed_bytes: The bytes that the group frees.
-        only_concurrent: Whether a split also requires a part of the second batch that could run concurrently with the
-            first batch, and is larger than the inputs of the second token. The token makes a fusing compiler store
+        only_concurrent: Whether to split only if a part of the second batch could run concurrently with the first
+            batch, and this part is larger than the inputs of the second token. The token makes a fusing compiler store
             these inputs, which it might otherwise never materialize.
 
     Returns:
-        One batch or two batches.
+        One or two batches.
     """
     inputs = graph.outside_of(operations)
     first_part = _part_to_run_first(graph, operations, inputs, freed_bytes)
@@ -52,13 +52,13 @@ def split_into_batches(
     return Batch(first, first_inputs), Batch(second, second_inputs, awaited)
 
 
-def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
-    """Return one batch per group of operations.
+def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -> tuple[Batch, ...]:
+    """Return one batch for each group of operations; each batch waits for the preceding one.
 
     Args:
         graph: The graph of the step.
-        groups: The operations of each batch.
-        live_out: The values that each batch waits for if the preceding batch computes them.
+        groups: The operations of each batch, in the order of the batches.
+        live_out: The values that are read after the copies. A batch waits for those that the preceding batch computes.
     """
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
@@ -73,7 +73,7 @@ def in_turn(graph: Graph, groups: Sequence[Sequence[int]], live_out: Set[int]) -
 
 
 def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether the operations of the second part that are independent of the first one need more bytes than the
+    """Return whether the operations of the second part that do not depend on the first part need more bytes than the
     first part leaves live."""
     dependent = {value for value in graph.results_of(first) if value not in graph.constants}
     independent = list[int]()
@@ -92,12 +92,12 @@ def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
 
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Return the peak bytes of the part when it runs alone, in program order, and its live-out bytes."""
+    """Return two sums: the peak bytes of the part when it runs alone, in program order, and its live-out bytes."""
     root, sizes, reads, inner_bytes = graph.root, graph.sizes, graph.reads, graph.inner_bytes
     live_out = {root[value] for value in _live_out(graph, part)}
     results = set(graph.results_of(part)) - graph.constants
     last_reader = {root[value]: op for op in part for value in reads[op]}
-    # The storages that die at each operation: those that it reads last, and those that nothing reads.
+    # The storages that die at each operation: those whose last reader it is, and those that it makes and nothing reads.
     dying = dict[int, list[int]]()
     for storage in results - live_out:
         if root[storage] == storage or storage in last_reader:
@@ -113,16 +113,16 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
     return peak, sum(sizes[storage] for storage in live_out if storage in results)
 
 
-def _most_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results and of the largest
-    region."""
+def _max_excess_bytes(graph: Graph, part: Sequence[int]) -> int:
+    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results plus those of the
+    largest region."""
     inner = max([graph.inner_bytes[op] for op in part], default=0)
     return sum([graph.stored_bytes[op] for op in part]) + inner
 
 
 def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
-    """Return the part with the largest `excess_bytes`, among parts that consist of all operations on a subset of the
-    inputs; empty if none exceeds `BATCH_SHARE` of the freed bytes.
+    """Return the operations of the part with the largest `excess_bytes`. Each part consists of all operations that
+    depend only on a given subset of the inputs. Empty if no part exceeds `BATCH_SHARE` of the freed bytes.
 
     Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
     """
@@ -131,7 +131,7 @@ def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence
     largest_excess = BATCH_SHARE * freed_bytes
     for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
         part = [op for op in operations if needs[op] | mask == mask]
-        if len(part) == len(operations) or _most_bytes(graph, part) <= largest_excess:
+        if len(part) == len(operations) or _max_excess_bytes(graph, part) <= largest_excess:
             continue
         if (excess := excess_bytes(graph, part)) > largest_excess:
             best, largest_excess = set(part), excess
@@ -153,7 +153,7 @@ def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int
 
 
 def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
-    """Return the results of the part that operations outside it read, other than updates."""
+    """Return the results of the part that operations outside it read. Updates do not count as readers."""
     inside = set(part)
     return [
         value

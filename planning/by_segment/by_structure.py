@@ -1,10 +1,11 @@
 """Cut a forward pass into segments by data flow alone, where few bytes are live.
 
-For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among these, the cuts
-with the fewest live bytes are chosen. The peak is then about the live bytes at the cuts plus the residuals of the
-largest segment. Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where
-all layers are equal and k is the square root of their number. For unequal layers a dynamic program finds the cuts: N.
-Kumar, S. Jegelka, "Improved rematerialization via tree decompositions", 2019, among others.
+For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among the divisions
+within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is then about the live bytes at
+the cuts plus the residuals of the largest segment. Source of the trade-off: T. Chen et al., "Training deep nets with
+sublinear memory cost", 2016, where all layers are equal and k is the square root of their number. For unequal layers, a
+dynamic program finds the cuts: N. Kumar, S. Jegelka, "Improved rematerialization via tree decompositions", 2019, among
+others.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ computed for every number of segments."""
 
 
 class CutMethod(Enum):
-    """The method that places the cuts, the most trusted first: at the boundaries of repeated blocks, or where few bytes
-    are live. The values are used in remarks."""
+    """The method that places the cuts: at the boundaries of repeated blocks, or where few bytes are live. The more
+    trusted method comes first. Remarks contain the values."""
 
     BLOCKS = "blocks"
     STRUCTURE = "structure"
@@ -42,8 +43,8 @@ class Cuts:
 
     Attributes:
         bounds: The operations at which segments begin, followed by the position after the last forward operation.
-        cut_bytes: Live bytes, summed over all cuts.
-        inside_bytes: Bytes of the residuals of the segment with the most residual bytes.
+        cut_bytes: The live bytes, summed over all cuts.
+        inside_bytes: The residual bytes of the segment that has the most.
         method: The method that placed the cuts.
     """
 
@@ -59,34 +60,35 @@ class Cuts:
 
     @property
     def score(self) -> int:
-        """The estimate of the peak in bytes that ranks cuts: lower is better."""
+        """The estimated peak in bytes, by which cuts are ranked."""
         return self.cut_bytes + self.inside_bytes
 
     def segments(self, graph: Graph) -> dict[int, str]:
-        """Return the segment of each forward operation."""
+        """Return the name of the segment of each forward operation."""
         segment_of = dict[int, str]()
         for number, (start, end) in enumerate(pairwise(self.bounds)):
             segment_of.update({op: numbered_segment(number) for op in range(start, end) if graph.forward[op]})
         return segment_of
 
 
-UNEVEN = (3 / 4, 2 / 3)
-"""Larger shares of the residual bytes that one segment may hold, for additional cuts: the first stage of a
+UNEVEN_SHARES = (3 / 4, 2 / 3)
+"""Limits for additional, uneven cuts: the share of all residual bytes that one segment may hold. The first stage of a
 convolutional network often holds such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
-    """Return distinct cuts into at most `most` segments, the best score first, then uneven cuts."""
-    sizes = _Sizes.of(graph)
-    even = sizes.cuts_within([sizes.total // count for count in range(2, most + 1)])
-    uneven = sizes.cuts_within([int(sizes.total * share) for share in UNEVEN])
+    """Return distinct cuts into at most `most` segments: first even cuts by increasing score, then uneven cuts by
+    increasing score."""
+    places = _CutPlaces.of(graph)
+    even = places.cuts_within([places.total // count for count in range(2, most + 1)])
+    uneven = places.cuts_within([int(places.total * share) for share in UNEVEN_SHARES])
     return [*even, *(cuts for cuts in uneven if cuts not in even)]
 
 
 def cuts_by_blocks(graph: Graph) -> Cuts | None:
     """Return cuts between repeated blocks, each of which becomes a segment that begins where the fewest bytes are live.
 
-    None unless repeated sequences of operations make up at least half of the forward pass.
+    The result is None unless repeated sequences of operations make up at least half of the forward pass.
     """
     end = _end(graph)
     operations = [op for op in range(end) if graph.forward[op] and not graph.constants.issuperset(graph.makes[op])]
@@ -97,7 +99,7 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
     residuals_before = [0, *accumulate(_residual_bytes(graph, end))]
     starts = set[int]()
     for run in runs:
-        # All blocks of a run are equal: take the live bytes at each operation from the second one.
+        # All blocks of a run are equal, so the live bytes of the second block stand for all of them.
         places = range(run.start + run.period, run.start + 2 * run.period)
         first = min(places, key=lambda place: live[operations[place]]) - run.period
         last = min(run.start + run.length, len(operations) - 1)
@@ -108,7 +110,7 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
 
 
 def _repeated_runs(graph: Graph, operations: Sequence[int]) -> list[RepeatedRun]:
-    """Return the runs of repeated operation names among the operations, by index."""
+    """Return the runs of repeated operation names, as ranges of indices into `operations`."""
     if not operations:
         return []
     numbers = dict[str, int]()
@@ -117,38 +119,39 @@ def _repeated_runs(graph: Graph, operations: Sequence[int]) -> list[RepeatedRun]
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
-    """Return cuts into `count` segments, or into fewer if there are fewer places to cut; None without such a place.
+    """Return cuts into `count` segments, or into fewer segments if there are too few places to cut; None if there is no
+    such place.
 
-    The best cuts into at most `count` segments are refined: the segment with the most residual bytes is cut until there
-    are enough.
+    The function starts with the cuts by structure that have the most segments, up to `count`. Then it cuts the segment
+    with the most residual bytes until there are `count` segments.
     """
-    sizes = _Sizes.of(graph)
+    places = _CutPlaces.of(graph)
     candidates = [cuts for cuts in cuts_by_structure(graph, max(count, 2)) if cuts.segment_count <= count]
     most_cuts = max(candidates, key=lambda cuts: cuts.segment_count, default=None)
-    bounds = [0, sizes.places[-1]] if most_cuts is None else list(most_cuts.bounds)
-    while len(bounds) - 1 < count and (place := sizes.best_place_between(bounds)) is not None:
+    bounds = [0, places.places[-1]] if most_cuts is None else list(most_cuts.bounds)
+    while len(bounds) - 1 < count and (place := places.best_place_between(bounds)) is not None:
         bounds = sorted([*bounds, place])
-    return sizes.cuts_at(bounds) if len(bounds) > 2 else None
+    return places.cuts_at(bounds) if len(bounds) > 2 else None
 
 
-def uncut(graph: Graph) -> Cuts | None:
-    """Return the whole forward pass as one segment, which is possible if the gradient begins with cotangent arguments:
-    all of the forward pass may be recomputed once they are available. None for any other step."""
+def single_segment(graph: Graph) -> Cuts | None:
+    """Return the whole forward pass as a single segment. This is possible only if the gradient begins with cotangent
+    arguments: once they are available, all of the forward pass may be recomputed. Return None for any other step."""
     first_gradient = next((op for op, is_gradient in enumerate(graph.gradient) if is_gradient), -1)
     if first_gradient not in graph.needs_cotangent:
         return None
-    sizes = _Sizes.of(graph)
-    return sizes.cuts_at([0, sizes.places[-1]])
+    places = _CutPlaces.of(graph)
+    return places.cuts_at([0, places.places[-1]])
 
 
 @dataclass(frozen=True)
-class _Sizes:
-    """The places where a cut is possible.
+class _CutPlaces:
+    """The places where the forward pass can be cut.
 
     Attributes:
         places: For each place, the operation after it.
-        live: The bytes that are live at each place and that later forward operations read.
-        inside: The total residual bytes of all operations before each place.
+        live: For each place, the live bytes that later forward operations read.
+        inside: For each place, the total residual bytes of all operations before it.
         largest: The maximum residual bytes of a single operation.
     """
 
@@ -163,11 +166,11 @@ class _Sizes:
         return self.inside[-1]
 
     @classmethod
-    def of(cls, graph: Graph) -> _Sizes:
+    def of(cls, graph: Graph) -> _CutPlaces:
         end = _end(graph)
         inside = _residual_bytes(graph, end)
         live = _live_bytes(graph, end)
-        # Only local minima of the live bytes can be best cuts.
+        # The best cuts are at local minima of the live bytes.
         minima = [op for op in range(1, end) if live[op - 1] >= live[op] <= live[op + 1]]
         places = [0, *minima, end]
         summed = [0, *accumulate(inside)]
@@ -179,7 +182,8 @@ class _Sizes:
         )
 
     def cuts_within(self, bounds: Iterable[int]) -> list[Cuts]:
-        """Return the best distinct cuts for bounds on the residual bytes of a segment, the best score first."""
+        """Return the best cuts for each of the bounds on the residual bytes of a segment, without duplicates, by
+        increasing score."""
         by_bounds = dict[tuple[int, ...], Cuts]()
         for bound in bounds:
             if (cuts := self.cut(max(bound, self.largest))) is not None:
@@ -187,10 +191,10 @@ class _Sizes:
         return sorted(by_bounds.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
 
     def cut(self, bound: int) -> Cuts | None:
-        """Return the cuts with the fewest live bytes into segments of at most `bound` residual bytes; None if there are
-        none.
+        """Return the cuts with the fewest live bytes among those into segments of at most `bound` residual bytes; None
+        if there are no such cuts.
 
-        A dynamic program over the places with a monotone queue, in linear time.
+        This is a dynamic program over the places. It uses a monotone queue and takes linear time.
         """
         cost, previous = [0], [0]
         window = deque[int]([0])
@@ -211,7 +215,7 @@ class _Sizes:
         return self.cuts_at([self.places[index] for index in chosen]) if len(chosen) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int]) -> Cuts:
-        """Return the cuts with these bounds, each of which must be a place."""
+        """Return the cuts with these bounds. Each bound must be one of the places."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)
@@ -247,13 +251,13 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 
 NEAR_THE_END = 0.9
-"""If the last primal operation lies beyond this share of the forward pass, the primal operations are assumed to be the
-whole forward pass."""
+"""If the last primal operation lies beyond this share of the forward pass, the primal operations are assumed to make up
+the whole forward pass."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:
-    """Return, for each operation and for `end`, the bytes that are computed before it and read by primal operations at
-    or after it.
+    """Return, for each operation and for `end`, the bytes of the values that are computed before it and read by a
+    primal operation at or after it.
 
     If the last primal operation is before `NEAR_THE_END` of the forward pass, as in a gradient without its loss, all
     forward operations after it count too.

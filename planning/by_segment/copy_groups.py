@@ -3,24 +3,25 @@
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
 - A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
-  If the whole inside were live from then on, nothing would be saved. So the outputs are copied first, on a *spine*
+  If the whole inside were live from then on, no memory would be saved. So the outputs are copied first, on a *spine*
   whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives (T. Chen et
   al., "Training deep nets with sublinear memory cost", 2016).
 - The backward pass enters the segment several times, so that there is a group for each entry (`copy_requests.py`).
 
-A group is split into batches if one token for all of its copies would release too many at once (`batches.py`).
+A group is split into batches if one token for all of its copies would release too many copies at once (`batches.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby, pairwise
 
-from ..gates import can_delay, gates_for, joining_gates
+from ..gates import can_delay, expandable_gradients, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, NotRecomputed, Plan
-from .batches import in_turn, split_into_batches
+from .batches import sequential_batches, split_into_batches
 from .copy_requests import (
     FROM_CONSTANTS,
     NO_GATE,
@@ -35,7 +36,8 @@ from .copy_requests import (
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies free: the total size of the storages that no operation from `before` on still reads.
+    """Return the bytes that copies free: the total size of the storages that no operation from `before` on reads any
+    more.
 
     Args:
         graph: The graph of the step.
@@ -58,8 +60,8 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies pin: the total size of their inputs that would otherwise be dead. Arguments never
-    die.
+    """Return the bytes that copies pin: the total size of those inputs that would otherwise be dead. Arguments do not
+    count, because they never die.
 
     Args:
         graph: The graph of the step.
@@ -77,7 +79,7 @@ def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
 
 
 def _last_other_reader(graph: Graph, root: int, replaced: Set[int]) -> int:
-    """Return the last reader of a storage, ignoring the backward readers of the `replaced` values."""
+    """Return the last operation that reads a storage, ignoring the backward readers of the `replaced` values."""
     return max(
         (
             reader
@@ -97,7 +99,7 @@ def unsplit_group(
     replaced: Sequence[int],
     gates: tuple[int, ...],
 ) -> CopyGroup:
-    """Return a copy group with all copies in one batch, whose copies have no numbers yet.
+    """Return a copy group with all copies in one batch. The copies have no numbers yet.
 
     Args:
         graph: The graph of the step.
@@ -122,7 +124,8 @@ def unsplit_group(
 
 
 def with_numbers(group: CopyGroup, copy_counts: dict[int, int]) -> CopyGroup:
-    """Number the copies of a group. `copy_counts`: the number of copies of each operation so far, which is updated."""
+    """Return the group with numbered copies. `copy_counts`: the number of copies of each operation so far; it is
+    updated."""
     for op in group.operations:
         copy_counts[op] = copy_counts.get(op, 0) + 1
     return replace(group, numbers=tuple(copy_counts[op] for op in group.operations))
@@ -138,9 +141,10 @@ class GroupOptions:
             would all be ready at once.
         splits_only_concurrent: Whether a group is split only if its second batch could run concurrently with its first;
             see `split_into_batches`.
-        splits_into_batches: Whether groups are split into batches at all. This changes neither bytes nor reasons.
-        holds_joining_cotangents: Whether tokens also hold the cotangents that join their readers later. This changes
-            neither bytes nor reasons.
+        splits_into_batches: Whether groups are split into batches at all. This changes neither the byte estimates nor
+            the reasons in a plan.
+        holds_joining_cotangents: Whether tokens also wait for the cotangents that are combined with the results of
+            their readers later (`joining_gates`). This changes neither the byte estimates nor the reasons in a plan.
     """
 
     copies: int = 2
@@ -151,7 +155,7 @@ class GroupOptions:
 
 
 DEFAULT_GROUPING = GroupOptions()
-"""The options of a plan in which no copies are chained."""
+"""The default options, without chained groups."""
 
 
 def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], options: GroupOptions) -> Plan:
@@ -164,7 +168,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
         options: The options for the grouping of copies.
 
     Returns:
-        The copy groups, and for each segment without copies an entry in `kept` with the reason.
+        The copy groups, and an entry in `kept` with the reason for each segment without copies.
     """
     copyable = without_early_constants(graph, copyable_targets(graph, targets, refused))
     gated, kept = _drop_ungated(graph, copyable)
@@ -182,7 +186,8 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
 
 
 def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:
-    """Remove the targets that are read before any gradient exists: no gate could delay their copies."""
+    """Remove the targets that are read before any gradient value exists, because no gate could delay their copies.
+    Returns the other targets, and an entry with the reason for each reader of removed targets."""
     values, kept = set(targets.values), list[NotRecomputed]()
     readers = dict[str, set[int]]()
     for value in targets.values:
@@ -193,16 +198,16 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
             reader = waiting.pop(0)
             values.difference_update(_targets_read(graph, targets, segment, reader))
             kept.append(NotRecomputed(segment, reader, NO_GATE))
-    return Targets(targets.segments, frozenset(values), targets.own), kept
+    return Targets(targets.segments, frozenset(values), targets.own_readers), kept
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
-    """Return the targets of a segment whose copies an operation reads."""
+    """Return the targets of a segment for which the operation `reader` reads a copy."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value
         for value in read
-        if targets.segment_of(graph, value) == segment and reader in targets.own.get(value, (reader,))
+        if targets.segment_of(graph, value) == segment and reader in targets.own_readers.get(value, (reader,))
     ]
 
 
@@ -211,8 +216,8 @@ class _Planner:
     """A planner that serves the copy requests in the order of the backward pass.
 
     Attributes:
-        groups, kept: As in `Plan`, so far.
-        copied: The values with a copy, which all later readers read.
+        groups, kept: The entries of the plan so far, as in `Plan`.
+        copied: The values that have a copy, which all later readers read.
         copy_counts: The number of copies of each operation so far.
         next_place: For each place with copy requests, the next such place.
     """
@@ -225,6 +230,10 @@ class _Planner:
     copied: set[int] = field(default_factory=set[int])
     copy_counts: dict[int, int] = field(default_factory=dict[int, int])
     next_place: dict[int, int] = field(default_factory=dict[int, int])
+
+    @cached_property
+    def _expandable_gradients(self) -> frozenset[int]:
+        return expandable_gradients(self.graph)
 
     def run(self) -> None:
         """Serve all copy requests."""
@@ -239,7 +248,7 @@ class _Planner:
                 self._copy_inside(request, outputs)
 
     def _copy_outputs(self, request: CopyRequest, outputs: Collection[int]) -> None:
-        """Copy the outputs that the operation of the request reads."""
+        """Copy the outputs that the operation `request.before` reads."""
         reader = request.before
         read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.copied]
         if not read:
@@ -271,8 +280,8 @@ class _Planner:
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Return gates that delay the `released` values and the values that the first reader reads.
 
-        With the option `holds_joining_cotangents`, the gates include the cotangents that join these values later, so
-        that these cotangents are stored.
+        With the option `holds_joining_cotangents`, the gates include the cotangents that are combined with results of
+        the readers later, so that these cotangents are stored.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
@@ -283,15 +292,15 @@ class _Planner:
         if not gates or not self.options.holds_joining_cotangents:
             return gates
         after = max(graph.maker[value] for value in replaced)
-        later = joining_gates(graph, readers, after, before, self.next_place[before])
+        later = joining_gates(graph, readers, after, before, self.next_place[before], self._expandable_gradients)
         return tuple(dict.fromkeys([*gates, *later]))
 
     def _copy_spine(
         self, request: CopyRequest, values: Iterable[int], outputs: Collection[int], gates: tuple[int, ...]
     ) -> None:
-        """Copy the outputs that are read here, and all outputs that they depend on.
+        """Copy the outputs among `values`, and all outputs that they depend on.
 
-        Other values of these copies are dead as soon as the outputs exist.
+        All other results of these copies are dead as soon as the outputs exist.
         """
         values = list(values)
         self._drop_saved_targets(self._uncopied_makers(values), request.before)
@@ -301,12 +310,12 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _uncopied_makers(self, values: Iterable[int]) -> list[int]:
-        """Return the operations to copy for these values: the makers of targets without a copy, and recursively of
-        their operands."""
+        """Return the operations to copy for these values: the makers of those that are targets without a copy, and
+        recursively the makers of such operands."""
         operations, stack = set[int](), list(values)
         while stack:
             value = stack.pop()
-            if value not in self.targets.values or value in self.targets.own or value in self.copied:
+            if value not in self.targets.values or value in self.targets.own_readers or value in self.copied:
                 continue
             if (op := self.graph.maker[value]) not in operations:
                 operations.add(op)
@@ -314,8 +323,8 @@ class _Planner:
         return sorted(operations)
 
     def _drop_saved_targets(self, operations: Iterable[int], before: int) -> None:
-        """Drop the targets that an earlier reader without a gate reads: they are saved for it, so that a copy from here
-        on saves nothing."""
+        """Drop the targets that a gradient operation before `before` reads without a copy. They are saved for this
+        operation, so that a later copy would save no memory."""
         saved = {
             value
             for value in self._targets_of(operations)
@@ -326,11 +335,11 @@ class _Planner:
             self.targets = self.targets.without(saved)
 
     def _is_copied(self, op: int) -> bool:
-        """Return whether all targets among the results of the operation have a copy."""
+        """Return whether all targets that the operation makes have a copy."""
         return all(value in self.copied for value in self.graph.makes[op] if value in self.targets.values)
 
     def _targets_of(self, operations: Iterable[int]) -> list[int]:
-        """Return the targets among the results of the operations."""
+        """Return the targets that the operations make."""
         return [value for op in operations for value in self.graph.makes[op] if value in self.targets.values]
 
     def _append_group(
@@ -345,9 +354,10 @@ class _Planner:
         self.groups.append(with_numbers(group, self.copy_counts))
 
     def _batches(self, group: CopyGroup) -> tuple[Batch, ...]:
-        """Split a group into batches. Copies of several segments run segment by segment, in forward order."""
+        """Split a group into batches. If it copies operations of several segments, each segment is a batch, in forward
+        order."""
         operations = group.operations
         by_segment = [tuple(copies) for _, copies in groupby(operations, key=self.targets.segments.__getitem__)]
         if len(by_segment) == 1:
             return split_into_batches(self.graph, operations, group.freed_bytes, self.options.splits_only_concurrent)
-        return in_turn(self.graph, by_segment, set(group.replaces))
+        return sequential_batches(self.graph, by_segment, set(group.replaces))

@@ -2,8 +2,8 @@
 and the operations to copy there.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
-copied together, unless the backward pass enters other segments between the two: the inside would be live in between,
-and has a later request of its own.
+copied together, unless the backward pass enters other segments between the first uses of the two. In this case the
+inside has a later request of its own, because it would be live in between.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from itertools import accumulate
 from ...support.phase import Phase
 from ..graph import NO_MAKER, Graph
 
-# The reasons that a segment, or a value, is not recomputed, for messages.
+# Reasons for messages: why a segment or a value is not recomputed.
 FROM_CONSTANTS = "it is computed only from constants, and keeping it costs nothing"
-NO_GATE = "the backward pass begins with these values, so that recomputing them frees nothing"
+NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
 NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
 ONLY_KEPT_READ = (
-    "gradient operations read only those of its values that are kept: outputs, which the operations after it read, "
-    "returned values, or values marked to be saved"
+    "gradient operations read only values of it that are kept: outputs, which operations after it read, returned "
+    "values, and values that are marked to be saved"
 )
 ALL_KEPT = (
-    "every value is an output, which later operations read, or marked to be saved; the option outputs recomputes "
-    "outputs too"
+    "each of its values is marked to be saved, or is an output, which later operations read; with the option outputs, "
+    "outputs are recomputed too"
 )
 FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""
@@ -43,43 +43,43 @@ class Targets:
     Attributes:
         segments: The segment of each operation that makes a target or is in a segment.
         values: The values to recompute.
-        own: For some values, the only operations that read the copy: a segment may recompute its output for its own
-            gradient, while all other readers read the original. Any reader may read the copy of a value without an
-            entry.
+        own_readers: For some values, the only operations that read the copy: a segment may recompute its output for its
+            own gradient, while all other operations read the original. If a value has no entry, any reader may read its
+            copy.
     """
 
     segments: Mapping[int, str]
     values: frozenset[int]
-    own: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    own_readers: Mapping[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
 
     def segment_of(self, graph: Graph, value: int) -> str:
-        """Return the segment of a target."""
+        """Return the name of the segment of a target."""
         return self.segments[graph.maker[value]]
 
     def without(self, values: Collection[int]) -> Targets:
         """Return the targets without these values."""
-        return Targets(self.segments, self.values.difference(values), self.own)
+        return Targets(self.segments, self.values.difference(values), self.own_readers)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
-        """Return the readers of the copy of the value, in program order."""
-        if (own := self.own.get(value)) is None:
+        """Return the operations that read the copy of the value, in program order."""
+        if (own := self.own_readers.get(value)) is None:
             return graph.readers[value]
         return [reader for reader in graph.readers[value] if reader in own]
 
     def gradient_readers(self, graph: Graph, value: int) -> Sequence[int]:
         """Return the gradient operations that read the copy of the value, in program order."""
-        if value not in self.own:
+        if value not in self.own_readers:
             return graph.gradient_readers[value]
         return [reader for reader in self.readers(graph, value) if graph.gradient[reader]]
 
 
 def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
-    """Return the targets that a forward operation outside their segment reads."""
+    """Return the outputs of segments: the targets that a forward operation outside their segment reads."""
     segments = targets.segments
     return frozenset(
         value
         for value in targets.values
-        if value not in targets.own
+        if value not in targets.own_readers
         and any(
             graph.forward[reader] and segments.get(reader) != segments[graph.maker[value]]
             for reader in graph.readers[value]
@@ -88,7 +88,7 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets, except values that must not be copied and values that outlive the backward pass anyway.
+    """Return the targets, except those that must not be copied and those that outlive the backward pass in any case.
 
     Args:
         graph: The graph of the step.
@@ -102,15 +102,15 @@ def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -
         and op not in graph.literals
         and graph.root[value] not in graph.live_after_backward
     )
-    return Targets(targets.segments, values, targets.own)
+    return Targets(targets.segments, values, targets.own_readers)
 
 
 def without_early_constants(graph: Graph, targets: Targets) -> Targets:
     """Return the targets, without constant expressions that the gradient of another segment reads first.
 
     Segments share such values where equal operations have been merged, as in a step whose `jax.checkpoint` is merged
-    back: a comparison of constants in the first block may serve the gradients of all blocks. A copy would start the
-    copies of its whole segment there. The original costs nothing to keep.
+    back: a comparison of constants in the first block may serve the gradients of all blocks. A copy of the value would
+    force the copies of its whole segment to start there. Keeping the original costs nothing.
 
     Args:
         graph: The graph of the step.
@@ -137,7 +137,7 @@ def without_early_constants(graph: Graph, targets: Targets) -> Targets:
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
-    """Return the reason that no target of a segment is copied.
+    """Return the reason why no target of a segment is copied.
 
     Args:
         graph: The graph of the step.
@@ -157,9 +157,9 @@ def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collect
 
 
 def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], marked: Collection[int]) -> Targets:
-    """Add the values of the residual phase that are computed from demanded values.
+    """Return the targets, extended by the values of the residual phase that are computed from demanded values.
 
-    For `y = h * h` the backward pass reads `2 * h`: a demand to recompute `h` includes this value.
+    For example, for `y = h * h` the backward pass reads `2 * h`. A demand to recompute `h` includes this value.
 
     Args:
         graph: The graph of the step.
@@ -177,13 +177,13 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
         segments.setdefault(op, segments[graph.maker[source]])
         values.update(graph.makes[op])
         sources.update(graph.makes[op])
-    return Targets(segments, frozenset(values), targets.own)
+    return Targets(segments, frozenset(values), targets.own_readers)
 
 
 def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
-    """Add views and casts of targets to the segments of their operands.
+    """Return the targets, extended by their views and casts, which join the segments of their operands.
 
-    If they were kept, they would pin the storage of their operand.
+    A view that is kept would pin the storage of its operand.
 
     Args:
         graph: The graph of the step.
@@ -193,21 +193,21 @@ def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) 
     segments = dict(targets.segments)
     values = set(targets.values)
     for op, source in enumerate(graph.viewed):
-        if source is None or source not in values or source in targets.own:
+        if source is None or source not in values or source in targets.own_readers:
             continue
         if not graph.forward[op] or op in marked:
             continue
         segment = segments[graph.maker[source]]
         if segments.setdefault(op, segment) == segment:
             values.update(graph.makes[op])
-    return Targets(segments, frozenset(values), targets.own)
+    return Targets(segments, frozenset(values), targets.own_readers)
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """Yield the first use of each later entry into a segment, if no use of an earlier entry follows.
+    """Yield the first use of each further entry into a segment that begins after the last use of all earlier entries.
 
-    An entry must have the same operation names as the one before it, so that unconnected parts of one entry stay
-    together.
+    A connected part of the segment counts as a further entry only if it has the same operation names as the first part.
+    Other parts are unconnected parts of one entry.
 
     Args:
         graph: The graph of the step.
@@ -222,11 +222,11 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
             entry = names
         elif names == entry and start > used_up:
             yield start
-        used_up = max(used_up, _last_read(graph, part))
+        used_up = max(used_up, _last_gradient_read(graph, part))
 
 
 def _components(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterable[list[int]]:
-    """Return the connected components of the operations of `uses`."""
+    """Return the connected components of the operations in `uses`."""
     leader = _leaders(graph, uses, is_inside)
     parts = dict[int, list[int]]()
     for op in uses:
@@ -235,10 +235,11 @@ def _components(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int]
 
 
 def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return a union-find forest of the operations inside: the parent of each operation; a root is its own parent.
+    """Return a union-find forest of the operations inside the segment, as the parent of each operation. A root is its
+    own parent.
 
-    Values of other segments connect their readers. Arguments connect nothing, because all entries read the same
-    weights.
+    A value of another segment connects the operations that read it. Arguments connect nothing, because all entries read
+    the same weights.
     """
     leader, reader = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
@@ -260,7 +261,7 @@ def _leader(leader: dict[int, int], op: int) -> int:
     return op
 
 
-def _last_read(graph: Graph, operations: Iterable[int]) -> int:
+def _last_gradient_read(graph: Graph, operations: Iterable[int]) -> int:
     readers = (graph.gradient_readers[value] for op in operations for value in graph.makes[op])
     return max((positions[-1] for positions in readers if positions), default=-1)
 
@@ -268,8 +269,8 @@ def _last_read(graph: Graph, operations: Iterable[int]) -> int:
 def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values: Collection[int]) -> dict[int, int]:
     """Return, for each operation, the first gradient operation that needs a copy of it.
 
-    Either a gradient operation reads one of its results, or the copy of another operation does. Operations without such
-    a use are omitted; the others are in program order.
+    A copy is needed if a gradient operation, or the copy of another operation, reads one of the results. Operations
+    whose copies are not needed are omitted; the others are in program order.
 
     Args:
         graph: The graph of the step.
@@ -293,12 +294,14 @@ def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values
 
 
 def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> list[int]:
-    """Return the first uses of the entries of a segment.
+    """Return the arrivals at a segment: the positions where the backward pass first uses a copy after it enters the
+    segment.
 
-    If a path leaves a segment and returns to it through other forward operations, the segment is entered twice, and the
-    cotangent of the first entry depends on the gradients of the second: one barrier over both would be a cycle, and
-    copies of both would be live while the backward pass differentiates the operations in between. Independent entries
-    are separate too if the backward pass finishes one before it reaches the next.
+    If a data-flow path leaves a segment and returns to it through other forward operations, the backward pass enters
+    the segment twice. The cotangent of the first entry then depends on the gradients of the second entry. One barrier
+    over both would be a cycle, and the copies of both would be live while the backward pass differentiates the
+    operations in between. Independent entries are separate as well if the backward pass finishes one before it reaches
+    the next.
 
     Args:
         graph: The graph of the step.
@@ -308,11 +311,12 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     first = dict[int, int]()
     for op, entry in _entries(graph, uses, is_inside).items():
         first[entry] = min(first.get(entry, uses[op]), uses[op])
-    return _after_their_originals(uses, {*first.values(), *later_entries(graph, uses, is_inside)})
+    return _with_feasible_arrivals(uses, {*first.values(), *later_entries(graph, uses, is_inside)})
 
 
-def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
-    """Return the sorted arrivals, with additional ones where an operation would be copied before it has run.
+def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
+    """Return the sorted arrivals. Where an operation would be copied before it has run, the earliest first use of it or
+    of a later operation is added.
 
     This happens only in steps with several gradients in sequence.
 
@@ -322,7 +326,7 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
     """
     arrival_places = sorted(starts)
     operations = sorted(uses)
-    # The first use of an operation or of a later one is after the operation itself.
+    # For each operation, the earliest first use of it or of a later one; it follows the operation itself.
     soonest = list(accumulate((uses[op] for op in reversed(operations)), min))
     for op, use in zip(operations, reversed(soonest), strict=True):
         if arrival_places[bisect_right(arrival_places, uses[op]) - 1] < op:
@@ -331,8 +335,8 @@ def _after_their_originals(uses: Mapping[int, int], starts: set[int]) -> list[in
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return, for each operation of a segment, the number of times that a path from the first operations of the segment
-    to it leaves and re-enters the segment."""
+    """Return, for each operation in `uses`, the number of times that a path from the first operations of the segment to
+    this operation leaves and re-enters the segment."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]
@@ -349,8 +353,8 @@ class CopyRequest:
     """A place in the backward pass where copies are needed.
 
     Attributes:
-        before: The operation before which they are needed.
-        rank: The order of requests at the same place.
+        before: The operation before which the copies are needed.
+        rank: The sort key among requests at the same place.
         segment: The segment of the copies.
         operations: The operations to copy; empty for `reads_outputs`.
         reads_outputs: Whether the outputs that the operation `before` reads are to be copied.
@@ -370,7 +374,7 @@ def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copie
         graph: The graph of the step.
         targets: The values to recompute.
         outputs: The targets that are outputs of their segment (`outputs_of`).
-        copies: The maximum number of copies of one operation: with 2, outputs that are needed before the inside of
+        copies: The maximum number of copies of one operation. If it is 2, outputs that are needed before the inside of
             their segment are copied first.
     """
     makers = {graph.maker[value] for value in targets.values}
@@ -385,7 +389,7 @@ def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copie
     requests = list[CopyRequest]()
     for rank, (segment, operations) in enumerate(members.items()):
         first_use = min(uses[op] for op in operations)
-        is_split = copies >= 2 and _is_other_entered(entries, first_use, entered.get(segment, -1))
+        is_split = copies >= 2 and _enters_other_first(entries, first_use, entered.get(segment, -1))
         requested = inside_uses[segment] if is_split else {op: uses[op] for op in operations}
         requests.extend(_requests_by_arrival(graph, targets, segment, rank, requested))
     for reader in {reader for value in outputs for reader in graph.gradient_readers[value]}:
@@ -399,14 +403,14 @@ def is_part_of(segment: str | None, outer: str) -> bool:
     return segment is not None and (segment == outer or (bool(outer) and segment.startswith(f"{outer}/")))
 
 
-def _is_other_entered(entries: Sequence[int], first_use: int, own_entry: int) -> bool:
+def _enters_other_first(entries: Sequence[int], first_use: int, own_entry: int) -> bool:
     """Return whether the backward pass enters another segment between the first use of a segment's outputs and the
     entry into the segment itself.
 
     Args:
         entries: The sorted positions at which the backward pass enters segments.
         first_use: The position of the first use of the segment's outputs.
-        own_entry: The position at which it enters the segment.
+        own_entry: The position at which the backward pass enters the segment itself.
     """
     return bisect_left(entries, first_use) < bisect_left(entries, own_entry)
 

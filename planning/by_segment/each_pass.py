@@ -1,11 +1,11 @@
-"""Repeat copies in each backward pass, for a forward pass that has several backward passes.
+"""Repeat the copies in each backward pass, if the forward pass has several backward passes.
 
     (a0, a1), pull = vjp(f, x)      pull(g)       segment 1, segment 0
                                     pull(h)       segment 1, segment 0 again
 
 A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If the
-backward pass enters a segment again after most of the others, the copies are live in between, like the originals.
-`jax.checkpoint` recomputes a block for each of its cotangents, and so do these plans.
+backward pass enters a segment again after most of the other segments, the copies are live in between, like the
+originals. `jax.checkpoint` recomputes a block for each of its cotangents, and so do these plans.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..plan import CopyGroup, Plan
 from .copy_groups import unsplit_group, with_numbers
 
 
-def in_each_pass(graph: Graph, plan: Plan) -> Plan:
-    """Add copy groups where segments are entered again. Returns the plan unchanged if most segments are entered
-    once."""
+def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
+    """Add copy groups where the backward pass enters segments again. Returns the same plan if it enters most segments
+    only once."""
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
         return plan
@@ -43,12 +43,12 @@ def in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
     """Return, for each group, the readers at which the backward pass enters it: its first reader, and each reader
-    before which at least half of the other groups have been read since its previous reader."""
+    before which at least half of the other groups have been read since the previous reader of this group."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )
     latest = [-1] * len(groups)
-    in_order = list(latest)  # The latest readers, sorted: readers come in ascending order.
+    in_order = list(latest)  # The latest readers in ascending order, since `reads` is sorted by reader.
     visits, last = [list[int]() for _ in groups], -1
     for reader, number in reads:
         if number != last:
@@ -62,13 +62,13 @@ def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
 
 
 def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
-    """Return the gradient operations that read copies of these values in the group."""
+    """Return the gradient operations that read the copies of these values that the group makes."""
     return {reader for value in values for reader in graph.gradient_readers[value] if reader >= group.before}
 
 
 def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
-    """Return a group, before the reader `start`, with the copies that readers from `start` on read; None without a
-    gate."""
+    """Return a group before the reader `start`, with the copies that readers from `start` on need; None if no gate
+    delays them."""
     read = [value for value in group.replaces if any(reader >= start for reader in graph.gradient_readers[value])]
     needed = set(read)
     operations = list[int]()

@@ -1,8 +1,9 @@
-"""Find the early parts of segments: operations that do not depend on preceding segments, and may run long before the
-rest of their segment.
+"""Find the early parts of segments: operations that do not depend on preceding segments, so that they may run long
+before the rest of their segment.
 
-The random bits of every layer depend on keys alone. A breadth-first executor (XLA:CPU) computes these values for all
-layers before the first layer, and keeps them live. Making them wait for the input of their own layer delays them.
+For example, the random bits of every layer depend only on keys. A breadth-first executor (XLA:CPU) computes these
+values for all layers before the first layer, and keeps them live. A barrier that makes them wait for the input of their
+own layer delays them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class EarlyPart:
     Attributes:
         segment: The name of the segment.
         operations: The operations of the part.
-        inputs: The values from outside that the part reads.
+        inputs: The values from outside the part that it reads.
         awaited: The latest inputs of the segment, which the part does not depend on.
     """
 
@@ -31,13 +32,13 @@ class EarlyPart:
     awaited: tuple[int, ...]
 
     @property
-    def waiting(self) -> tuple[int, ...]:
+    def barrier_operands(self) -> tuple[int, ...]:
         """The operands of a barrier before the part: the values that it waits for, and the values that it delays."""
         return tuple(dict.fromkeys((*self.awaited, *self.inputs)))
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
-    """Return each early part whose delay saves enough, and that can wait at its place in program order.
+    """Return the early parts whose delay saves enough memory, and that can be delayed at their place in program order.
 
     Args:
         graph: The graph of the step.
@@ -52,7 +53,7 @@ def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
 
 
 def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
-    """Return, for each operation, the number of segments on the longest dependence path to its results."""
+    """Return, for each operation, the number of segments on the longest dependence path that ends in it."""
     turns = list[int]()
     for op, producers in enumerate(graph.producers):
         if (own := segment_of.get(op)) is None:
@@ -64,8 +65,8 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
 
 
 def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> EarlyPart | None:
-    """Return the early part of a segment. None if there is no such part, its delay saves too little, or it cannot
-    wait."""
+    """Return the early part of a segment; None if there is no such part, if its delay saves too little, or if it cannot
+    be delayed."""
     inputs = graph.outside_of(operations)
     turn_of = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
     last_turn = max(turn_of.values(), default=0)
@@ -81,10 +82,10 @@ def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Se
     awaited = tuple([value for value in inputs if turn_of[value] == last_turn])
     early = EarlyPart(segment, tuple(part), graph.outside_of(part), awaited)
     # Waiting for values that are defined later in program order could create a cycle.
-    return early if part[0] > max(graph.maker[value] for value in early.waiting) else None
+    return early if part[0] > max(graph.maker[value] for value in early.barrier_operands) else None
 
 
 def _saved_bytes(graph: Graph, operations: Sequence[int]) -> int:
-    """Return the residual bytes of the segment without recomputation."""
+    """Return the bytes that the segment saves for the backward pass without recomputation."""
     values = graph.results_of(operations)
     return sum(graph.sizes[value] for value in values if graph.root[value] == value and graph.gradient_readers[value])

@@ -1,8 +1,8 @@
 """Choose the storages that one segment keeps within a byte budget, so that recomputing the others takes the least work.
 
 Minimum cuts at several byte prices give a solution, as for the stacks of loops (`analysis/copies/loop_cuts.py`); the
-remaining budget is filled greedily with the storages that save the most work. HiGHS, if it is installed
-(`xdsl-recompute[plan]`), improves it by the integer program of `keep_program.py`.
+remaining budget is filled greedily with the storages that save the most work. If HiGHS is installed
+(`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
 """
 
 from __future__ import annotations
@@ -12,53 +12,55 @@ from fractions import Fraction
 import numpy as np
 
 from ..min_cut import min_cut
-from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, available, solve
+from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, is_installed, solve
 from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
 PRICES = 24
-"""Maximum number of byte prices."""
+"""Maximum number of byte prices that are tried."""
 NODES_ALONE = 2000
 """Node limit of the integer program. A time limit would make results irreproducible."""
 
 
-def least_kept(piece: SegmentProblem) -> frozenset[int]:
-    """Return the smallest set of storages, in bytes, that the segment can keep. It is a minimum cut, so no smaller set
-    exists."""
+def smallest_kept(piece: SegmentProblem) -> frozenset[int]:
+    """Return the set of storages with the fewest bytes that the segment can keep. It is a minimum cut, so no smaller
+    set exists."""
     return _cut_at_price(piece, Fraction(1), bytes_alone=True)
 
 
 def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
-    """Return the storages to keep, of at most `most` bytes in total, that leave the least recomputation work found;
-    None if there is no such set."""
+    """Return a set of storages to keep that takes at most `most` bytes and leaves little recomputation work; None if
+    every possible set exceeds this limit."""
     plain = _cut_at_price(piece, Fraction(0))
     if piece.bytes(plain) <= most:
         return plain
-    least = least_kept(piece)
+    least = smallest_kept(piece)
     if piece.bytes(least) > most:
         return None
-    greedy = _fill_budget(piece, _by_prices(piece, most, plain, least), most)
-    return _exact(piece, most, greedy) if available() else greedy
+    greedy = _fill_budget(piece, _search_prices(piece, most, plain, least), most)
+    return _improve_exactly(piece, most, greedy) if is_installed() else greedy
 
 
-def _by_prices(piece: SegmentProblem, most: int, more: frozenset[int], less: frozenset[int]) -> frozenset[int]:
-    """Search between a set that exceeds the budget and a set within it. Each step computes the cut at the byte price at
-    which both sets cost the same (Eisner and Severance, 1976). Returns the best set found within the budget."""
+def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], smaller: frozenset[int]) -> frozenset[int]:
+    """Search between a set that exceeds the budget (`larger`) and a set within it (`smaller`). Each iteration computes
+    the cut at the byte price at which both sets cost the same (Eisner and Severance, 1976). Returns the last set within
+    the budget."""
     for _ in range(PRICES):
-        saved = piece.bytes(more) - piece.bytes(less)
-        extra = _work(piece, less) - _work(piece, more)
+        saved = piece.bytes(larger) - piece.bytes(smaller)
+        extra = _work(piece, smaller) - _work(piece, larger)
         if saved <= 0 or extra <= 0:
             break
         between = _cut_at_price(piece, Fraction(extra, saved))
         size = piece.bytes(between)
-        if not piece.bytes(less) < size < piece.bytes(more):
+        if not piece.bytes(smaller) < size < piece.bytes(larger):
             break
-        more, less = (more, between) if size <= most else (between, less)
-    return less
+        larger, smaller = (larger, between) if size <= most else (between, smaller)
+    return smaller
 
 
 def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> frozenset[int]:
-    """Keep further storages greedily while they fit, in order of decreasing saved work."""
+    """Add storages to the kept ones while the budget allows it. Each iteration adds the storage that saves the most
+    work."""
     while True:
         least_work, best = _work(piece, kept), None
         for storage in sorted(piece.recomputed_without(kept) - piece.never_kept):
@@ -75,8 +77,8 @@ def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
 
 
 def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
-    """Return the minimum cut at a price. `price`: the work that a byte is worth. `bytes_alone`: whether to ignore the
-    work."""
+    """Return the minimum cut at a byte price. `price`: the work that is worth as much as one byte. `bytes_alone`:
+    whether to ignore the work."""
     per_byte, unit = price.numerator, price.denominator
     too_much = per_byte * sum(piece.sizes.values()) + unit * sum(piece.work.values()) + 1
     cost = {v: too_much if v in piece.never_kept else per_byte * size for v, size in piece.sizes.items()}
@@ -86,9 +88,9 @@ def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = Fa
     return piece.read_storages(min_cut(sorted(piece.needed), piece.operands, cost, work))
 
 
-def _exact(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
-    """Improve `start`, a solution within the budget, by the integer program. The answer of HiGHS, which computes in
-    floating point, is checked in exact integers."""
+def _improve_exactly(piece: SegmentProblem, most: int, start: frozenset[int]) -> frozenset[int]:
+    """Improve `start`, a solution within the budget, using the integer program. HiGHS computes in floating point, so
+    its answer is checked in exact integers."""
     columns = KeepColumns.of([piece])
     operations = rerunnable_operations(piece)
     total = max(1, sum(piece.work[op] for op in operations))

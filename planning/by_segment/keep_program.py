@@ -1,14 +1,14 @@
-"""The integer program that chooses the storages that segments keep, for HiGHS.
+"""The integer program, for HiGHS, that chooses the storages that segments keep.
 
 For each storage v of a segment, keep[v] = 1 if it is kept; for each operation i that may run again, run[i] = 1 if it
 does. The rows of a segment state that
 
 - the kept bytes are within its budget;
-- storages that a mark requires to be recomputed are not kept;
+- storages that must be recomputed because of a mark are not kept;
 - each storage that the backward pass reads is kept or recomputed;
 - each storage that a recomputed operation reads is kept or recomputed, and kept if it belongs to another segment.
 
-`keep_alone.py` solves it for one segment, and `keep_together.py` for all.
+`keep_alone.py` solves the program for one segment, and `keep_together.py` for all segments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class KeepColumns:
 
     @classmethod
     def of(cls, pieces: Collection[SegmentProblem]) -> KeepColumns:
-        """Number the columns of the problems of these segments: first the storages, then the operations."""
+        """Assign the columns for the problems of these segments: first those of the storages, then those of the
+        operations."""
         columns = cls()
         for piece in pieces:
             for v in sorted(piece.sizes):
@@ -59,7 +60,7 @@ def rerunnable_operations(piece: SegmentProblem) -> list[int]:
 
 
 def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProblem, budget: int) -> None:
-    """Add the rows of a segment. Operands of other segments are ignored if these have no columns.
+    """Add the rows of a segment. Storages of other segments that have no columns are ignored.
 
     Args:
         rows: The rows of the program, which are extended.
@@ -68,19 +69,19 @@ def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProble
         budget: The budget of the segment in bytes.
     """
     unit = gcd(*piece.sizes.values()) or 1
-    rows.at_least(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
+    rows.add_row(-float(budget // unit), [(columns.keep[v], -float(size // unit)) for v, size in piece.sizes.items()])
 
     def kept_or_recomputed(v: int) -> list[tuple[int, float]]:
         recomputed = [(columns.run[piece.makers[v]], 1.0)] if v in piece.operands else []
         return [(columns.keep[v], 1.0), *recomputed]
 
     for v in sorted(piece.never_kept):
-        rows.at_least(0.0, [(columns.keep[v], -1.0)])
+        rows.add_row(0.0, [(columns.keep[v], -1.0)])
     for v in sorted(piece.needed):
-        rows.at_least(1.0, kept_or_recomputed(v))
+        rows.add_row(1.0, kept_or_recomputed(v))
     for op in rerunnable_operations(piece):
         operands = {need for made, needs in piece.operands.items() if piece.makers[made] == op for need in needs}
         for v in sorted(operands):
-            rows.at_least(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
+            rows.add_row(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
         for v in sorted(piece.operands_outside[op] & columns.keep.keys()):
-            rows.at_least(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])
+            rows.add_row(0.0, [(columns.keep[v], 1.0), (columns.run[op], -1.0)])

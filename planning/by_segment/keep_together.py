@@ -1,7 +1,8 @@
-"""Choose the storages that all segments with budgets keep, with the least recomputation work, by one integer program.
+"""Choose the storages that all segments with budgets keep, with the least recomputation work, using one integer
+program.
 
-It is needed if the segments cannot be planned one after the other (`segment_limits.py`), because they read storages of
-each other. `keep_program.py` defines the rows of the program.
+This program is needed if the segments cannot be planned one after the other (`segment_limits.py`) because each reads
+storages of the other ones. `keep_program.py` defines the rows of the program.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, available, solve
+from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, is_installed, solve
 from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
@@ -21,10 +22,10 @@ NODES_TOGETHER = 5000
 
 @dataclass(frozen=True)
 class KeptTogether:
-    """The outcome of the program.
+    """The outcome of the integer program for all segments.
 
     Attributes:
-        kept: The storages that each segment keeps; None if no solution was found.
+        kept: The storages that each segment keeps, by name; None if no solution was found.
         infeasible: Whether it is proved that no solution exists.
     """
 
@@ -33,13 +34,13 @@ class KeptTogether:
 
 
 def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int]) -> KeptTogether:
-    """Choose the kept storages of all segments together. Without HiGHS, no solution is found.
+    """Choose the kept storages of all segments with one integer program. Without HiGHS, no solution is found.
 
     Args:
         pieces: The problem of each segment.
         most: The budget of each segment in bytes.
     """
-    if not available():
+    if not is_installed():
         return KeptTogether(None, False)
     columns = KeepColumns.of(pieces.values())
     rows = CoverRows()
@@ -54,16 +55,19 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
         return KeptTogether(None, answer.infeasible)
     chosen = columns.kept(answer.values)
     kept = {name: frozenset(chosen & piece.sizes.keys()) - piece.never_kept for name, piece in pieces.items()}
-    return KeptTogether(kept if _holds(pieces, most, kept) else None, False)
+    return KeptTogether(kept if _is_valid(pieces, most, kept) else None, False)
 
 
-def _holds(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept: Mapping[str, frozenset[int]]) -> bool:
-    """Check the constraints in exact integers, because HiGHS computes in floating point."""
+def _is_valid(
+    pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept: Mapping[str, frozenset[int]]
+) -> bool:
+    """Return whether the kept storages satisfy all constraints. The check uses exact integers, because HiGHS computes
+    in floating point."""
     all_kept = frozenset[int]().union(*kept.values())
     for name, piece in pieces.items():
-        again = piece.recomputed_without(kept[name])
-        if not again <= piece.operands.keys() or piece.bytes(kept[name]) > most[name]:
+        recomputed = piece.recomputed_without(kept[name])
+        if not recomputed <= piece.operands.keys() or piece.bytes(kept[name]) > most[name]:
             return False
-        if not piece.reads_outside(again) <= all_kept:
+        if not piece.reads_outside(recomputed) <= all_kept:
             return False
     return True

@@ -1,6 +1,7 @@
-"""Names of segments by structure: the search cuts and numbers them itself, in program order, as `segment0`, `segment1`.
+"""Names of numbered segments: `segment0`, `segment1`, … in program order.
 
-The segments between checkpoints are numbered too. All other segments have the path of a scope, or a name of the user.
+The search numbers the segments that it cuts itself, and the segments between checkpoints are numbered too. All other
+segments have the path of a scope or a user-given name.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ _NUMBERED = re.compile(r"segment(\d+)")
 
 
 def numbered_segment(number: int) -> str:
-    """Return the name of the segment by structure with this number."""
+    """Return the name of the numbered segment with this number."""
     return f"segment{number}"
 
 
 def number_of_segment(name: str) -> int | None:
-    """Return the number of a segment by structure; None for the name of any other segment."""
+    """Return the number in the name of a numbered segment; None for any other name."""
     match = _NUMBERED.fullmatch(name)
     return None if match is None else int(match[1])
 
 
 def is_numbered(name: str) -> bool:
-    """Return whether a name is that of a segment by structure, which tells nothing about the model."""
+    """Return whether this is the name of a numbered segment, which says nothing about the model."""
     return number_of_segment(name) is not None

@@ -25,12 +25,12 @@ def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
 
 
 def is_read_by_gradient(graph: Graph, storage: int) -> bool:
-    """Return whether a gradient operation reads the storage."""
+    """Return whether a gradient operation reads the storage, through any view."""
     return any(graph.gradient_readers[view] for view in graph.views[storage])
 
 
 def saved_after(graph: Graph, plan: Plan, operations: Iterable[int]) -> frozenset[int]:
-    """Return the storages that segments save under a plan, as values of the graph.
+    """Return the storages that segments save under a plan, as values of the original graph.
 
     Args:
         graph: The graph of the step.

@@ -1,9 +1,9 @@
 """Choose the storages that segments with byte budgets keep, with the least recomputation work.
 
-Segments are planned one after the other, the last of the step first (`keep_alone.py`). A recomputed operation may read
-a storage of another segment, which must then keep it within its own budget. If it cannot, the storage is barred: no
-other segment may recompute from it. Planning repeats until all budgets are met. If it fails, one integer program plans
-all segments (`keep_together.py`).
+Segments are planned one after the other, starting with the last one of the step (`keep_alone.py`). A recomputed
+operation may read a storage of another segment, which must then keep it within its own budget. If this segment cannot
+keep it, the storage is barred: no other segment may recompute from it. Planning repeats until all budgets are met. If
+planning one by one fails, one integer program plans all segments (`keep_together.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
-from .keep_alone import keep_within, least_kept
+from .keep_alone import keep_within, smallest_kept
 from .keep_together import keep_together
 from .saved_storages import bytes_of, saved_storages
 from .segment_problem import Restrictions, SegmentProblem, SegmentRules, segment_problem
@@ -24,7 +24,7 @@ class Segment:
 
     Attributes:
         operations: Its operations, all in the forward pass.
-        budget_bytes: The bytes that it may save; None for the minimum.
+        budget_bytes: The maximum of the bytes that it saves for the backward pass; None for the minimum.
     """
 
     operations: frozenset[int]
@@ -38,8 +38,8 @@ class SegmentPlan:
     Attributes:
         kept: The storages that it keeps.
         recomputed: The storages that are recomputed.
-        saved_bytes: The saved bytes under the plan.
-        plain_bytes: The saved bytes without recomputation.
+        saved_bytes: The bytes that it saves under the plan.
+        plain_bytes: The bytes that it saves without recomputation.
         budget_bytes: The budget.
     """
 
@@ -50,8 +50,8 @@ class SegmentPlan:
     budget_bytes: int
 
     @property
-    def is_nothing(self) -> bool:
-        """Whether nothing is recomputed."""
+    def recomputes_nothing(self) -> bool:
+        """Whether the plan recomputes no storage."""
         return not self.recomputed
 
 
@@ -63,7 +63,7 @@ class SegmentInfeasible:
         segment: The name of the segment.
         budget_bytes: The budget.
         least_bytes: The fewest bytes that it can save.
-        is_proved: Whether `least_bytes` holds for any plan of the other segments.
+        is_proved: Whether `least_bytes` is a lower bound under every plan of the other segments.
         holding: The storages that make up these bytes, with the reason for each.
         is_proved_together: Whether it is proved that the segments cannot meet all budgets at the same time.
     """
@@ -78,7 +78,7 @@ class SegmentInfeasible:
 
 @dataclass
 class StorageRestrictions:
-    """Restrictions on storages, accumulated while plans are retried.
+    """Restrictions on storages, which accumulate while planning is repeated.
 
     Attributes:
         not_recomputable: Storages that turned out not to be recomputable, with the reason.
@@ -123,11 +123,11 @@ def plan_segments_within(
 
 @dataclass
 class _SegmentPlanner:
-    """A planner of segments, which collects barred storages across its attempts.
+    """A planner of all segments, which collects barred storages over its attempts.
 
     Attributes:
         rules: The rules for all segments.
-        accumulated: The restrictions on storages that the caller gives.
+        accumulated: The restrictions on storages from the caller.
         barred: The storages from which no other segment may recompute.
     """
 
@@ -138,8 +138,8 @@ class _SegmentPlanner:
     barred: set[int] = field(default_factory=set[int])
 
     def plan_in_turn(self) -> Mapping[str, SegmentPlan] | SegmentInfeasible | None:
-        """Plan each segment in turn, the last of the step first. If a segment cannot keep the storages that others
-        read, add these to `barred`, and return None."""
+        """Plan each segment in turn, starting with the last one of the step. If a segment cannot keep the storages that
+        other segments read, add them to `barred` and return None."""
         order = sorted(self.segments, key=lambda name: -max(self.segments[name].operations))
         read = set(self.accumulated.read_by_others)
         plans = dict[str, SegmentPlan]()
@@ -149,10 +149,11 @@ class _SegmentPlanner:
             piece = self._problem_of(name, read, self.barred)
             plan = self._plan(name, piece)
             if isinstance(plan, SegmentInfeasible):
-                # Either other segments read too many storages of this one, or its budget is too small for its own.
+                # Either other segments read too many storages of this segment, or its budget is too small for its own
+                # needs.
                 read_by_others = (read - self.accumulated.read_by_others) & piece.sizes.keys() - self.barred
                 if not read_by_others:
-                    return self._without_barred(plan)
+                    return self._with_proof(plan)
                 self.barred |= read_by_others
                 return None
             plans[name] = plan
@@ -167,7 +168,8 @@ class _SegmentPlanner:
         return plans
 
     def plan_together(self, failure: SegmentInfeasible) -> Mapping[str, SegmentPlan] | SegmentInfeasible:
-        """Plan all segments by one integer program. Returns the failure of planning in turn if there is no solution."""
+        """Plan all segments with one integer program. If there is no solution, return `failure`, the outcome of
+        planning in turn."""
         pieces = {name: self._problem_of(name, self.accumulated.read_by_others) for name in self.segments}
         budgets = {name: self._budget(name, piece) for name, piece in pieces.items()}
         chosen = keep_together(pieces, budgets)
@@ -176,7 +178,7 @@ class _SegmentPlanner:
         return {name: self._plan_of(name, piece, chosen.kept[name], budgets[name]) for name, piece in pieces.items()}
 
     def _problem_of(self, name: str, read: Collection[int], barred: Collection[int] = ()) -> SegmentProblem:
-        """Return the problem of a segment. `read`: the storages that it must keep for others."""
+        """Return the problem of a segment. `read`: the storages that it must keep because other segments read them."""
         given = self.accumulated
         restrictions = Restrictions(given.not_recomputable, given.must_recompute, frozenset(barred), frozenset(read))
         return segment_problem(self.graph, self.segments[name].operations, self.rules, restrictions)
@@ -185,36 +187,37 @@ class _SegmentPlanner:
         budget = self._budget(name, piece)
         kept = keep_within(piece, budget)
         if kept is None:
-            return _infeasible(name, budget, piece, least_kept(piece), proved=False)
+            return _infeasible(name, budget, piece, smallest_kept(piece), proved=False)
         return self._plan_of(name, piece, kept, budget)
 
     def _plan_of(self, name: str, piece: SegmentProblem, kept: frozenset[int], budget: int) -> SegmentPlan:
         plain = bytes_of(self.graph, saved_storages(self.graph, self.segments[name].operations))
         return SegmentPlan(kept, piece.recomputed_without(kept), piece.bytes(kept), plain, budget)
 
-    def _without_barred(self, failure: SegmentInfeasible) -> SegmentInfeasible:
-        """Plan the segment with no storage barred: if it exceeds its budget even then, it does so for any plan of the
-        other segments."""
+    def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
+        """Return the failure with a proof, if possible. If the segment exceeds its budget even with no storage barred,
+        it exceeds it under every plan of the other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
-        least = least_kept(piece)
+        least = smallest_kept(piece)
         if piece.bytes(least) <= failure.budget_bytes:
             return failure
         return _infeasible(failure.segment, failure.budget_bytes, piece, least, proved=True)
 
     def _makes(self, name: str, storages: Collection[int]) -> bool:
-        """Return whether the segment makes one of the storages."""
+        """Return whether an operation of the segment makes one of the storages."""
         return any(self.graph.maker[storage] in self.segments[name].operations for storage in storages)
 
     def _budget(self, name: str, piece: SegmentProblem) -> int:
         """Return the budget of a segment in bytes; the minimum if none is given."""
         budget = self.segments[name].budget_bytes
-        return piece.bytes(least_kept(piece)) if budget is None else budget
+        return piece.bytes(smallest_kept(piece)) if budget is None else budget
 
 
 def _infeasible(
     name: str, budget: int, piece: SegmentProblem, least: frozenset[int], proved: bool
 ) -> SegmentInfeasible:
-    """Describe why a segment cannot meet its budget. `least`: the smallest set of storages that it can keep."""
+    """Return the description of a segment that cannot meet its budget, with the reason for each storage that it must
+    keep. `least`: the smallest set of storages that it can keep."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
     reasons = tuple((v, piece.reasons.get(v, "values that are not kept are computed from it")) for v in holding)
     return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

@@ -1,8 +1,8 @@
-"""Describe one segment under a byte budget as a problem: its storages, their dependences, and the work to recompute
-them.
+"""The problem of choosing the storages that one segment keeps within a byte budget.
 
-The unit is the storage: a kept storage makes all of its views readable, and recomputing one runs the operation that
-owns it. `operands` lists the storages that may be recomputed, and `reasons` gives the reason for each of the others.
+A problem consists of the storages that the segment makes, the dependences between them, and the work to recompute them.
+A kept storage makes all of its views readable. Recomputing a storage runs the operation that makes it. `operands` has
+an entry for each storage that may be recomputed, and `reasons` has the reason for each of the other storages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..graph import Graph
 from .saved_storages import saved_storages
 
-# The reasons that a storage is not recomputed, for messages.
+# Reasons for messages: why a storage is not recomputed.
 READ_BY_FORWARD = "the forward pass reads it after the segment, so it is kept"
 LIVES = "the update or the caller reads it"
 ONCE = "its operation must run only once"
@@ -32,10 +32,10 @@ class SegmentProblem:
         sizes: The bytes of the storages that the segment makes, without constants and returned values.
         operands: For each recomputable storage, the storages of the segment that its operation reads.
         makers: The operation that makes each storage.
-        operands_outside: For each operation, the storages of other segments with a budget that it reads.
+        operands_outside: For each operation, the storages that it reads and that another segment with a budget makes.
         work: The cost of one execution of each operation, never 0.
-        reasons: For each storage that must not be recomputed, the reason.
-        never_kept: The storages that are never kept, because a mark requires them to be recomputed.
+        reasons: For each storage that must not be recomputed, the reason for messages.
+        never_kept: The storages that must not be kept, because a mark requires that they are recomputed.
     """
 
     needed: frozenset[int]
@@ -52,7 +52,7 @@ class SegmentProblem:
         return sum(self.sizes[storage] for storage in storages)
 
     def recomputed_without(self, kept: Set[int]) -> frozenset[int]:
-        """Return the storages that must be recomputed if the `kept` ones are saved."""
+        """Return the storages that must be recomputed if only the `kept` storages are saved."""
         recomputed = set[int]()
         pending = [storage for storage in self.needed if storage not in kept]
         while pending:
@@ -72,18 +72,18 @@ class SegmentProblem:
         return sum(self.work[op] for op in {self.makers[storage] for storage in storages})
 
     def reads_outside(self, storages: Collection[int]) -> frozenset[int]:
-        """Return the storages of other segments that recomputing these reads."""
+        """Return the storages of other segments that the recomputation of these storages reads."""
         return frozenset[int]().union(*(self.operands_outside[self.makers[storage]] for storage in storages))
 
 
 @dataclass(frozen=True)
 class SegmentRules:
-    """Rules for all segments.
+    """Rules that apply to all segments with a budget.
 
     Attributes:
         run_once: Operations that must not run twice.
         recomputes_outputs: Whether outputs of a segment may be recomputed too.
-        storages: The storages that segments with a budget make.
+        storages: The storages that any segment with a budget makes.
     """
 
     run_once: frozenset[int]
@@ -111,7 +111,7 @@ class Restrictions:
 def segment_problem(
     graph: Graph, operations: Collection[int], rules: SegmentRules, restrictions: Restrictions
 ) -> SegmentProblem:
-    """Return the problem of a segment.
+    """Return the problem of a segment under the rules and restrictions.
 
     Args:
         graph: The graph of the step.
@@ -145,8 +145,8 @@ def segment_problem(
 def _why_kept(
     graph: Graph, storage: int, inside: Set[int], rules: SegmentRules, restrictions: Restrictions
 ) -> str | None:
-    """Return the reason that a storage must not be recomputed; None if it may. `inside`: the operations of the
-    segment."""
+    """Return the reason why a storage must not be recomputed; None if it may be recomputed. `inside`: the operations of
+    the segment."""
     op = graph.maker[storage]
     if storage in graph.live_after_backward:
         return LIVES

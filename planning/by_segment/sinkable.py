@@ -1,8 +1,8 @@
-"""Find the operations outside segments that only the backward pass reads, and that can be sunk into it.
+"""Find the operations outside segments whose results only the backward pass reads, so that they can be sunk into it.
 
-Masks and local derivatives are computed in the forward pass, next to their operation. A copy after a gradient replaces
-the original, which becomes dead, so no arithmetic is added. The caller must check that bytes are saved: sinking a
-comparison, for example, pins its large operand instead of its small result.
+For example, masks and local derivatives are computed in the forward pass, next to the operation that they belong to. A
+copy in the backward pass replaces the original, which becomes dead, so no arithmetic is added. The caller must check
+that sinking saves bytes: for example, sinking a comparison pins its large operand instead of its small result.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Collection
 from ..graph import Graph
 
 
-def sinkable(graph: Graph, taken: Collection[int]) -> list[list[int]]:
-    """Return groups of operations whose results only gradient operations and the group itself read.
+def sinkable_groups(graph: Graph, taken: Collection[int]) -> list[list[int]]:
+    """Return groups of sinkable operations: only gradient operations and the group itself read their results.
 
     Args:
         graph: The graph of the step.
-        taken: Operations in a segment or with a mark, which are left out.
+        taken: Operations in a segment or with a mark, which are excluded.
 
     Returns:
         The connected groups, each in program order.

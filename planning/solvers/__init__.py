@@ -1,1 +1,2 @@
-"""Solvers under a peak-memory budget: which operations run again, and where, at the lowest extra cost."""
+"""Solvers that choose the operations to recompute, and where their copies run, at the lowest extra cost within a
+peak-memory budget."""

@@ -1,7 +1,7 @@
 """Transfer the copies of one block to all blocks of a step that consists of repeated blocks.
 
-Copies of two or three consecutive blocks are transferred periodically too: a kept value in one block may replace a
-recomputed one in the next. The blocks at both ends differ from the blocks in the middle, so each result is repaired.
+Copies of two or three consecutive blocks are transferred together as well: keeping a value in one block may make a copy
+in the next block unnecessary. The blocks at both ends differ from the blocks in the middle, so each result is repaired.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .provenance import Improvement
 from .repeats import Repeats, repeats
 
 WIDTHS = (1, 2, 3)
-"""The numbers of consecutive blocks whose copies are transferred."""
+"""The numbers of consecutive blocks whose copies are transferred together."""
 TRIES, MOST_TRIES = 60_000, 150
-"""The number of tries is `TRIES` divided by the number of operations, at most `MOST_TRIES`."""
+"""The number of tries is `TRIES` divided by the number of operations, but at most `MOST_TRIES`."""
 
 
 def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
-    """Replace the copies of all blocks by the copies of one row of blocks, for each row, and repeat while the plan gets
-    cheaper.
+    """For each row of consecutive blocks, try the plan in which all blocks have the copies of this row. Repeat while
+    the plan gets cheaper.
 
     Args:
         best: The incumbent, to which the plans are offered.
-        search: The search that repairs them.
-        bounds: The bounds: nothing is tried once the gap is closed.
+        search: The search that repairs the plans.
+        bounds: The lower bounds; nothing is tried once the gap is closed.
     """
     tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or is_closed(best, bounds) or best.should_stop() or not tries:
@@ -37,17 +37,17 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
     while blocks is not None:
         best.progress(f"copies of one block in all {blocks.count} equal blocks, {best.elapsed_seconds:.1f} s")
         percent_before, pairs = best.percent, best.pairs
-        provenance = best.provenance.then(Improvement.BLOCK_TRANSFER)
+        provenance = best.provenance.with_improvement(Improvement.BLOCK_TRANSFER)
         for first, width in _rows(blocks.count, tries):
             if is_closed(best, bounds) or best.should_stop():
                 return
-            best.offer(search.repaired(best.budget, spread_to_blocks(blocks, pairs, first, width)), provenance)
+            best.offer(search.repair(best.budget, spread_to_blocks(blocks, pairs, first, width)), provenance)
         if best.percent >= percent_before:
             return
 
 
 def spread_to_blocks(blocks: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
-    """Transfer the copies in the stages of a row of blocks to all blocks. Copies in stages outside blocks stay.
+    """Return copies in which all blocks have the copies of one row of blocks. Copies in stages outside blocks stay.
 
     Args:
         blocks: The repeated blocks.
@@ -56,19 +56,20 @@ def spread_to_blocks(blocks: Repeats, pairs: Collection[Pair], first: int, width
         width: The number of blocks of the row.
     """
     steps = range(-width * (first // width + 1), blocks.count - first + width, width)
-    transferred = {(t, op) for t, op in pairs if not blocks.inside(t)}
+    transferred = {(t, op) for t, op in pairs if not blocks.is_inside(t)}
     for t, op in pairs:
-        if blocks.inside(t) and first <= blocks.block[t] < first + width:
+        if blocks.is_inside(t) and first <= blocks.block[t] < first + width:
             for by in steps:
-                stage = blocks.shifted(t, by)
-                copied = blocks.shifted(op, by) if blocks.inside(op) else op
+                stage = blocks.counterpart(t, by)
+                copied = blocks.counterpart(op, by) if blocks.is_inside(op) else op
                 if stage is not None and copied is not None and copied < stage:
                     transferred.add((stage, copied))
     return frozenset(transferred)
 
 
 def _rows(count: int, tries: int) -> Iterator[tuple[int, int]]:
-    """Yield the first block and the width of each row to try, evenly spaced if there are more rows than tries."""
+    """Yield the first block and the width of each row to try. If there are more rows than tries, the rows are evenly
+    spaced."""
     step = max(1, -(-count * len(WIDTHS) // tries))
     for width in WIDTHS:
         for first in range(0, count - width + 1, step):

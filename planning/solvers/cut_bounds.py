@@ -1,8 +1,9 @@
-"""Lower bounds on the extra cost by the coarse-stage program (`stage_program.py`), and copies from its solutions.
+"""Compute lower bounds on the extra cost with the coarse-stage program (`stage_program.py`), and derive copies from its
+solutions.
 
-The relaxation is solved at about a dozen single cuts, and then the integer program at the best few of them: integrality
-raises the bound more than further cuts do. Every bound is valid, and the highest one is kept. `more_cuts.py` continues
-with several cuts at once.
+First the relaxation is solved at about a dozen single cuts, then the integer program at the best few of them:
+integrality raises the bound more than further cuts do. Every bound is valid, and the highest one is kept.
+`more_cuts.py` continues with several cuts at once.
 """
 
 from __future__ import annotations
@@ -15,53 +16,53 @@ import numpy as np
 from .first_need import copies_at_first_need
 from .integer_program import ProgramLimits, ProgramSolution, solve
 from .problem import Ints, Pair, Problem
-from .result import Stop, never
+from .result import Stop, never_stop
 from .sequence import evaluate, sequence_of
 from .stage_program import StageProgram, stage_program
 
 CUT_OFFSETS = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
-"""Candidate cuts relative to the first backward operation: the best is usually a few operations after it."""
+"""Offsets of candidate cuts from the first backward operation: the best cut is usually a few operations after it."""
 BEST_CUTS = 3
 """Number of single cuts at which the integer program is solved."""
 TOLERANCE = 1e-3
-"""Gap between cost and bound, in percentage points, at which the integer program stops."""
+"""The integer program stops once the gap between cost and bound is at most this value, in percentage points."""
 ROUNDING = 1e-5
-"""Percentage points that are subtracted from a bound, because HiGHS computes in floating point."""
+"""A margin for floating-point errors of HiGHS, subtracted from each bound, in percentage points."""
 
 
 @dataclass
 class CutBounds:
-    """The best lower bound so far, from programs at cuts.
+    """The best lower bound so far, from coarse-stage programs at cuts.
 
     Attributes:
         problem, budget: The problem, and its budget in bytes.
-        stop: Ends the search.
-        seconds, nodes: The limits of each program.
+        stop: A predicate that ends the search.
+        seconds, nodes: The limits for solving each program.
         percent: The lower bound of the extra cost, in percent of the cost of the plain step.
-        by: The cuts that prove it.
+        bound_by: The cuts that prove the bound.
         infeasible: The cuts that prove that no schedule is within the budget; "" if that is not proved.
-        starts: Copies from solutions, by name. They may exceed the budget between the cuts.
+        starts: Start solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
         best_cut: The best single cut; -1 without one.
     """
 
     problem: Problem
     budget: int
-    stop: Stop = never
+    stop: Stop = never_stop
     seconds: float | None = None
     nodes: int = 2000
     percent: float = 0.0
-    by: str = "costs are not negative"
+    bound_by: str = "costs are not negative"
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
 
     @property
-    def named_best(self) -> str:
-        """The name of the start from the best single cut."""
+    def best_start_name(self) -> str:
+        """The name of the start solution from the best single cut."""
         return _name_of([self.best_cut])
 
-    def single_cuts(self) -> None:
-        """Solve programs with one cut each, update the bound, and add their solutions to the starts."""
+    def solve_single_cuts(self) -> None:
+        """Solve the programs with one cut each. Update the bound, and add the solutions to the starts."""
         relaxed = list[tuple[float, int, StageProgram]]()
         for cut in cuts_to_try(self.problem):
             if self.stop():
@@ -78,14 +79,14 @@ class CutBounds:
                 if self.infeasible or answer.values is None:
                     return
 
-    def cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
-        """Solve the integer program at these cuts, update the bound, and add the solution to the starts.
+    def solve_cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
+        """Solve the integer program with these cuts. Update the bound, and add the solution to the starts.
 
         Args:
             cuts: The operations of the cuts.
             plan: The start solution; empty for none.
             nodes: The limit of branching nodes.
-            gap: The gap at which the program ends, in percentage points.
+            gap: The gap between cost and bound at which the solver stops, in percentage points.
         """
         self._solve(stage_program(self.problem, self.budget, cuts), plan, nodes, gap)
 
@@ -98,11 +99,12 @@ class CutBounds:
         return answer
 
     def _record(self, answer: ProgramSolution, cuts: Sequence[int], kind: str) -> bool:
-        """Update the bound. Returns whether it is proved that no schedule is within the budget."""
+        """Update the bound with an answer of HiGHS. Returns whether the answer proves that no schedule is within the
+        budget."""
         if answer.infeasible:
             self.infeasible = f"{_name_of(cuts)} ({kind})"
         elif answer.bound - ROUNDING > self.percent:
-            self.percent, self.by = answer.bound - ROUNDING, f"{_name_of(cuts)}, {kind}"
+            self.percent, self.bound_by = answer.bound - ROUNDING, f"{_name_of(cuts)}, {kind}"
             self.best_cut = cuts[0] if len(cuts) == 1 else self.best_cut
         return answer.infeasible
 
@@ -119,13 +121,13 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def min_distance(problem: Problem) -> int:
-    """Return the distance, in operations, that two cuts must exceed."""
+    """Return the distance, in operations, up to which two cuts are too close to each other."""
     return max(1, len(problem) // 128)
 
 
-def above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Return operations at which the copies exceed the budget, by decreasing overflow, each more than `min_distance`
-    away from the others."""
+def places_above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
+    """Return the operations in whose stages the copies exceed the budget, by decreasing overflow, without those within
+    `min_distance` of an earlier one."""
     excess = overflow(problem, pairs, budget)
     places = list[int]()
     for t in np.argsort(-excess, kind="stable").tolist():
@@ -150,14 +152,14 @@ def overflow(problem: Problem, pairs: Collection[Pair], budget: int) -> Ints:
     return np.maximum(0, peaks[: len(problem)] - budget)
 
 
-def cutting_off(cuts: Collection[int], overflows: Collection[Ints], distance: int) -> tuple[int, ...]:
-    """Add cuts until each previous solution exceeds the budget at some cut.
+def add_separating_cuts(cuts: Collection[int], overflows: Collection[Ints], distance: int) -> tuple[int, ...]:
+    """Return the cuts, extended until each previous solution exceeds the budget at one of them.
 
-    Each new cut is placed where most of the remaining solutions exceed the budget.
+    Each new cut is placed where the largest number of remaining solutions exceed the budget.
 
     Args:
         cuts: The first cuts.
-        overflows: The bytes above the budget of each solution, by operation.
+        overflows: For each solution, the bytes above the budget, by operation.
         distance: The number of operations that two cuts should be apart, if possible.
 
     Returns:
@@ -175,14 +177,14 @@ def cutting_off(cuts: Collection[int], overflows: Collection[Ints], distance: in
 
 
 def _stages(problem: Problem, sequence: Ints) -> Ints:
-    """Return the stage of each position: the number of first executions before it."""
+    """Return the stage of each position in the sequence: the number of first executions before it."""
     first = np.zeros(len(sequence), np.int64)
     first[np.unique(sequence, return_index=True)[1]] = 1
     return np.minimum(np.cumsum(first) - first, len(problem))
 
 
-def second_cuts(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
-    """Yield `cut` paired with each of up to `count` further cuts, evenly spaced over the operations after it."""
+def cut_pairs(problem: Problem, cut: int, count: int = 8) -> Iterator[tuple[int, int]]:
+    """Yield pairs of cuts: `cut`, and one of up to `count` cuts that are evenly spaced over the operations after it."""
     n = len(problem)
     for share in range(1, count + 1):
         other = cut + (n - 1 - cut) * share // (count + 1)
@@ -196,7 +198,7 @@ def _name_of(cuts: Sequence[int]) -> str:
 
 
 def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> frozenset[Pair]:
-    """Return the copies of a solution: each operation at its first use between two cuts."""
+    """Return the copies of a solution. Between two cuts, each recomputed operation is copied at its first use."""
     assert answer.values is not None
     pairs = set[Pair]()
     ends = (*stages.cuts[1:], len(problem))
@@ -205,6 +207,8 @@ def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> 
         np.flatnonzero(problem.is_output).tolist(),
     ]
     for k, cut in enumerate(stages.cuts):
-        again = stages.recomputed(answer.values, k)
-        pairs |= copies_at_first_need(problem, cut, alive=kept[k], again=again, end=ends[k], live_at_end=kept[k + 1])
+        reruns = stages.recomputed(answer.values, k)
+        pairs |= copies_at_first_need(
+            problem, cut, alive=kept[k], copyable=reruns, end=ends[k], live_at_end=kept[k + 1]
+        )
     return frozenset(pairs)

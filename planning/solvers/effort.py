@@ -1,4 +1,5 @@
-"""The effort of a search: the limits of its stages, the gap at which it ends, and a time limit without numba."""
+"""The effort of a search: the limits of its phases, the gap at which it ends, and the time limit that applies without
+numba."""
 
 from __future__ import annotations
 
@@ -13,29 +14,30 @@ from .kernels.compiled import is_available
 
 LARGE_PROBLEM = 5000
 """Number of operations above which a problem is large. Integer programs, flow bounds and annealing are skipped on large
-problems, because each takes minutes there. For the same reason their views are copied all together or not at all, and
-the greedy accepts a slightly worse candidate without trying the next one."""
+problems, because each would take minutes. For the same reason, views are copied either all together or not at all, and
+the greedy search accepts a slightly worse candidate without trying the next one."""
 SMALL_PROBLEM = 700
-"""Maximum number of operations of a small problem, for which many cuts at once, copies in the forward pass, longer
-anneals and windows are tried too."""
+"""Maximum number of operations of a small problem. On small problems, programs with many cuts, copies in the forward
+pass, longer annealing and windows are tried as well."""
 CLOSED_GAP = 0.01
-"""Gap between plan and bound, in percentage points, at which the search ends."""
+"""The search ends once the gap between plan and bound is at most this value, in percentage points."""
 OPEN_GAP = 0.1
-"""Gap in percentage points above which small problems are searched further."""
+"""The search on a small problem continues while the gap is above this value, in percentage points."""
 
 Bounds = CutBounds | FlowBounds
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of a search.
+    """The limits of a search.
 
     Attributes:
         rounds: The rounds of ruin and recreate per seed; None to choose by the size of the problem.
-        seeds: The number of anneals.
+        seeds: The number of annealing runs.
         nodes: The limit of branching nodes of each integer program.
-        tries_two_cuts: Whether two cuts at once are tried.
-        tries_many_cuts: Whether more than two cuts at once are tried, on small problems.
+        tries_two_cuts: Whether programs with two cuts are tried.
+        tries_many_cuts: Whether the additional methods for small problems are tried, such as programs with more than
+            two cuts.
     """
 
     rounds: int | None = None
@@ -46,19 +48,19 @@ class Effort:
 
     @staticmethod
     def brief() -> Effort:
-        """Return the limits for use in a compiler pass: the search takes seconds."""
+        """Return the limits for use in a compiler pass, with which a search takes seconds."""
         return Effort(rounds=20, seeds=1, nodes=300, tries_two_cuts=False, tries_many_cuts=False)
 
     @staticmethod
     def long() -> Effort:
-        """Return the limits for thorough searches: ten minutes and more for tight budgets of small graphs, most of it
-        for the bound."""
+        """Return the limits for thorough searches. For a tight budget of a small graph, a search takes ten minutes or
+        more, most of it for the bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
-    def once_more() -> Effort:
-        """Return the limits for a second search after a search with `brief` found no plan: the search takes a second or
-        two on small problems."""
+    def retry() -> Effort:
+        """Return the limits for a second search, after a search with the limits `brief` found no plan. On small
+        problems, such a search takes one or two seconds."""
         return replace(Effort.brief(), rounds=None, seeds=3)
 
     def rounds_for(self, operations: int) -> int:
@@ -69,7 +71,7 @@ class Effort:
 
 
 EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Effort, "long": Effort.long}
-"""Efforts by their names on the command line."""
+"""The efforts by their names on the command line."""
 
 
 def is_closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:
@@ -78,14 +80,14 @@ def is_closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bo
 
 
 def should_search_on(best: Incumbent, effort: Effort, bounds: Bounds, within: float) -> bool:
-    """Return whether to search further: the problem is small, and the gap of its plan is above `within` percentage
-    points."""
+    """Return whether to search further: the problem is small, it has a plan, and the gap of this plan is above `within`
+    percentage points."""
     small = len(best.problem) <= SMALL_PROBLEM and effort.tries_many_cuts and best.pairs is not None
     return small and not is_closed(best, bounds, within) and not best.should_stop()
 
 
 SECONDS_AS_PYTHON = 60.0
-"""Time limit of a search without numba."""
+"""Time limit of a search without numba, in seconds."""
 SLOW = (
     "numba is not installed: the search for plans runs as plain Python and ends after {seconds:.0f} s with the best "
     "plan so far; with numba it is 25 to 85 times faster: pip install numba"
@@ -97,8 +99,9 @@ def is_compiled() -> bool:
     return is_available()
 
 
-def limited(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:
-    """Return a predicate that ends a search: never with numba, otherwise `seconds` after this call."""
+def time_limit(seconds: float = SECONDS_AS_PYTHON) -> Callable[[], bool]:
+    """Return a predicate that ends a search. With numba it never becomes true; without numba it becomes true `seconds`
+    after this call."""
     if is_compiled():
         return lambda: False
     end = monotonic() + seconds

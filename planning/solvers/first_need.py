@@ -1,5 +1,5 @@
-"""Make copies from the saved storages at a cut: each missing operand is recomputed at its first use, after its own
-missing operands, and kept to its last use."""
+"""Derive copies from the saved storages at a cut. Each missing operand is recomputed at its first use, after its own
+missing operands, and is kept until its last use."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ def copies_at_first_need(
     problem: Problem,
     cut: int,
     alive: Collection[int],
-    again: Collection[int],
+    copyable: Collection[int],
     end: int | None = None,
     live_at_end: Collection[int] = (),
 ) -> frozenset[Pair]:
-    """Return the copies that a saved set at a cut needs, each before the first use of its result.
+    """Return the copies that are needed after a cut, each before the first use of its result.
 
     Args:
         problem: The problem.
         cut: The operation of the cut.
-        alive: The storages that are live at the cut.
-        again: The operations that may be copied.
+        alive: The storages that are saved at the cut.
+        copyable: The operations that may be copied.
         end: The last stage of copies; the end of the step if not given.
-        live_at_end: Storages that must be live at `end`; storages without an earlier use are recomputed there.
+        live_at_end: Storages that must be live at `end`. Those without an earlier use are recomputed there.
     """
     maker: list[int] = problem.makers.tolist()
     ready, pairs = set(alive), set[Pair]()
@@ -38,7 +38,7 @@ def copies_at_first_need(
         while stack:
             v = stack.pop()
             op = maker[v]
-            if v in ready or op not in again:
+            if v in ready or op not in copyable:
                 continue
             ready.update(problem.results_of(op))
             if problem.allows_forward_copies or t >= problem.earliest_stage:

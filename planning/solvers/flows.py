@@ -1,4 +1,4 @@
-"""Lower bounds and starts by minimum cuts, for problems that are too large for integer programs.
+"""Compute lower bounds and start solutions with minimum cuts, for problems that are too large for integer programs.
 
 Each storage that is needed after a cut of the step is saved or recomputed, and a recomputed operation needs its
 operands. For a byte price mu the cheapest choice is a minimum cut, and
@@ -6,8 +6,8 @@ operands. For a byte price mu the cheapest choice is a minimum cut, and
     mincut(mu) - mu (budget - bytes that the operation at the cut needs)
 
 is a lower bound for every mu (a Lagrangian relaxation). Newton's method on the convex hull finds the best mu (W.
-Dinkelbach, "On nonlinear fractional programming", 1967). Starts, but not bounds, use perturbed costs: otherwise all
-equal layers would change at the same price.
+Dinkelbach, "On nonlinear fractional programming", 1967). Start solutions use perturbed costs, because otherwise all
+equal layers would change at the same price. Bounds use the exact costs.
 """
 
 from __future__ import annotations
@@ -22,39 +22,40 @@ import numpy as np
 
 from .first_need import copies_at_first_need
 from .problem import Ints, Pair, Problem
-from .result import Stop, never
+from .result import Stop, never_stop
 
 RESOLUTION = 2**30
-"""The largest relevant sum of capacities, which are scaled to integers."""
+"""The largest relevant sum of capacities after they are scaled to integers."""
 NEWTON_STEPS = 14
-"""Maximum number of prices that are tried."""
+"""Maximum number of prices that are tried at one cut."""
 PERTURBATION = 0.003
 """The largest relative perturbation of a cost."""
 COST_SCALE = 64
-"""Factor of perturbed costs, so that small costs are perturbed too although they are rounded to integers."""
+"""Perturbed costs are multiplied by this factor before they are rounded to integers, so that small costs are perturbed
+too."""
 
 
 @dataclass(frozen=True)
 class CutChoice:
-    """The cheapest choice at a byte price.
+    """The cheapest choice of saved storages and recomputed operations at a byte price.
 
     Attributes:
         saved: The saved storages.
-        again: The recomputed operations.
+        recomputed: The recomputed operations.
         bytes: The bytes of the saved storages.
         cost: The cost of the recomputed operations.
-        value: A lower bound of cost + price * bytes over all choices.
+        value: A lower bound of cost + price * bytes for all choices.
     """
 
     saved: frozenset[int]
-    again: frozenset[int]
+    recomputed: frozenset[int]
     bytes: int
     cost: int
     value: float
 
 
 class CutNetwork:
-    """The choice at one cut as a flow network.
+    """The choice at one cut, expressed as a flow network.
 
     Its nodes are the storages that are made up to the cut, the operations up to the cut, the source and the sink. Edges
     lead from the source to needed storages, from a storage to its maker (the capacity is the price of saving it), from
@@ -122,29 +123,29 @@ class CutNetwork:
         network: Any = _sparse("scipy.sparse").csr_matrix((capacity, (self.tails, self.heads)), shape=(size, size))
         flow: Any = _sparse("scipy.sparse.csgraph").maximum_flow(network, self.source, self.sink)
         is_reachable = _reachable(network - flow.flow, self.source, size)
-        again = np.flatnonzero(is_reachable[self.storage_count : self.storage_count + self.cut + 1])
+        recomputed = np.flatnonzero(is_reachable[self.storage_count : self.storage_count + self.cut + 1])
         is_needed = is_reachable[: self.storage_count] & ~self.is_present
         is_recomputed = is_reachable[self.storage_count + problem.makers[: self.storage_count]]
         saved = np.flatnonzero(is_needed & ~is_recomputed)
         return CutChoice(
             frozenset(saved.tolist()),
-            frozenset(again.tolist()),
+            frozenset(recomputed.tolist()),
             int(problem.storage_bytes[saved].sum()),
-            int(problem.costs[again].sum()),
+            int(problem.costs[recomputed].sum()),
             float(flow.flow_value) * unit,
         )
 
     def _unit(self, prices: Any, costs: Any) -> float:
-        """Return the unit of the integer capacities, coarse enough to avoid overflow: a fraction of the total cost, or
-        of the price of all storages."""
+        """Return the unit of the integer capacities. It is a fraction of the total cost, or of the price of all
+        storages, that is coarse enough to avoid integer overflow."""
         largest_cut = float(prices.sum())
         if self.problem.may_run_again[: self.cut + 1].all():
             largest_cut = min(largest_cut, float(costs.sum()))
         return max(largest_cut, 1e-9) / RESOLUTION
 
 
-def available() -> bool:
-    """Return whether minimum cuts can be computed."""
+def is_installed() -> bool:
+    """Return whether SciPy is installed, which computes the minimum cuts."""
     return find_spec("scipy") is not None
 
 
@@ -164,38 +165,39 @@ def _reachable(residual: Any, source: int, size: int) -> Any:
 
 @dataclass
 class FlowBounds:
-    """The best lower bound so far, by minimum cuts. The attributes are the same as in `CutBounds`; bounds come from
-    exact costs, and starts from perturbed ones."""
+    """The best lower bound so far, from minimum cuts. The attributes have the same meaning as in `CutBounds`. Bounds
+    are computed with exact costs, and starts with perturbed costs."""
 
     problem: Problem
     budget: int
-    stop: Stop = never
+    stop: Stop = never_stop
     percent: float = 0.0
-    by: str = "costs are not negative"
+    bound_by: str = "costs are not negative"
     infeasible: str = ""
     starts: list[tuple[str, frozenset[Pair]]] = field(default_factory=list[tuple[str, frozenset[Pair]]])
     best_cut: int = -1
 
-    def single_cuts(self) -> None:
-        """Compute the bound at the cuts around the start of the backward pass, and starts at the best of them."""
-        if not available():
-            self.by = "costs are not negative; scipy is not installed"
+    def solve_single_cuts(self) -> None:
+        """Compute bounds at the cuts around the start of the backward pass, and start solutions at the best of these
+        cuts."""
+        if not is_installed():
+            self.bound_by = "costs are not negative; scipy is not installed"
             return
         for cut in (self.problem.cut_center, self.problem.cut_center + 1):
             if cut < len(self.problem) and not self.stop():
-                self._bound(cut)
+                self._update_bound(cut)
         if self.best_cut >= 0 and not self.stop():
-            self._start(self.best_cut)
+            self._add_starts(self.best_cut)
 
-    def _bound(self, cut: int) -> None:
+    def _update_bound(self, cut: int) -> None:
         network = CutNetwork(self.problem, cut, self.problem.costs)
         room = self.budget - network.present_bytes
         for price, choice in _hull(network, room, self.stop):
             percent = self.problem.percent(choice.value - price * room) - 1e-6
             if percent > self.percent:
-                self.percent, self.by, self.best_cut = percent, f"cut at {cut}, by prices", cut
+                self.percent, self.bound_by, self.best_cut = percent, f"cut at {cut}, by prices", cut
 
-    def _start(self, cut: int) -> None:
+    def _add_starts(self, cut: int) -> None:
         perturbation = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
         network = CutNetwork(self.problem, cut, (self.problem.costs * perturbation * COST_SCALE).astype(np.int64))
         room = self.budget - network.present_bytes
@@ -208,12 +210,12 @@ class FlowBounds:
         for name, choice in (("minimum cut", below), ("minimum cut slightly above the budget", above)):
             if choice is not None:
                 alive: Collection[int] = choice.saved | set(network.present.tolist())
-                self.starts.append((name, copies_at_first_need(self.problem, cut, alive, choice.again)))
+                self.starts.append((name, copies_at_first_need(self.problem, cut, alive, choice.recomputed)))
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
-    """Return the prices that Newton's method tries, with their choices: at the next price, the best choice above `room`
-    bytes and the best choice within them cost the same."""
+    """Return the prices that Newton's method tries, with the choice at each price. At the next price to try, the best
+    choice that exceeds `room` bytes and the best choice within `room` bytes cost the same."""
     scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + PERTURBATION / 2)
     highest_price = float(network.costs[: network.cut + 1].sum())
     above, within = network.choose(0.0), network.choose(highest_price)

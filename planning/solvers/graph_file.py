@@ -1,27 +1,27 @@
-"""Read graphs of other tools from JSON files, and write the copies as JSON.
+"""Read graphs of other tools from JSON files, and write the chosen copies as JSON.
 
-A graph has the form of the partitioners of joint graphs, with nodes in the order of execution:
+A graph lists its nodes in the order of execution, as partitioners of joint graphs do:
 
     {"name": "gpt", "nodes": [{"id": 7, "kind": "op", "deps": [3, 5], "bytes": 4096, "alias": -1, "cost": 81920}, …]}
 
-- `kind`: `input`, `tangent`, `op` or `output`. Inputs and tangents, and views of them, do not count.
+- `kind`: `input`, `tangent`, `op` or `output`. Inputs, tangents and views of them do not count towards the peak.
 - `deps`: the nodes that the node reads.
 - `bytes`: the bytes of its result.
 - `cost`: the cost of one execution.
 - `alias`: the node whose storage a view shares, or -1. The `shape` of a view and the shape of its storage determine the
   bytes of the view.
-- `split`: whether the node selects one result, with a storage of `obytes` bytes, of the operation `alias`, which has
-  several.
-- `bwd`: whether it belongs to the backward pass.
-- `again`: false if it must not run twice.
+- `split`: whether the node selects one result of the operation `alias`, which has several results; the storage of
+  this result has `obytes` bytes.
+- `bwd`: whether the node belongs to the backward pass.
+- `again`: false if the node must not run twice.
 
-The result names the copies by the ids of their nodes:
+The result identifies the copies by the ids of their nodes:
 
     {"recompute_copies": 1, "graph": "gpt", "budget_bytes": …, "peak_bytes": …, "extra_cost": …, "extra_percent": …,
      "bound_percent": …, "bound_by": "…", "solver": "…", "finished": true,
      "copies": [{"operation": "17", "before": "1841"}, …]}
 
-`before` is the node before which the operation runs again, or `end`. Nodes `copy:<id>` are copies of views.
+`before` is the node before which the operation runs again, or `end`. A node `copy:<id>` is the copy of a view.
 """
 
 from __future__ import annotations
@@ -36,31 +36,32 @@ from .problem import OperationRow, Problem, SmallView, problem_of
 from .result import Result
 
 LARGEST_EXACT = 2**53
-"""The limit below which sums of bytes and of costs are exact in floating point too."""
+"""Sums of bytes and of costs below this limit are exact in floating point."""
 KINDS = ("input", "tangent", "op", "output")
 JsonNode = dict[str, Any]
 
 
 class BadGraph(ValueError):
-    """A graph that cannot be parsed. The message begins with `file:line:col: error:` if the text is not JSON, else it
-    names the node."""
+    """The error for a graph that cannot be parsed. The message begins with `file:line:col: error:` if the text is not
+    JSON; otherwise it names the node."""
 
 
 @dataclass
-class _Reading:
-    """The state of the parser after the preceding nodes.
+class _ParserState:
+    """The state of the parser after it has read the preceding nodes.
 
     Attributes:
         name: The name of the graph, for messages.
         splits: The split nodes of each operation.
-        seen: The preceding nodes by id.
-        storage: For each node, the storage that it makes or views; None if it does not count, or if its results are
-            split.
+        seen: The preceding nodes, by id.
+        storage: For each node, the storage that it makes or views; None if this storage does not count, or if split
+            nodes select the results.
         storage_names: The name of each storage.
         storage_shapes: The bytes and the number of elements of each storage.
         rows: The operations.
         outputs: The storages that are live to the end.
-        read_views: The views that are read: node, storage, bytes, readers.
+        read_views: The views that are read, by node id: the node, its storage, its bytes, and the operations that read
+            it.
         plain_readers: The operations that read each storage directly.
     """
 
@@ -77,32 +78,32 @@ class _Reading:
     )
     plain_readers: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
 
-    def bad(self, node: JsonNode, problem: str) -> BadGraph:
+    def error_at(self, node: JsonNode, problem: str) -> BadGraph:
         """Return the error for a node."""
         return BadGraph(f"{self.name}: error: node {node['id']}: {problem}")
 
 
 def read_graph(text: str, name: str = "graph") -> Problem:
-    """Parse a graph.
+    """Parse a graph from JSON.
 
     Args:
         text: The JSON text.
         name: The name of the graph, or of its file, for messages.
 
     Raises:
-        BadGraph: For text that is not a graph.
+        BadGraph: If the text is not a valid graph.
     """
     nodes = _nodes(text, name)
     splits = dict[int, list[JsonNode]]()
     for node in nodes:
         if node.get("split"):
             splits.setdefault(node.get("alias", -1), []).append(node)
-    reading = _Reading(name, splits)
+    reading = _ParserState(name, splits)
     for node in nodes:
         _read_node(reading, node)
         reading.seen[node["id"]] = node
     if not reading.rows:
-        raise BadGraph(f"{name}: error: there are no operations")
+        raise BadGraph(f"{name}: error: the graph has no operations")
     for quantity, numbers in (
         ("bytes", (size for size, _ in reading.storage_shapes)),
         ("costs", (row.cost for row in reading.rows)),
@@ -130,9 +131,9 @@ def _nodes(text: str, name: str) -> list[JsonNode]:
     nodes = cast(list[object], entries)
     for index, node in enumerate(nodes):
         if not isinstance(node, dict) or type(cast(JsonNode, node).get("id")) is not int:
-            raise BadGraph(f"{name}: error: nodes[{index}] must be an object with a number as its id")
+            raise BadGraph(f"{name}: error: nodes[{index}] must be an object with an integer id")
         if type(cast(JsonNode, node).get("alias", -1)) is not int:
-            raise BadGraph(f"{name}: error: nodes[{index}]: alias must be a whole number")
+            raise BadGraph(f"{name}: error: nodes[{index}]: alias must be an integer")
         for flag in ("split", "bwd"):
             if not isinstance(cast(JsonNode, node).get(flag, False), bool | None):
                 raise BadGraph(f"{name}: error: nodes[{index}]: {flag} must be true or false")
@@ -145,7 +146,7 @@ def _nodes(text: str, name: str) -> list[JsonNode]:
 
 
 def _why_no_shape(shape: object) -> str | None:
-    """Return the reason that the shape of a node is invalid; None for valid and for unknown shapes."""
+    """Return the reason why the shape of a node is invalid; None for valid and for unknown shapes."""
     if shape is None:
         return None
     if not isinstance(shape, list):
@@ -154,12 +155,12 @@ def _why_no_shape(shape: object) -> str | None:
     return next((f"has an extent that {reason}" for reason in reasons if reason is not None), None)
 
 
-def _read_node(reading: _Reading, node: JsonNode) -> None:
+def _read_node(reading: _ParserState, node: JsonNode) -> None:
     if node["id"] in reading.seen:
-        raise reading.bad(node, "there are two nodes with this id")
+        raise reading.error_at(node, "an earlier node has the same id")
     kind = node.get("kind")
     if kind not in KINDS:
-        raise reading.bad(node, f"kind is {kind!r}; expected one of {', '.join(KINDS)}")
+        raise reading.error_at(node, f"kind is {kind!r}; expected one of {', '.join(KINDS)}")
     deps = _deps(reading, node)
     alias = node.get("alias", -1)
     if kind == "output":
@@ -168,47 +169,51 @@ def _read_node(reading: _Reading, node: JsonNode) -> None:
         reading.storage[node["id"]] = None
     elif node.get("split"):
         if alias not in deps:
-            raise reading.bad(node, f"'split' is set, but 'alias' {alias}, the node that it splits, is not in 'deps'")
+            raise reading.error_at(
+                node, f"'split' is set, but 'alias' {alias}, the node that it splits, is not in 'deps'"
+            )
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
-            raise reading.bad(node, f"'split' is set, but 'alias' {alias} is a view; expected the operation it splits")
+            raise reading.error_at(
+                node, f"'split' is set, but 'alias' {alias} is a view; expected the operation it splits"
+            )
     elif alias != -1:
         if alias not in reading.seen:
-            raise reading.bad(node, f"alias is {alias}, which is not an earlier node")
+            raise reading.error_at(node, f"alias is {alias}, which is not an earlier node")
         _demand_view(reading, node, deps, alias)
         reading.storage[node["id"]] = reading.storage.get(alias)
     else:
         _read_operation(reading, node, deps)
 
 
-def _demand_view(reading: _Reading, node: JsonNode, deps: list[int], alias: int) -> None:
-    """Check a view: it executes nothing, so it may depend only on its storage, and on values that do not count or have
-    no bytes."""
+def _demand_view(reading: _ParserState, node: JsonNode, deps: list[int], alias: int) -> None:
+    """Check that a view depends only on its own storage, and on values that do not count or have no bytes, because a
+    view executes nothing. Raises `BadGraph`."""
     if alias in reading.splits:
-        raise reading.bad(
+        raise reading.error_at(
             node, f"alias is {alias}, which has several results: a view must alias an operation with one result"
         )
     viewed = reading.storage.get(alias)
     read = {value for dep in deps for value in _values(reading, dep)}
     if viewed is not None and viewed not in read:
-        raise reading.bad(node, f"alias is {alias}, but no node in deps makes or views its storage")
+        raise reading.error_at(node, f"alias is {alias}, but no node in deps makes or views its storage")
     if any(reading.storage_shapes[value][0] for value in read - {viewed}):
-        raise reading.bad(node, f"a view of node {alias} must not depend on another storage; make it an operation")
+        raise reading.error_at(node, f"a view of node {alias} must not depend on another storage; make it an operation")
 
 
-def _deps(reading: _Reading, node: JsonNode) -> list[int]:
+def _deps(reading: _ParserState, node: JsonNode) -> list[int]:
     deps = node.get("deps")
     if not isinstance(deps, list):
-        raise reading.bad(node, "deps is missing or not a list")
+        raise reading.error_at(node, "deps must be a list of node ids")
     entries = cast(list[int], deps)
     for dep in entries:
         if type(dep) is not int or dep not in reading.seen:
-            raise reading.bad(node, f"dep {dep} is not an earlier node: nodes must be in the order of execution")
+            raise reading.error_at(node, f"dep {dep} is not an earlier node: nodes must be in the order of execution")
     return entries
 
 
-def _values(reading: _Reading, dep: int) -> list[int]:
-    """Return the storages that a read of the node reads."""
+def _values(reading: _ParserState, dep: int) -> list[int]:
+    """Return the storages that an operation reads if it depends on the node."""
     value = reading.storage.get(dep)
     if value is not None:
         return [value]
@@ -216,7 +221,7 @@ def _values(reading: _Reading, dep: int) -> list[int]:
     return [storage for storage in storages if storage is not None]
 
 
-def _read_operation(reading: _Reading, node: JsonNode, deps: list[int]) -> None:
+def _read_operation(reading: _ParserState, node: JsonNode, deps: list[int]) -> None:
     op = len(reading.rows)
     results = reading.splits.get(node["id"])
     sizes = [_amount(reading, result, "obytes") for result in results] if results else [_amount(reading, node, "bytes")]
@@ -230,35 +235,35 @@ def _read_operation(reading: _Reading, node: JsonNode, deps: list[int]) -> None:
             cost=_amount(reading, node, "cost"),
             operands=[value for dep in deps for value in _values(reading, dep)],
             result_bytes=sizes,
-            may_run_again=_again(reading, node),
+            may_run_again=_may_run_again(reading, node),
             is_backward=bool(node.get("bwd")),
             label=str(node["id"]),
         )
     )
     for dep in deps:
-        _note_view(reading, dep, op)
+        _record_read(reading, dep, op)
 
 
 def _escape(name: object) -> str:
-    """Escape control characters and lone surrogates, for printing on one line of a terminal."""
+    """Escape control characters and lone surrogates, so that the name prints on one line of a terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(name))
 
 
-def _again(reading: _Reading, node: JsonNode) -> bool:
+def _may_run_again(reading: _ParserState, node: JsonNode) -> bool:
     again = node.get("again", True)
     if not isinstance(again, bool):
-        raise reading.bad(node, "again must be true or false")
+        raise reading.error_at(node, "again must be true or false")
     return again
 
 
-def _amount(reading: _Reading, node: JsonNode, name: str) -> int:
+def _amount(reading: _ParserState, node: JsonNode, name: str) -> int:
     amount = node.get(name)
     if isinstance(amount, bool) or not isinstance(amount, int | float):
-        raise reading.bad(node, f"{name} is missing or not a number")
+        raise reading.error_at(node, f"{name} must be a number")
     if amount == amount and amount >= LARGEST_EXACT:
-        raise reading.bad(node, f"{name} is too large: 2**53 or more")
+        raise reading.error_at(node, f"{name} is {amount}; expected less than 2**53")
     if not amount >= 0 or amount != int(amount):
-        raise reading.bad(node, f"{name} is {amount}, expected a whole number of at least 0")
+        raise reading.error_at(node, f"{name} is {amount}; expected an integer of at least 0")
     return int(amount)
 
 
@@ -268,21 +273,22 @@ def _elements(node: JsonNode) -> int:
     return prod(cast(list[int], shape)) if names else 0
 
 
-def _note_view(reading: _Reading, dep: int, op: int) -> None:
-    """Record that the operation reads a storage: through a view that is smaller than it, or directly."""
+def _record_read(reading: _ParserState, dep: int, op: int) -> None:
+    """Record that the operation reads a storage, either through a view that is smaller than the storage, or
+    directly."""
     node, value = reading.seen[dep], reading.storage.get(dep)
     if value is None:
         return
     size, elements = reading.storage_shapes[value]
     own = _elements(node)
     if node.get("alias", -1) != -1 and not node.get("split") and 0 < own < elements and size % elements == 0:
-        # The position of a view in the list does not matter: its storage exists once its maker has run.
+        # A view has no position of its own in the order: it exists as soon as its storage has been made.
         reading.read_views.setdefault(dep, (node, value, own * (size // elements), []))[3].append(op)
     else:
         reading.plain_readers.setdefault(value, set()).add(op)
 
 
-def _views(reading: _Reading) -> list[SmallView]:
+def _views(reading: _ParserState) -> list[SmallView]:
     made_by = [op for op, row in enumerate(reading.rows) for _ in row.result_bytes]
     views = list[SmallView]()
     entries = reading.read_views.values()
@@ -296,11 +302,11 @@ def _views(reading: _Reading) -> list[SmallView]:
 
 
 FORMAT_VERSION = 1
-"""The version of the format of results."""
+"""The version of the result format."""
 
 
 def result_text(result: Result, graph: str) -> str:
-    """Write a result as JSON. `graph`: the name of the graph."""
+    """Return a result as JSON text. `graph`: the name of the graph."""
     problem = result.problem
     labels = (*problem.labels, "end")
     head = {

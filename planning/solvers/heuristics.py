@@ -1,4 +1,5 @@
-"""Simple solvers, as starting points of the search and for comparison: equal segments, greedy at the peak, eviction.
+"""Simple solvers: equal segments, greedy at the peak, and look-ahead eviction. They serve as starting points of the
+search, and for comparison.
 
 *Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
 cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are
@@ -8,8 +9,8 @@ optimal on chains; every number up to about 3 sqrt(n) is tried.
 for its cost, and keep its inputs live instead, until the peak is within the budget.
 
 *Look-ahead eviction*, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
-2021), but with the future uses: run the step, and if memory is short, evict the storage with the least cost per byte
-and per operation until its next use. Missing operands are recomputed recursively.
+2021), but with knowledge of the future uses: run the step, and whenever memory is short, evict the storage with the
+least cost per byte and per operation until its next use. Missing operands are recomputed recursively.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from .problem import Pair, Problem
 from .sequence import Evaluation, evaluate, sequence_of
 
 
-def chen(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of the cheapest segmentation within the budget, in bytes; None if there is none."""
+def solve_by_equal_segments(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Return the copies of the cheapest segmentation within the budget; None if no segmentation is within it. `budget`:
+    in bytes."""
     cheapest: _Segmentation | None = None
     for segmentation in _segmentations(problem):
-        # The peak is computed only for segmentations that are cheaper.
+        # The peak is computed only for segmentations that are cheaper than the best one so far.
         if cheapest is None or segmentation.cost < cheapest.cost:
             cheapest = segmentation if segmentation.peak_bytes <= budget else cheapest
     return None if cheapest is None else cheapest.pairs
@@ -51,15 +53,15 @@ class _Segmentation:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
-    """Return the segmentations whose copies may all run again."""
+    """Return the segmentations that copy only operations that may run again."""
     plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest_stage)) + 2))
     valid = [pairs for pairs in plans if all(problem.may_run_again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
 
 
 def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
-    """Return the copies of all but the last of `count` segments of the forward pass, at their first uses in the
-    backward pass. The forward pass is everything before `earliest_stage`."""
+    """Divide the forward pass into `count` segments, and return copies of all of them but the last, at their first uses
+    in the backward pass. The forward pass consists of the operations before `earliest_stage`."""
     end = problem.earliest_stage
     segment = [op * count // max(1, end) for op in range(end)]
     recomputed = {op for op in range(end) if segment[op] < count - 1 and problem.may_run_again[op]}
@@ -72,10 +74,11 @@ def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
     return copies_at_first_need(problem, end - 1, saved, recomputed)
 
 
-def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return copies within the budget, in bytes, by the greedy at the peak; None if no candidate lowers the peak.
+def greedy_at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
+    """Return copies within the budget, chosen greedily at the peak; None if no candidate lowers the peak. `budget`: in
+    bytes.
 
-    Each step evaluates the whole order, so this heuristic suits only small problems.
+    Each iteration evaluates the whole order, so this heuristic is only suitable for small problems.
     """
     pairs = set[Pair]()
     current = evaluate(problem, sequence_of(problem, pairs))
@@ -93,7 +96,7 @@ def at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Return whether the peak is unchanged but the overflow is lower, as when one of several equal peaks has been
+    """Return whether the peak is the same but the overflow is lower, because one of several equal peaks has been
     lowered."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
@@ -105,8 +108,8 @@ def _overflow(evaluation: Evaluation, budget: int) -> int:
 
 
 def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
-    """Return the copies before the next use of storages that are live at the peak but not used there, the most bytes
-    per cost first."""
+    """Return candidate copies, those with the most bytes per cost first. Each one recomputes a storage that is live but
+    not used at the peak, before its next use."""
     peak_stage = _stage_of(problem, pairs, evaluation.position)
     copy_stages = dict[int, list[int]]()
     for t, op in pairs:
@@ -140,11 +143,12 @@ def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
 
 
 MAX_COPIES = 40
-"""Maximum number of copies of a run with eviction, per operation of the step."""
+"""Maximum number of copies in a run with eviction, as a multiple of the number of operations of the step."""
 
 
 class _OutOfMemory(Exception):
-    """The memory does not suffice, even after all possible evictions, or too many copies were made."""
+    """The error for a run whose memory is not sufficient even after all possible evictions, or that makes too many
+    copies."""
 
 
 @dataclass
@@ -231,8 +235,8 @@ class _EvictionRun:
         return int(self.problem.costs[op]) / (self._sizes[v] * max(1, next_use - self.stage))
 
     def _next_use(self, v: int) -> int | None:
-        """Return the stage of the next first execution that reads a storage, or the end for outputs; None if there is
-        none."""
+        """Return the stage of the next first execution that reads a storage, or, for outputs, the end of the step; None
+        if there is no further use."""
         users = self.problem.uses_of(v)
         index = bisect_left(users, self.stage)
         if index < len(users):
@@ -245,9 +249,10 @@ class _EvictionRun:
 
 
 def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of a run with eviction within the budget, in bytes; None if the memory did not suffice.
+    """Return the copies of a run with eviction within the budget; None if the memory was not sufficient. `budget`: in
+    bytes.
 
-    Copies within a stage are put in program order afterwards, so that the peak may slightly exceed the budget, and the
+    The copies within a stage are put in program order afterwards. So the peak may slightly exceed the budget, and the
     copies need repair.
     """
     run = _EvictionRun(problem, budget)

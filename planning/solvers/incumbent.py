@@ -1,4 +1,4 @@
-"""The incumbent of a search: the best copies so far, according to the evaluation of their flat order alone."""
+"""The incumbent of a search: the best copies so far. Copies are compared only by the evaluation of their flat order."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from time import perf_counter
 
 from .problem import Pair, Problem
 from .provenance import Provenance
-from .result import Progress, Stop, never
+from .result import Progress, Stop, never_stop
 from .sequence import Evaluation, evaluate, sequence_of
 
 KEPT_PLANS = 3
-"""Number of best plans that are kept as starts of further searches."""
+"""Number of best plans that are stored as starts of further searches."""
 FoundPlan = tuple[Provenance, frozenset[Pair]]
 """Copies with their provenance."""
 NOT_FOUND = Provenance("no plan")
 """The provenance before any plan is found."""
 
 
-def silent(_: str) -> None:
+def ignore_progress(_: str) -> None:
     """Ignore a progress message."""
     return None
 
 
 @dataclass
 class Incumbent:
-    """The incumbent of a search: `offer` keeps copies that are within the budget and cheaper than the best so far.
+    """The incumbent of a search. `offer` replaces it by copies that are within the budget and cheaper.
 
     Attributes:
         problem, budget: The problem, and its budget in bytes.
         seconds: The time limit; None for no limit.
         progress: The callback for messages.
         interrupt: An external condition that ends the search.
-        pairs, evaluation, provenance: The best copies, their evaluation, and how they were found.
-        began: The start of the search, as `perf_counter` gives it.
-        cut_short: Whether the search was ended by the time limit or the interrupt.
+        pairs, evaluation, provenance: The best copies, their evaluation and their provenance.
+        began: The start time of the search, from `perf_counter`.
+        cut_short: Whether the time limit or the interrupt has ended the search.
         best_plans: The best `KEPT_PLANS` plans, each with its provenance.
     """
 
     problem: Problem
     budget: int
     seconds: float | None = None
-    progress: Progress = silent
-    interrupt: Stop = never
+    progress: Progress = ignore_progress
+    interrupt: Stop = never_stop
     pairs: frozenset[Pair] | None = None
     evaluation: Evaluation | None = None
     provenance: Provenance = NOT_FOUND
@@ -52,14 +52,14 @@ class Incumbent:
     best_plans: list[FoundPlan] = field(default_factory=list[FoundPlan])
 
     def offer(self, pairs: Collection[Pair] | None, provenance: Provenance) -> bool:
-        """Evaluate copies, and keep them if they are the best so far.
+        """Evaluate copies, and make them the incumbent if they are the best so far.
 
         Args:
-            pairs: The copies; None for none, which is refused.
+            pairs: The copies; None if a solver found none, which changes nothing.
             provenance: The solver and the improvements that found them.
 
         Returns:
-            Whether the copies are within the budget, and cheaper than all before.
+            Whether the copies are the new incumbent: within the budget, and cheaper than all copies before.
         """
         if pairs is None:
             return False
@@ -81,7 +81,7 @@ class Incumbent:
 
     @property
     def percent(self) -> float:
-        """The extra cost of the best plan in percent of the plain step; infinite without a plan."""
+        """The extra cost of the best plan, in percent of the cost of the plain step; infinite without a plan."""
         return float("inf") if self.evaluation is None else self.problem.percent(self.evaluation.extra_cost)
 
     @property
@@ -91,7 +91,7 @@ class Incumbent:
 
     @property
     def remaining_seconds(self) -> float | None:
-        """The seconds until the time limit; None without one."""
+        """The seconds until the time limit; None without a time limit."""
         return None if self.seconds is None else max(0.0, self.seconds - self.elapsed_seconds)
 
     def should_stop(self) -> bool:

@@ -1,7 +1,7 @@
-"""Solve linear and integer programs with HiGHS. No other module depends on HiGHS.
+"""Solve linear and integer programs with HiGHS. Only this module imports HiGHS.
 
-HiGHS is optional (`pip install 'xdsl-recompute[plan]'`) and deterministic. Work is limited by branching nodes, and by
-time only if a time limit is given.
+HiGHS is optional (`pip install 'xdsl-recompute[plan]'`) and deterministic. The work is limited by a number of branching
+nodes, and by time only if a time limit is given.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 DUAL_TOLERANCE = 1e-9
-"""Tolerance of HiGHS on the sign of reduced costs: a bound may be too high by this tolerance times the number of
+"""Tolerance of HiGHS for the sign of reduced costs. A bound may be too high by this tolerance times the number of
 columns."""
 
 
-def available() -> bool:
+def is_installed() -> bool:
     """Return whether HiGHS is installed."""
     return find_spec("highspy") is not None
 
 
 @dataclass
 class CoverRows:
-    """The rows of a program in compressed form. In each row the sum of weights times columns is at least its `low`."""
+    """The rows of a program in compressed form. Each row requires that the weighted sum of its columns is at least its
+    entry in `low`."""
 
     starts: list[int] = field(default_factory=lambda: [0])
     columns: list[int] = field(default_factory=list[int])
     weights: list[float] = field(default_factory=list[float])
     low: list[float] = field(default_factory=list[float])
 
-    def at_least(self, bound: float, terms: list[tuple[int, float]]) -> None:
-        """Add a row. `terms`: its columns with their weights."""
+    def add_row(self, bound: float, terms: list[tuple[int, float]]) -> None:
+        """Add a row. `bound`: the lower bound of the weighted sum. `terms`: the columns of the row with their
+        weights."""
         self.columns += [column for column, _ in terms]
         self.weights += [weight for _, weight in terms]
         self.low.append(bound)
@@ -51,9 +53,10 @@ class CoverRows:
 
 @dataclass(frozen=True)
 class CoverProgram:
-    """An integer program: minimize `costs` times the columns, each from `low` to 1, subject to the rows.
+    """An integer program: minimize the sum of `costs` times columns, with each column between `low` and 1, subject to
+    the rows.
 
-    `following`: columns that may be continuous, because they can be integral whenever the others are.
+    `following`: columns that may be continuous, because they can be integral whenever the other columns are.
     """
 
     costs: Doubles
@@ -68,10 +71,10 @@ class ProgramSolution:
 
     Attributes:
         infeasible: Whether it is proved that no solution exists.
-        optimal: Whether the cost of `values` equals the bound, within the tolerance.
+        optimal: Whether `values` is optimal within the tolerance.
         bound: The lower bound of the cost of all solutions.
         objective: The cost of `values`.
-        values: The best solution found; None without one.
+        values: The value of each column in the best solution; None if no solution was found.
     """
 
     infeasible: bool
@@ -83,12 +86,12 @@ class ProgramSolution:
 
 @dataclass(frozen=True)
 class ProgramLimits:
-    """Limits on the solution of a program.
+    """Limits for solving a program.
 
     Attributes:
         seconds: The time limit; None for no limit.
         nodes: The limit of branching nodes; None for no limit.
-        gap: The absolute gap between cost and bound.
+        gap: The absolute gap between cost and bound at which the solver stops.
         stop: A predicate that ends the search with the best solution so far.
     """
 
@@ -104,13 +107,13 @@ UNLIMITED = ProgramLimits()
 def solve(
     program: CoverProgram, integral: bool = True, start: Doubles | None = None, limits: ProgramLimits = UNLIMITED
 ) -> ProgramSolution:
-    """Solve a program.
+    """Solve a linear or an integer program.
 
     Args:
         program: The program.
-        integral: Whether columns must be integral, other than `CoverProgram.following`.
-        start: A feasible point to start from: a value for each column.
-        limits: The limits.
+        integral: Whether the columns must be integral, except those in `CoverProgram.following`.
+        start: A feasible solution to start from, as a value for each column.
+        limits: The limits for solving the program.
     """
     import highspy  # pyright: ignore[reportMissingImports]
 
@@ -161,22 +164,22 @@ def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
 
 @contextmanager
 def _silence_output() -> Generator[None]:
-    """Redirect the standard output of the process: HiGHS 1.16 prints a banner, and tools print programs there."""
+    """Discard what the process writes to standard output, where tools print programs and HiGHS 1.16 prints a banner."""
     if os.name != "posix":
         yield
         return
     sys.stdout.flush()
     kept = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    devnull = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 1)
+        os.dup2(devnull, 1)
         yield
     finally:
         # Flush the buffers of C before the standard output is restored.
         ctypes.CDLL(None).fflush(None)
         os.dup2(kept, 1)
         os.close(kept)
-        os.close(nowhere)
+        os.close(devnull)
 
 
 def _listen(solver: Any, stop: Callable[[], bool]) -> None:
@@ -199,5 +202,5 @@ def _answer(highspy: Any, solver: Any, integral: bool, columns: int) -> ProgramS
     if not np.isfinite(bound):
         bound = 0.0
     values = np.array(solver.getSolution().col_value, np.float64) if is_feasible else None
-    # Correct the bound by the tolerance on reduced costs, so that it stays valid.
+    # Lower the bound by the tolerance for reduced costs, so that it is valid.
     return ProgramSolution(False, optimal, max(0.0, bound - columns * DUAL_TOLERANCE), objective, values)

@@ -1,16 +1,16 @@
-"""Re-optimize the copies in a window of stages, with the rest of the plan fixed: a model of retention intervals for
-CP-SAT.
+"""Re-optimize the copies in a window of stages, with the rest of the plan fixed, using a CP-SAT model of retention
+intervals.
 
 Each execution in the window keeps each of its results for an interval of positions. The intervals of all results share
-the budget; each read is inside an interval of its operand; a storage that the rest of the step reads has an interval up
-to the end of the window. Storages from before the window may be kept up to it if the stages in between have enough free
-bytes; after its end nothing changes. The model never counts too few bytes, but may count too many for a use that reads
-an instance other than the latest, so the flat order of the result is evaluated as well. The model is the one of
-Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search; the present copies are a
-complete hint.
+the budget. Each read lies inside an interval of its operand. A storage that the rest of the step reads has an interval
+up to the end of the window. Storages that exist before the window may be kept up to it if the stages in between have
+enough free bytes. Nothing changes after the end of the window. The model never counts too few bytes. It may count too
+many for a use that reads an instance other than the latest one, so the flat order of the result is evaluated as well.
+The model is that of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search. The
+present copies are a complete hint.
 
-OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). One worker, a fixed seed and deterministic time make
-results reproducible.
+OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). Results are reproducible, because CP-SAT runs with one
+worker, a fixed seed and a limit in deterministic time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .sequence import evaluate, sequence_of
 from .window import StageWindow, window_of
 
 
-def available() -> bool:
+def is_installed() -> bool:
     """Return whether OR-tools is installed."""
     return find_spec("ortools") is not None
 
@@ -35,20 +35,20 @@ def _cp_model() -> Any:
     return import_module("ortools.sat.python.cp_model")
 
 
-def better(
+def cheaper_copies(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """Re-optimize the copies of a window.
+    """Return the copies of a plan after CP-SAT has re-optimized those in a window.
 
     Args:
         problem: The problem.
         budget: The budget in bytes.
         pairs: All copies of the present plan.
         window: The window of this plan.
-        work: The limit in deterministic seconds of CP-SAT.
+        work: The time limit, in deterministic seconds of CP-SAT.
 
     Returns:
-        All copies; None if CP-SAT finds none of lower cost.
+        All copies of the new plan; None if CP-SAT finds no cheaper plan.
     """
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
@@ -68,9 +68,10 @@ def better(
 def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
-    """Return all copies, with the copies in the stages from `first` to `last` (exclusive) re-optimized; unchanged if
-    that is not cheaper or exceeds the budget. The arguments are the same as of `better`."""
-    candidate = better(problem, budget, pairs, window_of(problem, pairs, first, last), work)
+    """Return all copies of a plan after the copies in the stages from `first` to `last` (exclusive) are re-optimized.
+    If the result is not cheaper, or exceeds the budget, return the same copies. The arguments are those of
+    `cheaper_copies`."""
+    candidate = cheaper_copies(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
     return candidate
@@ -83,9 +84,9 @@ class _Execution:
     Attributes:
         op: The operation.
         start: Its position: an integer or a variable.
-        active: The variable for whether it runs; None if it always does.
-        ends: For each result, the variable of the position up to which it is kept.
-        hint: Its position in the present plan; None without one.
+        active: The Boolean variable for whether it runs; None if it always runs.
+        ends: For each result, the variable for the position up to which it is kept.
+        hint: Its position in the present plan; None if it does not run there.
     """
 
     op: int
@@ -116,7 +117,7 @@ class _Model:
         self.model.minimize(sum(int(problem.costs[run.op]) * run.active for run in copies))
 
     def copies_in(self, solver: Any) -> frozenset[Pair]:
-        """Return the copies of the window in a solution."""
+        """Return the copies in the window according to a solution."""
         width = len(self.window.candidates) + 1
         copies = [run for run in self.runs if run.active is not None and solver.value(run.active)]
         return frozenset([(self.window.first + solver.value(run.start) // width, run.op) for run in copies])
@@ -125,13 +126,13 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _live_in_executions(self) -> Iterator[_Execution]:
-        """Yield the storages that exist before the window, as executions: each is kept up to a position in the window,
-        or dropped beforehand, which frees its bytes."""
+        """Yield an execution for each storage that exists before the window. The storage is kept up to a position in
+        the window, or dropped before the window, which frees its bytes."""
         kept = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept[v] = self._new_end(-1), self.model.new_bool_var("")
             self.model.add(end == -1).only_enforce_if(kept[v].negated())
-            self.hints.append((kept[v], int(v in self.window.before)))
+            self.hints.append((kept[v], int(v in self.window.live_in)))
             yield _Execution(int(self.problem.makers[v]), -1, None, {v: end}, -1)
         for room in self.window.rooms:
             weights = sum(int(self.problem.storage_bytes[v]) * kept[v] for v in room.kept)
@@ -143,7 +144,7 @@ class _Model:
             yield _Execution(t, at, None, {v: self._new_end(at) for v in self.problem.results_of(t)}, at)
 
     def _candidate_copies(self, inside: Collection[Pair]) -> Iterator[_Execution]:
-        """Yield the present copies of each candidate, and one more."""
+        """Yield an execution for each present copy of each candidate, and for one more copy of each candidate."""
         for op in self.window.candidates:
             present = sorted(self.window.position(t, c) for t, c in inside if c == op)
             positions = [self.window.position(t, op) for t in range(self.window.first, self.window.last) if t > op]
@@ -166,7 +167,7 @@ class _Model:
         for run in self.runs:
             for v in self.problem.operands_of(run.op):
                 self._require_live(v, run.start, run.active, run.hint)
-        for v in sorted(self.window.after):
+        for v in sorted(self.window.live_out):
             self._require_live(v, self.window.end, None, self.window.end)
 
     def _require_live(self, v: int, at: Any, active: Any, hint: int | None) -> None:
@@ -217,7 +218,7 @@ class _Model:
         return self.model.new_optional_interval_var(start, length, last + 1, run.active, "")
 
     def _add_hints(self) -> None:
-        """Hint for every variable its value in the present plan, in which each use reads the latest instance."""
+        """Give each variable a hint: its value in the present plan, in which each use reads the latest instance."""
         for variable, value in self.hints:
             self.model.add_hint(variable, value)
         for v, runs in self.makers.items():
@@ -234,7 +235,7 @@ class _Model:
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
     """Return whether the hints of a window cover all variables, and form a solution of the model. The arguments are
-    the same as of `better`."""
+    those of `cheaper_copies`."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

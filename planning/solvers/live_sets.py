@@ -1,17 +1,17 @@
-"""Search all sets of live storages of a small problem: copies within a budget, or the proof that there are none.
+"""Search all sets of live storages of a small problem, for copies within a budget or a proof that there are none.
 
-The state of a schedule between two executions is the set of live storages. Before a copy, and before the first
-execution of an operation, any storage may be dropped. So all states that a budget allows are enumerated stage by stage.
-A state that is a subset of another one is left out, since a storage may be dropped at any later time. If no state is
-left at an operation, no schedule is within the budget. Otherwise a state that reaches the end is traced back to the
-start.
+The state of a schedule between two executions is the set of live storages. Before any execution, any storage may be
+dropped. The search enumerates all states that the budget allows, stage by stage. It omits a state that is a subset of
+another state, because a storage may also be dropped later. If no state remains at an operation, no schedule is within
+the budget. Otherwise a state at the end of the step is traced back to the start.
 
-States are bits of 64-bit integers: only storages that copies make or read are among them, while all others are live
-from their operation to their last use in every schedule. Storages below `NEGLIGIBLE` count as free, and always live.
+A state is a bit mask in a 64-bit integer. It includes only the storages that copies make or read; all other storages
+are live from their operation to their last use in every schedule. Storages below `NEGLIGIBLE` count as free, and as
+always live.
 
 Pebble games on graphs with recomputation are of this form (R. Sethi, "Complete register allocation problems", 1975).
-The number of states is exponential. If there are more than `MAX_STATES`, some are left out: copies may still be found,
-but their absence proves nothing.
+The number of states is exponential. If there are more than `MAX_STATES`, some are omitted: copies may still be found,
+but if none are found, nothing is proved.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from ...support.counted import counted
 from .problem import Ints, Pair, Problem
-from .result import Stop, never
+from .result import Stop, never_stop
 from .sequence import evaluate, sequence_of
 
 States: TypeAlias = NDArray[np.uint64]
-"""States as bit masks, sorted."""
+"""A sorted array of states, each of which is a bit mask."""
 MAX_STORAGES = 64
 """Maximum number of storages in a state."""
 MAX_STATES = 1000
@@ -38,17 +38,19 @@ MAX_STATES = 1000
 NEGLIGIBLE = 1e-3
 """Share of the budget below which a storage counts as free."""
 MAX_CORRECTIONS = 3
-"""Maximum number of searches for a budget: each search lowers the limit by the excess of the preceding plan."""
+"""Maximum number of searches for one budget. Each search after the first lowers the limit by the excess of the
+preceding plan."""
 CHUNK_BITS = 16
 """Number of storages of a state whose bytes are looked up together, in a table with 2 ** 16 entries."""
 
 
 class TooManyStates(Exception):
-    """The problem has too many storages or states."""
+    """The error for a search that ends without copies and without a proof, in most cases because the problem has too
+    many storages or states."""
 
 
-def copies_within(problem: Problem, budget: int, stop: Stop = never) -> frozenset[Pair] | None:
-    """Return copies with a peak within the budget.
+def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> frozenset[Pair] | None:
+    """Return copies whose peak is within the budget.
 
     Args:
         problem: The problem.
@@ -59,7 +61,7 @@ def copies_within(problem: Problem, budget: int, stop: Stop = never) -> frozense
         The copies; None if it is proved that there are none.
 
     Raises:
-        TooManyStates: If neither copies nor a proof is found.
+        TooManyStates: If the search finds neither copies nor a proof.
     """
     limit = budget
     for _ in range(MAX_CORRECTIONS):
@@ -85,8 +87,8 @@ class _Layer:
 
     Attributes:
         stage: The stage.
-        op: The operation; the operation of the stage itself runs for the first time.
-        states: The states from which the schedule can go on.
+        op: The operation: a copy, or the operation of the stage itself, which runs for the first time.
+        states: The states from which the schedule can continue.
     """
 
     stage: int
@@ -99,9 +101,10 @@ class _StateSearch:
     """The search for one budget.
 
     Attributes:
-        any_order: Whether the copies in a stage may run in any order, and more than once; their order is lost then.
+        any_order: Whether the copies in a stage may run in any order, and more than once. Their order is not recorded
+            then.
         layers: The states after each execution so far.
-        omitted: The number of states left out after each execution with too many.
+        omitted: The number of states that were omitted after each execution that led to too many states.
     """
 
     problem: Problem
@@ -112,7 +115,8 @@ class _StateSearch:
     omitted: list[int] = field(default_factory=list[int])
 
     def copies(self) -> frozenset[Pair] | None:
-        """Return the copies of a schedule; None if there is none. Raises `TooManyStates`."""
+        """Return the copies of a schedule within the budget; None if there is no such schedule. Raises
+        `TooManyStates`."""
         states, end = np.zeros(1, np.uint64), len(self.problem)
         for stage in range(end):
             states = self._after_execution(self._after_copies(states, stage), stage, stage)
@@ -131,7 +135,7 @@ class _StateSearch:
             raise TooManyStates(message)
 
     def _after_copies(self, states: States, stage: int) -> States:
-        """Return the states after the copies of a stage, and the states without these copies."""
+        """Return the states after any of the copies of a stage, including the states without copies."""
         while True:
             before = states
             for op in self._candidates(stage):
@@ -141,7 +145,7 @@ class _StateSearch:
             self._demand_all_states()
 
     def _candidates(self, stage: int) -> Iterator[int]:
-        """Yield the operations that may be copied in a stage and whose results are of use then."""
+        """Yield the operations that may be copied in a stage, and whose results this stage or a later one can read."""
         if stage >= self._first_stage:
             useful = self._useful[stage]
             yield from (op for op in range(stage) if self.problem.may_run_again[op] and self._results[op] & useful)
@@ -155,7 +159,7 @@ class _StateSearch:
         return states
 
     def _execute(self, states: States, stage: int, op: int) -> States:
-        """Return the states after an execution, each with the results and within the budget."""
+        """Return the states after an execution; they include its results and are within the budget."""
         operands, results = self._operands[op], self._results[op]
         runnable = states[(states & np.uint64(operands)) == np.uint64(operands)]
         if op != stage:
@@ -170,7 +174,8 @@ class _StateSearch:
         return self._keep_largest(_maximal(np.unique(after) if op == stage else np.union1d(states, after), self._bits))
 
     def _fitting_subsets(self, states: States, kept: int, room: int) -> States:
-        """Return the largest subsets of the states within `room` bytes, each with the storages of `kept`."""
+        """Return the largest subsets of the states that take at most `room` bytes and include the storages of
+        `kept`."""
         droppable = self._bits[(self._bits & np.uint64(kept)) == 0]
         fitting = list[States]()
         while len(states):
@@ -192,7 +197,7 @@ class _StateSearch:
         return np.sort(states[order[-MAX_STATES:]])
 
     def _trace_back(self) -> Iterator[Pair]:
-        """Yield the necessary copies of a schedule that ends with the outputs, the last copy first."""
+        """Yield the copies that a schedule with the outputs at its end needs, the last copy first."""
         needed = self._outputs
         for layer, before in zip(reversed(self.layers), [*reversed(self.layers[:-1]), None], strict=True):
             states = np.zeros(1, np.uint64) if before is None else before.states
@@ -210,7 +215,7 @@ class _StateSearch:
 
     @cached_property
     def _bit_numbers(self) -> dict[int, int]:
-        """The bit index of each storage that is part of the state."""
+        """The bit index of each storage that is part of a state."""
         problem = self.problem
         copyable = np.flatnonzero(problem.may_run_again).tolist()
         read = {v for op in copyable for v in problem.operands_of(op)}
@@ -227,7 +232,7 @@ class _StateSearch:
 
     @cached_property
     def _bits(self) -> States:
-        """The states of one storage each."""
+        """The states with a single storage, by bit index."""
         return np.uint64(1) << np.arange(len(self._bit_numbers), dtype=np.uint64)
 
     def _state_of(self, storages: Iterable[int]) -> int:
@@ -249,13 +254,14 @@ class _StateSearch:
 
     @cached_property
     def _useful(self) -> list[int]:
-        """For each stage, the end included, the storages that it or a later stage can read, in copies too, as bits."""
+        """For each stage, including the end, a bit mask of the storages that this or a later stage can read, also in
+        copies."""
         end, useful = len(self.problem), self._outputs
         stages = list[int]()
         for stage in reversed(range(end + 1)):
             useful |= self._operands[stage] if stage < end else 0
             if stage >= self._first_stage:
-                for op in reversed(range(stage)):  # Operands are made before.
+                for op in reversed(range(stage)):  # Operands are made before their readers.
                     if self.problem.may_run_again[op] and self._results[op] & useful:
                         useful |= self._operands[op]
             stages.append(useful)
@@ -263,8 +269,8 @@ class _StateSearch:
 
     @cached_property
     def _bytes_outside(self) -> Ints:
-        """For each stage, the end included, the bytes of storages outside the state that are live then; results of
-        its own operation are among them."""
+        """For each stage, including the end, the bytes of the live storages that are not part of a state, including the
+        results of the operation of the stage."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)
         for v in range(len(problem.storage_bytes)):
@@ -276,7 +282,7 @@ class _StateSearch:
         return np.cumsum(change)[: end + 1]
 
     def _room(self, stage: int, op: int) -> int:
-        """Return the bytes for storages of the state while an operation runs in a stage."""
+        """Return the bytes that remain for the storages of a state while an operation runs in a stage."""
         problem = self.problem
         not_yet_made = range(0) if op == stage or stage == len(problem) else problem.results_of(stage)
         counted = (v for v in not_yet_made if v not in self._bit_numbers and not self._is_free[v])
@@ -285,7 +291,7 @@ class _StateSearch:
 
     @cached_property
     def _byte_tables(self) -> list[Ints]:
-        """The bytes of each set of `CHUNK_BITS` storages, one table for each chunk of a state."""
+        """For each chunk of `CHUNK_BITS` storages of a state, a table with the bytes of each subset."""
         sizes = [int(self.problem.storage_bytes[v]) for v in self._bit_numbers]
         tables = list[Ints]()
         for start in range(0, max(1, len(sizes)), CHUNK_BITS):
@@ -296,7 +302,7 @@ class _StateSearch:
         return tables
 
     def _bytes(self, states: States) -> Ints:
-        """Return the bytes of the storages of each state."""
+        """Return, for each state, the bytes of its storages."""
         low = np.uint64((1 << CHUNK_BITS) - 1)
         parts = [
             table[((states >> np.uint64(CHUNK_BITS * chunk)) & low).astype(np.int64)]
@@ -306,11 +312,11 @@ class _StateSearch:
 
 
 def _has_superset(states: States, needed: int) -> bool:
-    """Return whether a state has all `needed` storages."""
+    """Return whether one of the states includes all `needed` storages."""
     return bool(((states & np.uint64(needed)) == np.uint64(needed)).any())
 
 
 def _maximal(states: States, bits: States) -> States:
-    """Return the sorted states, without each state that another state extends by one storage."""
+    """Return the sorted states, without those that another state extends by exactly one storage."""
     larger = states[:, None] | bits
     return states[~((larger != states[:, None]) & np.isin(larger, states)).any(axis=1)]

@@ -1,8 +1,8 @@
-"""Local search over sets of copies, on the arrays of `kernels/`: greedy repair, reverse delete, and annealing by ruin
-and recreate.
+"""Local search over sets of copies, with the kernels of `kernels/`: greedy repair, reverse delete, and annealing by
+ruin and recreate.
 
-A `LocalSearch` owns the arrays for one problem, and every call is deterministic. Work is limited by rounds, and by time
-only through a `stop` predicate.
+A `LocalSearch` owns the arrays for one problem, and every call is deterministic. The work is limited by a number of
+rounds, and by time only if the `stop` predicate depends on time.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from .kernels.board import (
 from .kernels.entries import CHOICE, PLAIN, Kernels
 from .problem import Pair, Problem
 from .provenance import Improvement, Provenance
-from .result import Stop, never
+from .result import Stop, never_stop
 
 NO_TRIAL_LIMIT = 1 << 60
-"""A limit on trials that no search reaches."""
+"""A number of trials that no search reaches."""
 GREEDY_TOLERANCE = 0.1
-"""Tolerance of the greedy on large problems; see `kernels/greedy.py`."""
+"""Tolerance of the greedy search on large problems; see `kernels/greedy.py`."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,19 @@ class Annealing:
     Attributes:
         rounds: The number of rounds.
         seed: The seed of the random numbers.
-        stop: Ends the search.
-        good: The cost of copies at which the search ends; negative for none.
+        stop: A predicate that ends the search.
+        target_cost: The search ends when the copies cost at most this much; negative for no such limit.
     """
 
     rounds: int
     seed: int = 1
-    stop: Stop = never
-    good: float = -1.0
+    stop: Stop = never_stop
+    target_cost: float = -1.0
 
 
 class LocalSearch:
-    """A local search on one problem: greedy, reverse delete and annealing. Callers confirm its results by `evaluate`.
+    """A local search on one problem: greedy search, reverse delete and annealing. Callers check its results with
+    `evaluate`.
 
     Args:
         problem: The problem.
@@ -73,25 +74,23 @@ class LocalSearch:
         self._tolerance = GREEDY_TOLERANCE if len(problem) > LARGE_PROBLEM else 0.0
 
     def peak_bytes(self, pairs: Collection[Pair]) -> int:
-        """Return the peak in bytes with these copies."""
-        with self._running() as kernels:
+        """Return the peak of the step with these copies, in bytes."""
+        with self._prepared_kernels() as kernels:
             self._fill(kernels, 0, pairs)
             return kernels.peak_bytes(self._board)
 
-    def repaired(
-        self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT
-    ) -> frozenset[Pair] | None:
-        """Add copies by the greedy until the peak is within the budget, then remove unnecessary copies.
+    def repair(self, budget: int, pairs: Collection[Pair] = (), trials: int = NO_TRIAL_LIMIT) -> frozenset[Pair] | None:
+        """Add copies greedily until the peak is within the budget, then remove unnecessary copies.
 
         Args:
             budget: The budget in bytes.
             pairs: The copies to start from.
-            trials: The limit on evaluations of moves.
+            trials: The maximum number of evaluated moves.
 
         Returns:
-            The copies; None if the greedy fails.
+            The copies; None if the greedy search fails.
         """
-        with self._running() as kernels:
+        with self._prepared_kernels() as kernels:
             self._fill(kernels, budget, pairs)
             kernels.greedy(self._board, self._keys, self._tolerance, 0.0, True, trials)
             if self._board[OVERFLOW_BYTES] > 0:
@@ -99,18 +98,18 @@ class LocalSearch:
             kernels.reverse_delete(self._board, True, 10)
             return self._pairs(kernels)
 
-    def annealed(self, budget: int, pairs: Collection[Pair], annealing: Annealing) -> frozenset[Pair] | None:
-        """Run rounds of ruin and recreate.
+    def anneal(self, budget: int, pairs: Collection[Pair], annealing: Annealing) -> frozenset[Pair] | None:
+        """Run rounds of ruin and recreate, and return the cheapest copies.
 
         Args:
             budget: The budget in bytes.
             pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
-            annealing: The extent of the search.
+            annealing: The number of rounds, the seed, and the conditions that end the search.
 
         Returns:
             The cheapest copies; None if no copies within the budget were found.
         """
-        with self._running() as kernels:
+        with self._prepared_kernels() as kernels:
             self._fill(kernels, budget, pairs)
             self._board[RANDOM_STATE] = 1 + annealing.seed * 7919 % 1_000_003
             self._board[BEST_COST] = -1
@@ -120,16 +119,16 @@ class LocalSearch:
         step_cost = float(self.problem.total_cost)
         rounds = annealing.rounds
         for first in range(0, rounds, chunk):
-            if annealing.stop() or 0 <= self._board[BEST_COST] <= annealing.good:
+            if annealing.stop() or 0 <= self._board[BEST_COST] <= annealing.target_cost:
                 break
-            with self._running() as kernels:
+            with self._prepared_kernels() as kernels:
                 kernels.anneal(self._board, self._keys, first, min(rounds, first + chunk), rounds, step_cost)
         if self._board[BEST_COST] < 0:
             return None
         return self._decode(BEST_COPIES, self._board[BEST_COUNT])
 
     @contextmanager
-    def _running(self) -> Generator[Kernels, None, None]:
+    def _prepared_kernels(self) -> Generator[Kernels, None, None]:
         """Provide the kernels to run next, with the board in the form that they take."""
         kernels = CHOICE.kernels(len(self.problem))
         if kernels is PLAIN and self._kernels is None:
@@ -146,7 +145,7 @@ class LocalSearch:
         return int(self._board[EXTRA_COST])
 
     def _fill(self, kernels: Kernels, budget: int, pairs: Iterable[Pair]) -> None:
-        """Set the state to these copies."""
+        """Set the state of the board to these copies, under the given budget."""
         rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
         kernels.reset(self._board, budget)
         if len(rows):
@@ -173,11 +172,13 @@ def _chunk(operations: int) -> int:
 
 
 LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
-"""The rounds of the longer anneal are `LONG_ROUNDS` divided by the number of operations, at most `MAX_LONG_ROUNDS`."""
+"""The number of rounds of the longer annealing is `LONG_ROUNDS` divided by the number of operations, but at most
+`MAX_LONG_ROUNDS`."""
 
 
 def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Run ruin and recreate from the best plans, each with its own seed. `anneal_from` describes the arguments."""
+    """Run ruin and recreate from the best plans, each with a different seed. The arguments are those of
+    `anneal_from`."""
     starts = best.best_plans or [(Provenance("greedy"), frozenset[Pair]())]
     anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 
@@ -194,8 +195,8 @@ def anneal_from(
     Args:
         best: The incumbent, to which the results are offered.
         search: The search to run.
-        effort: The limits.
-        bounds: The bounds: the search ends once the gap is closed.
+        effort: The limits of the search.
+        bounds: The lower bounds; the search ends once the gap is closed.
         starts: The plans to start from, which may exceed the budget, with their provenances.
     """
     rounds = effort.rounds_for(len(best.problem))
@@ -204,8 +205,8 @@ def anneal_from(
             return
         best.progress(f"ruin and recreate from {provenance}, seed {seed + 1}: {counted(rounds, 'round')}")
         annealing = Annealing(rounds, seed + 1, best.should_stop, _closing_cost(best, bounds))
-        pairs = search.annealed(best.budget, start, annealing)
-        best.offer(pairs, provenance.then(Improvement.RUIN_AND_RECREATE))
+        pairs = search.anneal(best.budget, start, annealing)
+        best.offer(pairs, provenance.with_improvement(Improvement.RUIN_AND_RECREATE))
 
 
 def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
@@ -214,25 +215,25 @@ def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
 
 
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
-    """Run ruin and recreate on a small problem with copies in the forward pass too. Returns the search to continue
-    with: the search that allows such copies, if it improved the plan."""
+    """Run ruin and recreate on a small problem, with copies in the forward pass allowed. Returns the search to continue
+    with, which is the one that allows such copies if it improved the plan."""
     is_possible = best.problem.allows_forward_copies and best.problem.earliest_stage > 0
     if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search
     percent_before = best.percent
     wider = LocalSearch(best.problem, earliest_stage=0)
     best.progress(f"with copies in the forward pass, {best.elapsed_seconds:.1f} s")
-    best.offer(wider.repaired(best.budget), Provenance("greedy from the start"))
+    best.offer(wider.repair(best.budget), Provenance("greedy from the start"))
     anneal_best(best, wider, effort, bounds)
     return wider if best.percent < percent_before else search
 
 
 def anneal_longer(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Anneal longer and more slowly from the best plan: on some problems, short runs end at different costs."""
+    """Anneal longer and more slowly from the best plan, because on some problems short runs end at different costs."""
     if effort.rounds is not None or best.pairs is None or not should_search_on(best, effort, bounds, OPEN_GAP):
         return
     rounds = min(MAX_LONG_ROUNDS, LONG_ROUNDS // max(1, len(best.problem)))
     best.progress(f"ruin and recreate, longer: {counted(rounds, 'round')}, {best.elapsed_seconds:.1f} s")
     annealing = Annealing(rounds, 2, best.should_stop, _closing_cost(best, bounds))
-    pairs = search.annealed(best.budget, best.pairs, annealing)
+    pairs = search.anneal(best.budget, best.pairs, annealing)
     best.offer(pairs, Provenance("ruin and recreate, longer"))

@@ -1,11 +1,20 @@
-"""Bounds and starts from integer programs with two and more cuts, placed where previous solutions exceed the budget."""
+"""Compute bounds and start solutions from integer programs with two or more cuts, placed where previous solutions
+exceed the budget."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from ...support.counted import counted
-from .cut_bounds import TOLERANCE, CutBounds, above_budget, cutting_off, min_distance, overflow, second_cuts
+from .cut_bounds import (
+    TOLERANCE,
+    CutBounds,
+    add_separating_cuts,
+    cut_pairs,
+    min_distance,
+    overflow,
+    places_above_budget,
+)
 from .effort import CLOSED_GAP, OPEN_GAP, SMALL_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .incumbent import Incumbent
 from .local_search import LocalSearch, anneal_from
@@ -13,26 +22,26 @@ from .problem import Ints, Pair
 from .provenance import Provenance
 
 MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
-"""Maximum number of operations for two cuts at once, and maximum number of pairs with a cut where the solution of the
-best single cut exceeds the budget."""
+"""Maximum number of operations for programs with two cuts; and maximum number of pairs that combine the best single cut
+with a cut where its solution exceeds the budget."""
 MAX_IDLE_PAIRS = 4
-"""Number of consecutive pairs of cuts without improvement after which the other pairs are skipped."""
+"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped."""
 MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
-"""Maximum number of cuts, and number of consecutive rounds without improvement after which the search ends."""
+"""Maximum number of cuts; and number of consecutive rounds without improvement after which the search ends."""
 
 
 def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> list[Ints]:
-    """Solve with pairs of cuts: the best single cut, and a cut where its solution exceeds the budget. On small
-    problems, also pair it with cuts spread over the backward pass.
+    """Solve programs with pairs of cuts: the best single cut, and a cut where its solution exceeds the budget. On small
+    problems, the best single cut is also paired with cuts that are spread over the rest of the step.
 
     Args:
         best: The incumbent, to which solutions are offered.
         search: The search that repairs solutions.
         effort: The limits.
-        bounds: The bounds by single cuts, which are raised.
+        bounds: The bounds from single cuts, which are raised.
 
     Returns:
-        For each solution the bytes above the budget, by operation.
+        For each solution, the bytes above the budget, by operation.
     """
     if (
         not isinstance(bounds, CutBounds)
@@ -41,11 +50,11 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         or not effort.tries_two_cuts
     ):
         return []
-    solution = next((pairs for by, pairs in bounds.starts if by == bounds.named_best), frozenset[Pair]())
-    others = above_budget(best.problem, solution, best.budget)[:MAX_CUT_PAIRS]
+    solution = next((pairs for by, pairs in bounds.starts if by == bounds.best_start_name), frozenset[Pair]())
+    others = places_above_budget(best.problem, solution, best.budget)[:MAX_CUT_PAIRS]
     pairs = [(bounds.best_cut, other) for other in others if other != bounds.best_cut]
     if len(best.problem) <= SMALL_PROBLEM:
-        pairs += [cut for cut in second_cuts(best.problem, bounds.best_cut) if cut not in pairs]
+        pairs += [cut for cut in cut_pairs(best.problem, bounds.best_cut) if cut not in pairs]
     idle, overflows = 0, list[Ints]()
     for cuts in pairs:
         if is_closed(best, bounds) or best.should_stop() or idle == MAX_IDLE_PAIRS:
@@ -59,13 +68,14 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
 def solve_with_more_cuts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
 ) -> None:
-    """Solve with the best single cut and with further cuts until they cut off all previous solutions.
+    """Solve programs with the best single cut and further cuts, which are added until all previous solutions exceed the
+    budget at one of the cuts.
 
     Args:
         best: The incumbent, to which solutions are offered.
         search: The search that repairs solutions.
         effort: The limits.
-        bounds: The bounds by single cuts, which are raised.
+        bounds: The bounds from single cuts, which are raised.
         overflows: For each previous solution, the bytes above the budget, by operation.
     """
     if (
@@ -82,7 +92,7 @@ def solve_with_more_cuts(
     while idle < MAX_IDLE_ROUNDS and not is_closed(best, bounds) and not best.should_stop():
         percents = (bounds.percent, best.percent)
         cut_count = len(cuts)
-        cuts = cutting_off(cuts, all_overflows, min_distance(best.problem))
+        cuts = add_separating_cuts(cuts, all_overflows, min_distance(best.problem))
         if not cut_count < len(cuts) <= MAX_CUTS:
             return
         all_overflows += _solve_with_cuts(best, search, bounds, cuts, nodes)
@@ -94,18 +104,18 @@ def solve_with_more_cuts(
 def _solve_with_cuts(
     best: Incumbent, search: LocalSearch, bounds: CutBounds, cuts: Collection[int], nodes: int
 ) -> list[Ints]:
-    """Solve with these cuts, and offer the solutions. Returns their overflows in bytes, by operation. `nodes`: the
-    limit of branching nodes.
+    """Solve the program with these cuts, and offer the solutions. Returns the overflow of each solution in bytes, by
+    operation. `nodes`: the limit of branching nodes.
 
-    The overflow at a cut itself is set to 0: rows of the program limit the bytes there, although copies in its stage
-    may exceed the budget.
+    The overflow at each cut is set to 0. The rows of the program limit the bytes at the cut, although the copies in its
+    stage may still exceed the budget.
     """
     best.progress(f"bound {bounds.percent:.4f} %; {counted(len(cuts), 'cut')}, {best.elapsed_seconds:.1f} s")
     bounds.seconds = best.remaining_seconds
     bounds.starts.clear()
-    bounds.cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
+    bounds.solve_cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
     for by, pairs in bounds.starts:
-        best.offer(search.repaired(best.budget, pairs), Provenance(by))
+        best.offer(search.repair(best.budget, pairs), Provenance(by))
     overflows = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]
     for over in overflows:
         over[list(cuts)] = 0

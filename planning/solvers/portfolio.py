@@ -1,10 +1,10 @@
-"""The portfolio solver: start solutions, local search, exact programs, then tighter bounds, until the gap closes or the
-effort is spent.
+"""The portfolio solver. It combines start solutions, local search, integer programs and tighter bounds, until the gap
+is closed or the effort is spent.
 
     solve(problem, budget)                         a `Result`, or `Infeasible` with the proven minimum
 
-It starts from the plain step, from cuts, from Chen's segments and from other plans. Each start is repaired by the
-greedy, and unnecessary copies are removed.
+It starts from the plain step, from the solutions at cuts, from segments of equal size (Chen) and from given plans. The
+greedy search repairs each start, and unnecessary copies are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
 from .effort import CLOSED_GAP, LARGE_PROBLEM, Bounds, Effort, is_closed, should_search_on
 from .flows import FlowBounds
-from .heuristics import chen
+from .heuristics import solve_by_equal_segments
 from .incumbent import Incumbent
 from .kernels.compiled import is_available
 from .local_search import LocalSearch, anneal_best, anneal_longer, anneal_with_forward_copies
@@ -29,15 +29,15 @@ from .result import Infeasible, Result, infeasible, refusal, refuse_after_end, r
 from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
-"""Number of operations above which cuts are solved as integer programs only if minimum cuts leave a gap."""
+"""Number of operations above which integer programs are solved at cuts only if minimum cuts leave a gap."""
 MAX_GREEDY_OPERATIONS = 4 * LARGE_PROBLEM
-"""Maximum number of operations for the greedy heuristic if there is a plan already."""
+"""Maximum number of operations for which the greedy heuristic runs although there is a plan already."""
 STARTS_GAP = 1e-4
-"""Gap in percentage points at which the starts of a small problem suffice, so that no further ones are tried."""
+"""On small problems, no further starts are tried once the gap is at most this value, in percentage points."""
 WINDOWS_GAP = 1.0
-"""Gap in percentage points above which small problems are re-optimized window by window."""
+"""Small problems are re-optimized window by window if the gap is above this value, in percentage points."""
 WINDOW_STAGES, WINDOW_SECONDS = 40, 1.0
-"""Number of stages per window, and the limit of CP-SAT per window in deterministic seconds."""
+"""Number of stages per window, and the time limit of CP-SAT per window in deterministic seconds."""
 PLAIN = Provenance("the plain step")
 """The provenance of the start without copies."""
 
@@ -49,11 +49,11 @@ def portfolio_result(
 
     Args:
         best: The incumbent, with the problem, the budget and the limits.
-        starts: Plans to start from, such as plans for other budgets.
+        starts: The copies of plans to start from, such as plans for other budgets.
         effort: The effort; `Effort()` if not given.
 
     Returns:
-        The incumbent with a proven bound, or the reason that there is no plan.
+        The best plan with a proven bound, or the reason why there is no plan.
     """
     effort = effort or Effort()
     problem, budget = best.problem, best.budget
@@ -71,24 +71,24 @@ def portfolio_result(
         return infeasible(problem, f"no schedule is within the budget: proved by the {bounds.infeasible}", True)
     if best.evaluation is None:
         return _solve_with_forward_copies(best, effort)
-    return result_of(best, bounds.percent, bounds.by)
+    return result_of(best, bounds.percent, bounds.bound_by)
 
 
 def _offer_all_starts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, starts: Iterable[Collection[Pair]]
 ) -> Bounds:
-    """Offer the starts. If that leaves a gap on a problem of medium size, compute closer bounds and offer their starts
-    too. Returns the bounds to continue with."""
+    """Offer all start solutions. If they leave a gap on a problem of medium size, compute tighter bounds and offer
+    their start solutions as well. Returns the bounds to continue with."""
     _offer_starts(best, search, bounds, starts)
     is_medium = MIN_FLOW_OPERATIONS < len(best.problem) <= LARGE_PROBLEM
     if is_medium and not is_closed(best, bounds) and not best.should_stop():
-        bounds = bounds_for(best, effort, closer=True)
+        bounds = bounds_for(best, effort, tighter=True)
         _offer_starts(best, search, bounds, ())
     return bounds
 
 
 def _improve(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Improve the plan and the bound in turn; each step ends at once if the gap is closed or the effort is spent."""
+    """Improve the plan and the bound in turn. Each method ends at once if the gap is closed or the effort is spent."""
     transfer_blocks(best, search, bounds)
     overflows = solve_with_two_cuts(best, search, effort, bounds)
     anneal_best(best, search, effort, bounds)
@@ -100,7 +100,7 @@ def _improve(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bound
 
 
 def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infeasible:
-    """Search with copies in all stages, if the problem allows them, after none was found with copies from
+    """Search with copies in all stages, if the problem allows them, after no plan was found with copies from
     `earliest_stage` on."""
     if best.should_stop():
         return refuse_after_end(best.problem)
@@ -135,30 +135,29 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
     )
 
 
-def bounds_for(best: Incumbent, effort: Effort, closer: bool = False) -> Bounds:
-    """Return bounds and starts from single cuts.
+def bounds_for(best: Incumbent, effort: Effort, tighter: bool = False) -> Bounds:
+    """Return lower bounds and start solutions from single cuts.
 
     Args:
         best: The incumbent, with the problem, the budget and the limits.
         effort: The effort.
-        closer: Whether integer programs are used up to `LARGE_PROBLEM` operations, and not only up to
-            `MIN_FLOW_OPERATIONS`.
+        tighter: Whether to use integer programs up to `LARGE_PROBLEM` operations instead of `MIN_FLOW_OPERATIONS`.
     """
-    if len(best.problem) <= (LARGE_PROBLEM if closer else MIN_FLOW_OPERATIONS) and integer_program.available():
+    if len(best.problem) <= (LARGE_PROBLEM if tighter else MIN_FLOW_OPERATIONS) and integer_program.is_installed():
         bounds = CutBounds(best.problem, best.budget, best.should_stop, best.remaining_seconds, effort.nodes)
     else:
         bounds = FlowBounds(best.problem, best.budget, best.should_stop)
     best.progress(f"bounds by single cuts: {counted(len(best.problem), 'operation')}")
-    bounds.single_cuts()
-    best.progress(f"bound {bounds.percent:.4f} % by {bounds.by}, {best.elapsed_seconds:.1f} s")
+    bounds.solve_single_cuts()
+    best.progress(f"bound {bounds.percent:.4f} % by {bounds.bound_by}, {best.elapsed_seconds:.1f} s")
     return bounds
 
 
 def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
-    """Repair and offer the start solutions of the bounds and `starts`, then the solutions of the greedy and Chen
-    heuristics."""
+    """Repair and offer the start solutions of the bounds and the plans `starts`, then the solutions of the greedy
+    heuristic and of equal segments."""
     problem, budget = best.problem, best.budget
-    # On small problems each start takes milliseconds, so that all are tried until the gap is nearly 0.
+    # On small problems each start takes milliseconds, so starts are tried until the gap is nearly 0.
     gap = STARTS_GAP if len(problem) <= MIN_FLOW_OPERATIONS else CLOSED_GAP
 
     def is_open(gap: float) -> bool:
@@ -166,18 +165,18 @@ def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: 
 
     for by, pairs in [*bounds.starts, *(("another plan", frozenset(pairs)) for pairs in starts)]:
         if is_open(gap):
-            best.offer(search.repaired(budget, pairs), Provenance(by))
+            best.offer(search.repair(budget, pairs), Provenance(by))
     if is_open(gap) and (len(problem) <= MAX_GREEDY_OPERATIONS or best.pairs is None):
-        best.offer(search.repaired(budget), Provenance("greedy"))
+        best.offer(search.repair(budget), Provenance("greedy"))
     if is_open(CLOSED_GAP) and len(problem) <= LARGE_PROBLEM:
-        best.offer(chen(problem, budget), Provenance("chen"))
+        best.offer(solve_by_equal_segments(problem, budget), Provenance("chen"))
 
 
 def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None:
-    """Optimize the windows of the best plan one by one."""
+    """Re-optimize the copies of the best plan window by window."""
     if not should_search_on(best, effort, bounds, WINDOWS_GAP) or best.pairs is None:
         return
-    if not interval_program.available():
+    if not interval_program.is_installed():
         best.progress("OR-tools is not installed: windows of stages are not re-optimized")
         return
     pairs = best.pairs
@@ -188,4 +187,4 @@ def _reoptimize_windows(best: Incumbent, effort: Effort, bounds: Bounds) -> None
         pairs = interval_program.reoptimize(
             best.problem, best.budget, pairs=pairs, first=first, last=last, work=WINDOW_SECONDS
         )
-        best.offer(pairs, best.provenance.then(Improvement.WINDOWS))
+        best.offer(pairs, best.provenance.with_improvement(Improvement.WINDOWS))

@@ -1,4 +1,4 @@
-"""The portfolio solver with copies of views: choose the views to copy, and solve with them."""
+"""The portfolio solver with copies of views. It chooses the views to copy, and solves the problem with these copies."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .local_search import LocalSearch
 from .portfolio import bounds_for, portfolio_result
 from .problem import Pair, Problem, SmallView
 from .result import Infeasible, Result, refusal, refuse_without_plan
-from .view_copies import views_apart, with_copies
+from .view_copies import split_views, with_copies
 
 MAX_SINGLE_VIEWS = 48
-"""Maximum number of views that are tried one by one: the views that free the most bytes."""
+"""Maximum number of views that are tried one by one. The views that free the most bytes are tried."""
 
 
 def portfolio_result_with_views(
@@ -28,10 +28,10 @@ def portfolio_result_with_views(
         effort: As in `portfolio_result`.
 
     Returns:
-        The result, whose extra cost is relative to the plain step, or the reason that there is no plan.
+        The result, whose extra cost is relative to the plain step, or the reason why there is no plan.
     """
     problem, budget, effort = best.problem, best.budget, effort or Effort()
-    relaxed = Incumbent(views_apart(problem), budget, best.seconds, best.progress, best.interrupt)
+    relaxed = Incumbent(split_views(problem), budget, best.seconds, best.progress, best.interrupt)
     if (refused := refusal(relaxed.problem, budget)) is not None:
         return refused
     # Half of the time limit is reserved for the search with copies of views.
@@ -47,16 +47,17 @@ def portfolio_result_with_views(
     if not isinstance(outcome, Result) or (isinstance(plain, Result) and plain.extra_cost <= outcome.extra_cost):
         outcome = plain
     if not isinstance(outcome, Result):
-        # A proof that ignores copies of views does not hold for schedules with them.
+        # A proof for the problem without copies of views does not hold for schedules with such copies.
         return refuse_without_plan(relaxed.problem, "auto, with copies of views,")
-    by = f"{bounds.by}, any copies of views"
+    by = f"{bounds.bound_by}, any copies of views"
     return replace(
         outcome, bound_percent=min(outcome.percent, bounds.percent), bound_by=by, seconds=best.elapsed_seconds
     )
 
 
 def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> Result | Infeasible:
-    """Solve with copies of these views. The extra cost is relative to the plain step, which has no copies of views."""
+    """Solve the problem with copies of these views. The extra cost is relative to the plain step, which has no copies
+    of views."""
     problem = with_copies(best.problem, views)
     inner = Incumbent(problem, best.budget, best.remaining_seconds, best.progress, best.interrupt)
     outcome = portfolio_result(inner, (), effort)
@@ -68,9 +69,9 @@ def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> 
 
 
 def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
-    """Select the views whose copies lower the extra cost of the greedy's plan, one by one.
+    """Select views one by one: those whose copies lower the extra cost of the plan that the greedy search finds.
 
-    `cost`: the extra cost without copies of views; None without a plan.
+    `cost`: the extra cost of the plan without copies of views; None if there is no such plan.
     """
     problem = best.problem
     by_freed_bytes = sorted(problem.views, key=lambda view: view.bytes - int(problem.storage_bytes[view.storage]))
@@ -97,8 +98,8 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
 
 
 def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
-    """Return the first selection with a plan, and its cost, among single views and all views but one: copies of all
-    views may exceed the budget."""
+    """Return the first selection of views for which there is a plan, and the cost of this plan. The selections are the
+    single views, then all views but one, because copies of all views may exceed the budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for selection in selections if len(best.problem) <= LARGE_PROBLEM else ():
         if best.should_stop():
@@ -109,8 +110,8 @@ def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[S
 
 
 def _cost(problem: Problem, budget: int, views: Sequence[SmallView]) -> int | None:
-    """Return the extra cost of the greedy's plan with copies of these views, relative to the plain step; None without a
-    plan."""
+    """Return the extra cost, relative to the plain step, of the plan that the greedy search finds with copies of these
+    views; None if it finds no plan."""
     changed = with_copies(problem, views)
-    pairs = LocalSearch(changed).repaired(budget)
+    pairs = LocalSearch(changed).repair(budget)
     return None if pairs is None else changed.cost_of(pairs) + changed.total_cost - problem.total_cost

@@ -1,16 +1,18 @@
-"""The input of a solver: the operations in order, with costs, and the storages that they read and make, with bytes.
+"""The input of a solver: the operations in order with their costs, and the storages that they read and make with their
+sizes.
 
 Conventions of this package:
 
-- An operation is executed and charged as a whole, and writes all its results; unused results die after it.
+- An operation is executed and charged as a whole. It writes all its results; unused results die after it.
 - First executions follow the given order. Copies are pairs (t, i): operation i runs again in *stage* t, right before
   operation t. Within a stage, copies run in the order of the operations, each at most once. Stage n is the end of the
   step.
 - Each use reads the latest *instance* of a storage. An instance is live from its execution to its last use before the
   next execution of the same operation; outputs are live to the end.
-- Inputs, parameters and tangents do not count; views share the storage of their operand.
+- Inputs, parameters and tangents do not count towards the peak; views share the storage of their operand.
 
-Any set of pairs with i < t is a valid program, because every value has been computed once before.
+Any set of pairs (t, i) with i < t gives a valid program, because every value that a copy reads has been computed
+before.
 
 In the code of this package, `t` is a stage, `op` an operation and `v` a storage; all are indices.
 """
@@ -38,7 +40,7 @@ class SmallView:
         label: The name of its node.
         storage: Its storage.
         bytes: The size of the view.
-        available_after: The operation after whose first execution the view can be copied.
+        available_after: The view can be copied after the first execution of this operation.
         readers: The operations that read the storage only through this view.
     """
 
@@ -53,7 +55,8 @@ class SmallView:
 class Problem:
     """Operations 0 … n - 1 in the order of their first executions, and storages 0 … m - 1 in the order of their makers.
 
-    The arrays have the type int64. The board of the kernels uses the same names and entries (`kernels/board.py`).
+    The arrays have the element type int64. The board of the kernels (`kernels/board.py`) uses the same names and
+    entries.
 
     | array | entries | entry |
     |---|---|---|
@@ -62,22 +65,22 @@ class Problem:
     | `may_run_again` | operations | 1 if it may be copied, otherwise 0 |
     | `is_backward` | operations | 1 if it belongs to the backward pass, otherwise 0 |
     | `operand_start` | operations, end | operation i reads `operands[operand_start[i]:operand_start[i + 1]]` |
-    | `operands` | reads | storage; no operation reads one twice |
-    | `readers` | reads | operation that reads the storage at the same place of `operands` |
+    | `operands` | reads | storage that is read; no operation lists a storage twice |
+    | `readers` | reads | operation that reads the storage at the same index of `operands` |
     | `result_start` | operations, end | operation i makes `range(result_start[i], result_start[i + 1])` |
     | `storage_bytes` | storages | size in bytes |
     | `is_output` | storages | 1 if it is live to the end, otherwise 0 |
     | `makers` | storages | operation that makes it |
     | `use_start` | storages, end | storage v is read by `uses[use_start[v]:use_start[v + 1]]` |
-    | `uses` | reads | operation; those of a storage are in program order |
+    | `uses` | reads | operation that reads the storage; in program order for each storage |
 
     Attributes:
-        names, labels: For each operation, its name in messages, and its name in files.
+        names, labels: For each operation, its name in messages and its name in files.
         storage_names: For each storage, its name in messages.
         earliest_stage: The first stage in which copies may run.
-        views: Views that can be copied, so that the remainder of their storage is freed.
-        allows_forward_copies: Whether copies may run before `earliest_stage` too, which is then only the stage where
-            searches begin.
+        views: Views that can be copied, which frees the rest of their storage.
+        allows_forward_copies: Whether copies may also run before `earliest_stage`. In this case searches only begin
+            with copies from `earliest_stage` on.
     """
 
     names: tuple[str, ...]
@@ -116,14 +119,14 @@ class Problem:
 
     @cached_property
     def use_start(self) -> Ints:
-        """The index of the first entry of each storage in `uses`, and one more for the end."""
+        """The index of the first entry of each storage in `uses`, followed by the length of `uses`."""
         counts = np.bincount(self.operands, minlength=len(self.storage_bytes))
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @property
     def cut_center(self) -> int:
-        """The operation around which cuts are placed: the first stage of copies, or the middle of the step if copies
-        may run from its beginning on."""
+        """The operation around which cuts are placed: the first stage in which copies may run, or the middle of the
+        step if they may run from the beginning."""
         return self.earliest_stage if self.earliest_stage > 0 else len(self) // 2
 
     @cached_property
@@ -133,7 +136,8 @@ class Problem:
 
     @cached_property
     def working_bytes(self) -> Ints:
-        """The bytes that each operation reads, makes and needs inside. No schedule peaks below their maximum."""
+        """For each operation, the total bytes of its operands, its results and its inner memory. The peak of any
+        schedule is at least the maximum."""
         read = _sums(self.storage_bytes[self.operands], self.operand_start)
         return read + _sums(self.storage_bytes, self.result_start) + self.inner_bytes
 
@@ -167,13 +171,13 @@ class Problem:
         return sum(int(self.costs[op]) for _, op in pairs)
 
     def percent(self, cost: float) -> float:
-        """Return a cost in percent of one plain execution of the step."""
+        """Return a cost in percent of the cost of the plain step."""
         return 100.0 * cost / self.total_cost if self.total_cost else 0.0
 
 
 @dataclass(frozen=True)
 class OperationRow:
-    """An operation, as input of `problem_of`. `Problem` describes the other fields.
+    """An operation, as the input of `problem_of`. `Problem` describes the fields that are not listed here.
 
     Attributes:
         operands: The indices of the storages that it reads.
@@ -203,7 +207,7 @@ def problem_of(
     Args:
         rows: The operations in the order of their first executions.
         outputs: The storages that are live to the end.
-        storage_names: The name of each storage in messages; by default made from the name of its operation.
+        storage_names: The name of each storage in messages; by default derived from the name of its operation.
         earliest_stage: The first stage in which copies may run; if None, the stage of the first backward operation, or
             0 if there is none.
         views: As in `Problem`.
@@ -255,12 +259,13 @@ def _starts(counts: Sequence[int]) -> Ints:
 
 
 def _rows_of(entries: Ints, starts: Ints) -> list[tuple[int, ...]]:
-    """Return the slices of the entries between two starts."""
+    """Return the rows of a table in compressed form: the slice of the entries between each two consecutive starts."""
     flat, bounds = tuple(entries.tolist()), starts.tolist()
     return [flat[start:end] for start, end in pairwise(bounds)]
 
 
 def _sums(values: Ints, starts: Ints) -> Ints:
-    """Return the sum of each slice between two starts."""
+    """Return the sums of the rows of a table in compressed form: the sum of the values between each two consecutive
+    starts."""
     total = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
     return total[starts[1:]] - total[starts[:-1]]

@@ -1,4 +1,4 @@
-"""The provenance of copies: the start of a search, and the steps that improved its plan."""
+"""The provenance of copies: the start solution of a search, and the methods that improved it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...support.counted import counted
 
 
 class Improvement(Enum):
-    """A step that improves a plan."""
+    """A method that improves a plan."""
 
     RUIN_AND_RECREATE = "ruin and recreate"
     BLOCK_TRANSFER = "alike in all blocks"
@@ -21,17 +21,18 @@ class Provenance:
     """The solver and the improvements that found the copies of a plan.
 
     Attributes:
-        start: The name of the solver or of the start.
-        improvements: The steps that improved its plan, in order. A repeated step is listed once, at its last place.
-        copied_views: The number of views that the problem offers as copies.
+        start: The name of the solver or of the start solution.
+        improvements: The methods that improved the plan, in order. A method that is applied repeatedly is listed once,
+            at its last application.
+        copied_views: The number of views whose copies are operations of the problem.
     """
 
     start: str
     improvements: tuple[Improvement, ...] = ()
     copied_views: int = 0
 
-    def then(self, improvement: Improvement) -> Provenance:
-        """Return the provenance after one more improvement."""
+    def with_improvement(self, improvement: Improvement) -> Provenance:
+        """Return the provenance of the plan after one more improvement."""
         earlier = [step for step in self.improvements if step is not improvement]
         return replace(self, improvements=(*earlier, improvement))
 

@@ -2,7 +2,8 @@
 
 A layer that is repeated k times is a run of k periods in the forward pass, with operations of the same costs and sizes
 in the same order, and a run of about as many periods in the backward pass, last layer first. Use-def edges match the
-periods of both. The blocks need not be isomorphic: any set of copies is a valid program, and is evaluated.
+periods of the two runs. The blocks need not be isomorphic, because any set of copies gives a valid program, which is
+evaluated.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import numpy as np
 from .problem import Ints, Problem
 
 NOT_REPEATED = -1
-"""The entry in `block` and `place` of an operation outside blocks."""
+"""The entry in `block` and in `offset` for an operation outside blocks."""
 MIN_BLOCKS = 3
 """Minimum number of blocks of a run."""
 MAX_PERIOD = 4096
-"""Maximum number of operations of a block in one of the passes."""
+"""Maximum number of operations that a block has in the forward pass, and in the backward pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,34 +29,34 @@ class Repeats:
     """The repeated blocks of a step.
 
     Attributes:
-        block: For each operation, its block, first layer first, or `NOT_REPEATED`.
-        place: For each operation, its place in the block, or `NOT_REPEATED`.
+        block: For each operation, the index of its block, counted from the first layer, or `NOT_REPEATED`.
+        offset: For each operation, its index within the block, or `NOT_REPEATED`.
         count: The number of blocks.
     """
 
     block: Ints
-    place: Ints
+    offset: Ints
     count: int
 
-    def shifted(self, op: int, by: int) -> int | None:
-        """Return the operation at the same place `by` blocks later; None if there is none."""
-        return self._operation_at.get((int(self.place[op]), int(self.block[op]) + by)) if self.inside(op) else None
+    def counterpart(self, op: int, by: int) -> int | None:
+        """Return the operation with the same index `by` blocks later; None if there is none."""
+        return self._operation_at.get((int(self.offset[op]), int(self.block[op]) + by)) if self.is_inside(op) else None
 
-    def inside(self, op: int) -> bool:
+    def is_inside(self, op: int) -> bool:
         """Return whether the operation is in a block."""
-        return op < len(self.block) and self.place[op] != NOT_REPEATED
+        return op < len(self.block) and self.offset[op] != NOT_REPEATED
 
     @cached_property
     def _operation_at(self) -> dict[tuple[int, int], int]:
         return {
-            (int(self.place[op]), int(self.block[op])): int(op) for op in np.flatnonzero(self.place != NOT_REPEATED)
+            (int(self.offset[op]), int(self.block[op])): int(op) for op in np.flatnonzero(self.offset != NOT_REPEATED)
         }
 
 
 @dataclass(frozen=True)
 class RepeatedRun:
-    """A run of `length` operations from `start` on, each equal to the operation a `period` before it; the last period
-    may be incomplete."""
+    """A run of `length` operations from `start` on that repeats with a period: each operation after the first period
+    equals the one `period` operations before it. The last period may be incomplete."""
 
     start: int
     period: int
@@ -70,7 +71,7 @@ class RepeatedRun:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def repeats(problem: Problem) -> Repeats | None:
-    """Return the repeated blocks that make up most of the step; None without such blocks."""
+    """Return the repeated blocks that make up most of the step; None if there are no such blocks."""
     signatures = _signatures(problem)
     first = _first_backward(problem)
     forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
@@ -80,26 +81,27 @@ def repeats(problem: Problem) -> Repeats | None:
     last = _matching_period(problem, forward, backward)
     if last is None:
         return None
-    block, place = np.full(len(problem), NOT_REPEATED), np.full(len(problem), NOT_REPEATED)
+    block, offset = np.full(len(problem), NOT_REPEATED), np.full(len(problem), NOT_REPEATED)
     for op in forward.operations:
-        block[op], place[op] = divmod(op - forward.start, forward.period)
+        block[op], offset[op] = divmod(op - forward.start, forward.period)
     for op in backward.operations:
-        backward_block, offset = divmod(op - backward.start, backward.period)
-        block[op], place[op] = last - backward_block, forward.period + offset
-    inside = place != NOT_REPEATED
+        backward_block, index = divmod(op - backward.start, backward.period)
+        block[op], offset[op] = last - backward_block, forward.period + index
+    inside = offset != NOT_REPEATED
     block[inside] -= block[inside].min()
-    return Repeats(block, place, int(block.max()) + 1)
+    return Repeats(block, offset, int(block.max()) + 1)
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """Return the longest run of a sequence; among nearly equal runs, the run with the shortest period; None if it is
-    shorter than half of the sequence."""
+    """Return the longest run of a sequence. Among runs of nearly equal length, the one with the shortest period is
+    returned. None if it covers less than half of the sequence."""
     run = _longest_run(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 
 
 def runs_in(signatures: Ints, start: int = 0) -> list[RepeatedRun]:
-    """Return disjoint runs of a sequence, in order: the longest run, and recursively the runs before and after it."""
+    """Return disjoint runs of a sequence, in order: the longest run, and recursively the runs in the parts before and
+    after it."""
     run = _longest_run(signatures)
     if run is None:
         return []
@@ -116,7 +118,7 @@ def _longest_run(signatures: Ints) -> RepeatedRun | None:
 
 
 def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
-    """Return the longest run of this period."""
+    """Return the longest run with this period; None if it has too few blocks."""
     same = np.concatenate([[0], signatures[:-period] == signatures[period:], [0]]).astype(np.int8)
     starts, ends = np.flatnonzero(np.diff(same) == 1), np.flatnonzero(np.diff(same) == -1)
     if not len(starts):
@@ -127,8 +129,8 @@ def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
 
 
 def _signatures(problem: Problem) -> Ints:
-    """Return a signature of each operation. Operations with equal costs, operand sizes and result sizes have equal
-    signatures."""
+    """Return a signature of each operation. Two operations have the same signature if their costs and all their sizes
+    are equal, and both or neither of them may run again."""
     numbers = dict[tuple[object, ...], int]()
     sizes = problem.storage_bytes.tolist()
     signatures = list[int]()
@@ -152,8 +154,8 @@ def _first_backward(problem: Problem) -> int:
 
 
 def _matching_period(problem: Problem, forward: RepeatedRun, backward: RepeatedRun) -> int | None:
-    """Return the forward period that matches the first backward period: the period whose results the matching backward
-    period reads most often."""
+    """Return the index of the forward period that belongs to the same block as the first backward period. In the best
+    match, the operations of backward periods read the most results of their forward periods."""
     votes = Counter[int]()
     for op in backward.operations:
         for v in problem.operands_of(op):

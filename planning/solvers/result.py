@@ -1,4 +1,5 @@
-"""Results of the solvers: copies with their cost and its lower bound, or the reason that there are none."""
+"""The results of the solvers: copies with their cost and a lower bound of the cost, or the reason why there are
+none."""
 
 from __future__ import annotations
 
@@ -11,18 +12,19 @@ from .provenance import Provenance
 from .working_set import describe_working_set, largest_working_set
 
 Stop = Callable[[], bool]
-"""A predicate that a search polls. Once it is true, the search ends with the best result so far."""
+"""A predicate that a search polls. Once it returns true, the search ends with the best result so far."""
 Progress = Callable[[str], None]
-"""A callback for progress messages, one line each."""
+"""A callback for progress messages, each of which is one line."""
 
 
-def never() -> bool:
-    """Return false: the predicate of a search without limit."""
+def never_stop() -> bool:
+    """Return false. This is the `Stop` predicate of a search without a limit."""
     return False
 
 
 class NoPlan(Exception):
-    """No plan within the budget exists, or none was found; the message gives the reason and the least budget."""
+    """The error for a budget within which no plan exists or was found. The message gives the reason and the smallest
+    budget that can be met."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,15 @@ class Result:
     """Copies within the budget.
 
     Attributes:
-        problem, pairs: The copies and their problem, in which copies of views are operations.
+        problem, pairs: The problem and the copies. Copies of views are operations of the problem.
         budget: The budget in bytes.
-        peak_bytes, extra_cost: The peak and the extra cost of the flat order.
+        peak_bytes, extra_cost: The peak and the extra cost of the flat order of execution.
         percent, bound_percent: The extra cost and its lower bound, in percent of the cost of the plain step.
         bound_by: The method that found the bound.
         provenance: The solver and the improvements that found the copies.
         seconds: The time of the search.
-        path: Whether the inner loops were `compiled` or `plain` Python.
-        finished: Whether the search was completed, not stopped by a time limit or an interrupt.
+        path: `compiled` if numba compiled the inner loops; `plain` if they ran as plain Python.
+        finished: Whether the search was completed; false if a time limit or an interrupt ended it.
     """
 
     problem: Problem
@@ -56,19 +58,20 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """An upper bound of the distance to the cheapest plan, in percentage points of the cost of the plain step."""
+        """An upper bound of the difference in cost to the cheapest plan, in percentage points of the cost of the plain
+        step."""
         return max(0.0, self.percent - self.bound_percent)
 
 
 @dataclass(frozen=True)
 class Infeasible:
-    """No plan within the budget.
+    """The outcome of a solver that has no plan within the budget.
 
     Attributes:
         reason: The reason as a string.
-        proved: Whether it is proved that no schedule is within the budget; otherwise none was found.
+        proved: Whether it is proved that no schedule is within the budget. If false, no schedule was found.
         minimum_bytes: The proven lower bound of the peak of all schedules.
-        holding: The values that make up this bound, by name.
+        holding: The names of the values that make up this bound.
     """
 
     reason: str
@@ -78,8 +81,8 @@ class Infeasible:
 
 
 def refusal(problem: Problem, budget: int) -> Infeasible | None:
-    """Return the refusal if the largest working set exceeds the budget, so that no schedule can meet it; None
-    otherwise."""
+    """Return the refusal if the largest working set exceeds the budget, so that no schedule can meet the budget;
+    otherwise None."""
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None
@@ -98,11 +101,12 @@ def refuse_after_end(problem: Problem) -> Infeasible:
 
 
 def refuse_without_ortools(problem: Problem) -> Infeasible:
-    """Return the refusal of the solver `windows` without OR-tools."""
+    """Return the refusal of the solver `windows` if OR-tools is not installed."""
     return infeasible(problem, "windows needs OR-tools: pip install 'xdsl-recompute[plan]'", False)
 
 
 def infeasible(problem: Problem, reason: str, proved: bool) -> Infeasible:
-    """Return a refusal, with the largest working set of the problem as the lower bound for every plan."""
+    """Return a refusal with this reason. It contains the largest working set of the problem, as a lower bound of the
+    peak of every plan."""
     least = largest_working_set(problem)
     return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))

@@ -1,9 +1,10 @@
-"""Evaluate copies: their flat order of execution, and its exact peak and cost.
+"""Evaluate copies exactly: compute their flat order of execution, and the peak and the cost of this order.
 
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
-A use reads the latest execution before it. An order that uses a value before its definition, or that omits an
-operation, raises `ValueError`. The solvers confirm their results here, independently of the data of their search.
+A use reads the result of the latest execution before it. An order that uses a value before its definition, or that
+omits an operation, raises `ValueError`. The solvers check their results with this module, which does not use the data
+of their search.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ class Evaluation:
     """The evaluation of an order of execution.
 
     Attributes:
-        peak_bytes, position: The peak, and its position in the order.
+        peak_bytes, position: The peak in bytes, and the position in the order where it occurs.
         cost: The cost of all executions.
-        extra_cost: The cost of all executions but the first of each operation.
-        bytes_at: The live bytes at each position, with the inner bytes of the operation that runs there.
+        extra_cost: The cost of all executions except the first one of each operation.
+        bytes_at: The live bytes at each position, including the inner bytes of the operation that runs there.
     """
 
     peak_bytes: int
@@ -35,11 +36,12 @@ class Evaluation:
 
 
 def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
-    """Return the operations in the order in which they run: before each operation the copies of its stage.
+    """Return the operations in the order in which they run. The copies of a stage run before the operation of the
+    stage.
 
     Raises:
-        ValueError: For a copy before its operation, for a copy of an operation that must not run twice, and for two
-            equal copies.
+        ValueError: If a copy precedes its operation, if an operation that must not run twice is copied, or if two
+            copies are equal.
     """
     n = len(problem)
     rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
@@ -50,16 +52,16 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
         raise ValueError("an operation is copied twice in one stage")
     if len(rows) and not problem.may_run_again[copied].all():
         raise ValueError("an operation that must not run twice is copied")
-    # Sorted by stage; in a stage the copies come first, and its own operation last.
+    # The order is sorted by stage. Within a stage, the copies come first, and the operation of the stage last.
     operations = np.arange(n, dtype=np.int64)
     keys = np.concatenate([stages * (n + 1) + copied, operations * (n + 1) + n])
     return np.concatenate([copied, operations])[np.argsort(keys, kind="stable")]
 
 
 def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
-    """Evaluate an order of execution. Raises `ValueError` for an order that is not a program."""
+    """Evaluate an order of execution. Raises `ValueError` if the order is not a valid program."""
     _check(problem, sequence)
-    births, deaths, values = _lives(problem, sequence)
+    births, deaths, values = _instances(problem, sequence)
     sizes = problem.storage_bytes[values].astype(np.float64)
     length = len(sequence)
     # Doubles are exact here: bytes are far below 2 ** 53.
@@ -72,7 +74,7 @@ def evaluate(problem: Problem, sequence: Ints) -> Evaluation:
 
 
 def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
-    """Parse an order of execution, with the label of one operation per line.
+    """Parse an order of execution from text with the label of one operation per line.
 
     Args:
         problem: The problem.
@@ -80,30 +82,30 @@ def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
         name: The name of the file, for messages.
 
     Raises:
-        ValueError: For an unknown label, with its line.
+        ValueError: If a label is unknown; the message contains its line.
     """
     numbers = {label: op for op, label in enumerate(problem.labels)}
     sequence = list[int]()
     for line_number, line in enumerate(text.splitlines(), 1):
         word = line.split("#")[0].strip()
         if word and word not in numbers:
-            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is not an operation of the graph")
+            raise ValueError(f"{name}:{line_number}:1: error: {word!r} is not the label of an operation of the graph")
         if word:
             sequence.append(numbers[word])
     return np.array(sequence, np.int64)
 
 
 def order_text(problem: Problem, sequence: Iterable[int]) -> str:
-    """Return the order of execution as a string, one label per line, as `read_order` parses it."""
+    """Return an order of execution as text with one label per line, which `read_order` parses."""
     return "".join([f"{problem.labels[op]}\n" for op in sequence])
 
 
 def _check(problem: Problem, sequence: Ints) -> None:
-    """Raise `ValueError` unless each operation runs, after the makers of its operands."""
+    """Raise `ValueError` unless each operation runs, and runs after the makers of its operands."""
     n = len(problem)
     if len(sequence) and (sequence.min() < 0 or sequence.max() >= n):
         unknown = sequence[(sequence < 0) | (sequence >= n)][0]
-        raise ValueError(f"the order names operation {unknown}, but the graph has only {n} operations")
+        raise ValueError(f"the order contains operation {unknown}, but the graph has only {n} operations")
     first = np.full(n, -1, np.int64)
     first[sequence[::-1]] = np.arange(len(sequence), dtype=np.int64)[::-1]
     if (first < 0).any():
@@ -117,9 +119,9 @@ def _check(problem: Problem, sequence: Ints) -> None:
         )
 
 
-def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the definition, the last use and the storage of each instance. Definitions and uses are sorted by storage
-    and time, so that each definition is the head of its group."""
+def _instances(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return three arrays with an entry for each instance: the positions of its definition and of its last use, and its
+    storage."""
     steps = np.arange(len(sequence), dtype=np.int64)
     made_at, made = _expand(problem.result_start, None, sequence, steps)
     used_at, used = _expand(problem.operand_start, problem.operands, sequence, steps)
@@ -136,7 +138,8 @@ def _lives(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _expand(starts: Ints, entries: Ints | None, sequence: Ints, steps: Ints) -> tuple[Ints, Ints]:
-    """Return the entries of each execution in a table of rows, as two arrays: the step of each entry, and the entry."""
+    """Look up the row of each execution in a table in compressed form. Returns two arrays: the position of the
+    execution for each entry, and the entries."""
     counts = starts[sequence + 1] - starts[sequence]
     when = np.repeat(steps, counts)
     offset = np.arange(len(when), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)

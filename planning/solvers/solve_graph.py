@@ -1,10 +1,11 @@
-"""Plan under a memory budget: convert the graph of a step to a problem, and the solver's copies back to a plan.
+"""Plan a step within a memory budget: convert its graph to a problem, and the copies that a solver finds back to a
+plan.
 
     RecomputeOptions(planner=planner_within("8GiB"))
 
-The budget limits temporaries in program order, as `liveness.peak_bytes` counts them: without arguments, captured values
-and results. A share is relative to the peak of the plain step. Forward operations may run again before operations of
-the backward pass. The peak of a plan is computed on the rewritten graph.
+The budget limits the peak of temporaries in program order, as `liveness.peak_bytes` computes it, without arguments,
+captured values and results. A budget given as a share is relative to the peak of the plain step. Forward operations may
+run again before operations of the backward pass. The peak of a plan is computed on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .live_sets import TooManyStates, copies_within
 from .problem import OperationRow, Pair, Problem, problem_of
-from .result import Infeasible, NoPlan, Result, Stop, infeasible, never
+from .result import Infeasible, NoPlan, Result, Stop, infeasible, never_stop
 from .solvers_by_name import solve
-from .sweep import least_budget, least_plan
+from .sweep import lowest_peak_plan, smallest_budget
 from .working_set import describe_working_set, largest_working_set
 
 MAX_SOLVES = 5
-"""Maximum number of solves. After each one the limit is lowered by the excess of the rewritten graph."""
+"""Maximum number of times that the problem is solved. After each time, the limit is lowered by the excess of the
+rewritten graph."""
 
 
 def problem_of_graph(graph: Graph) -> Problem:
     """Return the problem of a graph, with the same operation indices.
 
-    Reads through views are reads of the viewed storage; `pairs_with_views` copies the views that a copy needs. The cost
-    of an execution is its cost in the graph plus one, so that no copy is free. A returned storage of an operation with
-    other results counts as live all the time.
+    A read through a view becomes a read of the viewed storage; `pairs_with_views` later adds copies of the views that a
+    copy needs. The cost of an execution is its cost in the graph plus one, so that no copy is free. If an operation has
+    a returned storage and other results, the returned storage counts as live during the whole step.
     """
     always_live = _returned_with_siblings(graph)
     owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in always_live]
@@ -65,8 +67,8 @@ def problem_of_graph(graph: Graph) -> Problem:
 
 
 def _may_run_again(graph: Graph, op: int) -> bool:
-    """Return whether the operation may be copied: it is a forward operation without effects, and its results own their
-    storage."""
+    """Return whether the operation may be copied. It must be a forward operation without effects, and its results must
+    own their storage."""
     is_pure = graph.forward[op] and graph.effects[op] is None and op not in graph.copies and op not in graph.literals
     return is_pure and op not in graph.aliasing and not graph.returned_forward.issuperset(graph.makes[op])
 
@@ -79,8 +81,8 @@ def _returned_with_siblings(graph: Graph) -> frozenset[int]:
 
 
 def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
-    """Add copies of the views of each copy's results: otherwise readers through a view would read the original
-    storage."""
+    """Return the pairs, with copies of the views of each copied result added. Otherwise readers through a view would
+    read the original storage."""
     extended = set(pairs)
     for place, op in list(extended):
         stack = list(graph.makes[op])
@@ -95,7 +97,8 @@ def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
 
 @dataclass(frozen=True, eq=False)
 class PreparedGraph:
-    """A graph with its problem, and with bounds and plans that do not depend on the budget, each computed once."""
+    """A graph with its problem, and with the bounds and the plan that do not depend on the budget. Each of them is
+    computed once."""
 
     graph: Graph
     _least: list[tuple[int, frozenset[Pair]]] = field(default_factory=list[tuple[int, frozenset[Pair]]])
@@ -115,11 +118,12 @@ class PreparedGraph:
         """The lower bound of the peak from two operations."""
         return two_point_bound(self.problem)
 
-    def least_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
-        """Return the smallest budget with a plan, as `least_plan` does; a stopped search is repeated."""
+    def lowest_peak_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
+        """Return the lowest peak in bytes for which a plan was found, and this plan. The result is stored, unless the
+        search was stopped."""
         if self._least:
             return self._least[0]
-        least = least_plan(self.problem, stop)
+        least = lowest_peak_plan(self.problem, stop)
         if not stop():
             self._least.append(least)
         return least
@@ -132,15 +136,15 @@ class SearchOptions:
     Attributes:
         solver: The name of the solver, one of `SOLVER_NAMES`.
         stop: A predicate that ends the search with the best plan so far.
-        repeats_on_small: Whether a small problem for which a brief search finds no plan is searched at length, which
-            takes a second or two with numba, and minutes without.
-        searches_live_sets: Whether the sets of live storages of a small problem are searched if the solver finds no
-            plan, which takes seconds.
+        repeats_on_small: Whether to repeat the search with more effort if a brief search finds no plan for a small
+            problem. This takes one or two seconds with numba, and minutes without numba.
+        searches_live_sets: Whether to search the sets of live storages if the solver finds no plan for a small problem.
+            This takes seconds.
         chain: As in `plan_of_pairs`, for eager executors.
     """
 
     solver: str = "auto"
-    stop: Stop = never
+    stop: Stop = never_stop
     repeats_on_small: bool = True
     searches_live_sets: bool = False
     chain: bool = False
@@ -151,19 +155,19 @@ DEFAULT_SEARCH = SearchOptions()
 
 @dataclass(frozen=True)
 class _GraphSearch:
-    """The searches for a plan of a graph, from brief to long."""
+    """The searches for a plan of a graph, in order of increasing effort."""
 
     prepared: PreparedGraph
     options: SearchOptions
 
     def solve_within(self, limit: int) -> Result | Infeasible:
-        """Return a result within `limit` bytes, or the reason that there is none."""
+        """Return a result within `limit` bytes, or the reason why there is none."""
         is_small = len(self.prepared.problem) <= SMALL_PROBLEM
         outcome = self._search(limit, Effort.brief())
         if self._is_open(outcome) and self.options.repeats_on_small and is_small:
-            outcome = self._search(limit, Effort.once_more())
+            outcome = self._search(limit, Effort.retry())
         if self._is_open(outcome):
-            least_bytes, pairs = self.prepared.least_plan(self.options.stop)
+            least_bytes, pairs = self.prepared.lowest_peak_plan(self.options.stop)
             if least_bytes <= limit:
                 outcome = self._search(limit, Effort.brief(), [pairs])
         if self._is_open(outcome) and self.options.searches_live_sets and is_small:
@@ -176,7 +180,7 @@ class _GraphSearch:
         return solve(problem, limit, solver=self.options.solver, best=incumbent, starts=starts, effort=effort)
 
     def _search_live_sets(self, limit: int) -> Result | Infeasible | None:
-        """Return the outcome of a search of all sets of live storages; None if there are too many."""
+        """Return the outcome of a search over all sets of live storages; None if there are too many sets."""
         problem = self.prepared.problem
         try:
             pairs = copies_within(problem, limit, self.options.stop)
@@ -204,14 +208,14 @@ def plan_within(
         graph: The graph of the step.
         budget: The budget in bytes of temporaries in program order.
         options: The solver and the limits of the search.
-        prepared: The graph, prepared for several budgets; ignored if it was prepared for another graph.
+        prepared: The prepared graph, if plans for several budgets are computed; ignored if it belongs to another graph.
 
     Returns:
-        The plan with its distance to the optimum; without copies if the plain step is within the budget.
+        The plan with its distance to the optimum. It has no copies if the plain step is within the budget.
 
     Raises:
-        NoPlan: If no plan within the budget exists or is found.
-        ValueError: For an unknown solver.
+        NoPlan: If no plan within the budget exists, or none is found.
+        ValueError: If the solver is unknown.
     """
     if prepared is None or prepared.graph is not graph:
         prepared = PreparedGraph(graph)
@@ -228,7 +232,7 @@ def plan_within(
         return fitting.plan
     if fitting.proved:
         raise NoPlan(fitting.reason)
-    least_bytes, _ = prepared.least_plan(options.stop)
+    least_bytes, _ = prepared.lowest_peak_plan(options.stop)
     raise NoPlan(f"{fitting.reason}; {_describe_minimum(problem, bound, least_bytes)}")
 
 
@@ -237,9 +241,9 @@ def _failure(budget: int) -> str:
 
 
 def _describe_minimum(problem: Problem, bound: TwoPointBound, least_bytes: int) -> str:
-    """Describe the smallest budget for which a plan was found, and the proven lower bound."""
+    """Return a clause with the smallest budget for which a plan was found, and the proven lower bound."""
     proved = readable_bytes(max(bound.bytes, largest_working_set(problem).bytes))
-    return f"the best plan found needs {readable_bytes(least_bytes)}, and none needs less than {proved}"
+    return f"the best plan found needs {readable_bytes(least_bytes)}, and no plan needs less than {proved}"
 
 
 @dataclass(frozen=True)
@@ -248,8 +252,8 @@ class FittingPlan:
 
     Attributes:
         plan: The plan.
-        result: The result of the solver, with the peak of the rewritten graph, and a bound that holds for the budget
-            that was asked for.
+        result: The result of the solver, with the peak of the rewritten graph and a bound that is valid for the
+            requested budget.
     """
 
     plan: Plan
@@ -273,7 +277,7 @@ def solve_until_rewritten_fits(
         chain: As in `plan_of_pairs`.
 
     Returns:
-        The plan, or the reason that none was found within `MAX_SOLVES` solves.
+        The plan, or the reason why none was found after the problem was solved at most `MAX_SOLVES` times.
     """
     limit, rewritten_bytes, first = budget, 0, None
     for _ in range(MAX_SOLVES):
@@ -292,8 +296,8 @@ def solve_until_rewritten_fits(
 
 
 def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
-    """Return the fitting plan. `first`: the result for the budget itself, whose bound is valid; later results had lower
-    limits."""
+    """Return the fitting plan. `first`: the result for the budget itself. Only its bound is valid, because later
+    results were solved with lower limits."""
     bound = min(first.bound_percent, result.percent)
     result = replace(result, budget=budget, peak_bytes=rewritten_bytes, bound_percent=bound, bound_by=first.bound_by)
     optimality = Optimality(result.percent, result.bound_percent, result.bound_by)
@@ -301,11 +305,11 @@ def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewrit
 
 
 def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewritten_bytes: int) -> str:
-    """Return the reason that no plan fits.
+    """Return the reason why no plan is within the budget, for messages.
 
     Args:
         refusal: The refusal of the solver; None if the limit fell to 0.
-        rewritten_bytes: The peak of the last rewritten graph, which exceeded the budget; 0 without one.
+        rewritten_bytes: The peak of the last rewritten graph, which exceeded the budget; 0 if no graph was rewritten.
     """
     if refusal is None:
         working_set = largest_working_set(problem)
@@ -315,7 +319,7 @@ def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewri
     minimum = readable_bytes(refusal.minimum_bytes)
     if rewritten_bytes and refusal.minimum_bytes <= budget:
         last = readable_bytes(rewritten_bytes)
-        return f"{_failure(budget)}: after rewriting, the last plan needs {last}; none needs less than {minimum}"
+        return f"{_failure(budget)}: after rewriting, the last plan needs {last}; no plan needs less than {minimum}"
     if not refusal.minimum_bytes:
         return f"{_failure(budget)}: {refusal.reason}"
     clause = f"no plan needs less than {minimum}"
@@ -328,16 +332,16 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
 
     Args:
         budget: The budget of temporaries in program order: `8GiB`, `50%`, `0.5` or `min`.
-        less: The bytes to subtract from the budget.
+        less: The number of bytes to subtract from the budget.
 
     Raises:
-        ValueError: For an invalid budget.
+        ValueError: If the budget is invalid.
     """
     parse_budget(budget, 1)
     return lambda graph: plan_within(graph, bytes_within(graph, budget) - less)
 
 
 def bytes_within(graph: Graph, budget: str) -> int:
-    """Return the budget in bytes of temporaries of this step. `budget`: as in `planner_within`."""
+    """Convert a budget to bytes of temporaries of this step. `budget`: as in `planner_within`."""
     limit = parse_budget(budget, peak_bytes(graph))
-    return least_budget(problem_of_graph(graph)) if limit is None else limit
+    return smallest_budget(problem_of_graph(graph)) if limit is None else limit

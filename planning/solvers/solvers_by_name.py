@@ -1,6 +1,7 @@
-"""The solvers by name: functions from a problem, a budget in bytes and an effort to copies, or None if they find none.
+"""The solvers by name. A solver is a function that takes a problem, a budget in bytes and an effort, and returns
+copies, or None if it finds none.
 
-The copies of a solver may exceed the budget. `solve` evaluates them, and adds a proven bound.
+The copies that a solver returns may exceed the budget. `solve` evaluates them, and adds a proven bound.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from . import interval_program
 from .effort import Effort
 from .flows import FlowBounds
-from .heuristics import at_peak, chen, eviction
+from .heuristics import eviction, greedy_at_peak, solve_by_equal_segments
 from .incumbent import Incumbent
 from .local_search import Annealing, LocalSearch
 from .portfolio import PLAIN, WINDOW_SECONDS, WINDOW_STAGES, bounds_for, portfolio_result, result_of
@@ -24,37 +25,39 @@ Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
 
 def greedy(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Run the overflow-integral greedy and reverse delete from the plain step."""
-    return LocalSearch(problem).repaired(budget)
+    """Return copies from the greedy search on the overflow, starting from the plain step, followed by reverse
+    delete."""
+    return LocalSearch(problem).repair(budget)
 
 
 def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | None:
-    """Run the greedy solver, then ruin and recreate."""
+    """Return copies from the greedy solver, followed by ruin and recreate."""
     search = LocalSearch(problem)
-    start = search.repaired(budget)
+    start = search.repair(budget)
     rounds = max(20, effort.rounds_for(len(problem)))
-    return search.annealed(budget, start or frozenset(), Annealing(rounds))
+    return search.anneal(budget, start or frozenset(), Annealing(rounds))
 
 
 def mincut(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Take the copies of Lagrangian minimum cuts, then repair them and remove unnecessary copies."""
+    """Return the cheapest copies from minimum cuts with Lagrangian prices, after repairing them and removing
+    unnecessary copies."""
     bounds = FlowBounds(problem, budget)
     search = LocalSearch(problem)
-    bounds.single_cuts()
-    plans = [search.repaired(budget, pairs) for _, pairs in bounds.starts]
+    bounds.solve_single_cuts()
+    plans = [search.repair(budget, pairs) for _, pairs in bounds.starts]
     return min((plan for plan in plans if plan is not None), key=problem.cost_of, default=None)
 
 
 def solve_by_eviction(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Run look-ahead eviction, then repair its copies and remove unnecessary ones."""
+    """Return copies from look-ahead eviction, after repairing them and removing unnecessary copies."""
     pairs = eviction(problem, budget)
-    return None if pairs is None else LocalSearch(problem).repaired(budget, pairs)
+    return None if pairs is None else LocalSearch(problem).repair(budget, pairs)
 
 
 def solve_by_windows(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Optimize the windows of the greedy plan one by one with CP-SAT, in one pass. Returns None without OR-tools."""
-    pairs = LocalSearch(problem).repaired(budget)
-    if pairs is None or not interval_program.available():
+    """Return copies from the greedy solver, after CP-SAT has re-optimized each window once; None without OR-tools."""
+    pairs = LocalSearch(problem).repair(budget)
+    if pairs is None or not interval_program.is_installed():
         return None
     for first, last in windows(problem, WINDOW_STAGES):
         pairs = interval_program.reoptimize(problem, budget, pairs=pairs, first=first, last=last, work=WINDOW_SECONDS)
@@ -62,16 +65,16 @@ def solve_by_windows(problem: Problem, budget: int, _: Effort) -> frozenset[Pair
 
 
 SOLVERS: dict[str, Solver] = {
-    "chen": lambda problem, budget, _: chen(problem, budget),
+    "chen": lambda problem, budget, _: solve_by_equal_segments(problem, budget),
     "mincut": mincut,
-    "at-peak": lambda problem, budget, _: at_peak(problem, budget),
+    "at-peak": lambda problem, budget, _: greedy_at_peak(problem, budget),
     "eviction": solve_by_eviction,
     "greedy": greedy,
     "anneal": anneal,
     "windows": solve_by_windows,
 }
 SOLVER_NAMES = ("auto", *SOLVERS)
-"""The names that users give; `auto` is the portfolio."""
+"""The solver names that users can give; `auto` is the portfolio."""
 WITH_VIEWS = "auto with copies of views"
 """The name of the portfolio with copies of views; on the command line, `--view-copies=on`."""
 
@@ -90,20 +93,20 @@ def solve(
         problem: The problem.
         budget: The budget in bytes.
         solver: A name in `SOLVER_NAMES`, or `WITH_VIEWS`.
-        best: The incumbent, with its limits and its progress callback; a new one without limits if not given.
-        starts: Plans to start from, for the portfolio.
+        best: The incumbent, with its limits and its progress callback. If not given, the search has no limits.
+        starts: The copies of plans to start from; only the portfolio uses them.
         effort: The effort; `Effort()` if not given.
 
     Returns:
-        The result, or the reason that there is no plan.
+        The result, or the reason why there is no plan.
 
     Raises:
-        ValueError: For an unknown solver, and for a budget below 1.
+        ValueError: If the solver is unknown, or the budget is below 1.
     """
     if solver not in (*SOLVER_NAMES, WITH_VIEWS):
         raise ValueError(f"unknown solver '{solver}'; expected one of {', '.join(SOLVER_NAMES)}")
     if budget < 1:
-        raise ValueError(f"budget must be greater than 0 bytes, not {budget}")
+        raise ValueError(f"budget must be at least 1 byte, not {budget}")
     best = best or Incumbent(problem, budget)
     if solver == "auto":
         return portfolio_result(best, starts, effort)
@@ -115,9 +118,9 @@ def solve(
     effort = effort or Effort()
     if not best.offer((), PLAIN):
         best.offer(SOLVERS[solver](problem, budget, effort), Provenance(solver))
-    if best.evaluation is None and solver == "windows" and not interval_program.available():
+    if best.evaluation is None and solver == "windows" and not interval_program.is_installed():
         return refuse_without_ortools(problem)
     if best.evaluation is None:
         return refuse_without_plan(problem, solver)
     bounds = bounds_for(best, effort)
-    return result_of(best, bounds.percent, bounds.by)
+    return result_of(best, bounds.percent, bounds.bound_by)

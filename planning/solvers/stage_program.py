@@ -1,11 +1,11 @@
-"""Bound the extra cost by the coarse-stage program: its variables are the live storages at some cuts of the step, and
-the operations that run again in between.
+"""Bound the extra cost with the coarse-stage program. Its variables are the live storages at some cuts of the step, and
+the operations that run again between the cuts.
 
 Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is live while p_k runs for the first time. X[k, i] = 1:
 operation i, at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
-schedule, with any copies, gives a feasible point of at most its cost, since X means "at least once". So the optimum,
-and any dual bound, is a lower bound for any choice of cuts, and infeasibility proves that no schedule is within the
-budget. With K = 1, relaxed, it is the minimum cut between saving and recomputing.
+schedule, with any copies, gives a feasible point whose cost is at most the cost of the schedule, since X means "at
+least once". So for any choice of cuts, the optimum and every dual bound are lower bounds, and infeasibility proves that
+no schedule is within the budget. With K = 1, the relaxation is the minimum cut between saving and recomputing.
 
     minimize sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes
@@ -16,16 +16,18 @@ budget. With K = 1, relaxed, it is the minimum cut between saving and recomputin
     (5) bytes of i plus bytes that are live throughout the segment <= B if X[k, i] = 1:
         H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
 
-The relaxation is weaker with two cuts than with one: half a run in each of two adjacent segments satisfies the readers
-in both. So with several cuts Y[k, i] = 1 means that i runs again anywhere after p_k, and (6) is (2) and (3) as if p_k
-were the only cut. These rows are redundant for integral points, but the solver is six to ten times as fast with them.
+The relaxation is weaker with two cuts than with one, because half a run in each of two adjacent segments satisfies the
+readers in both. So with several cuts there are variables Y: Y[k, i] = 1 means that i runs again anywhere after p_k. The
+rows (6) correspond to (2) and (3) as if p_k were the only cut. They are redundant for integral points, but make the
+solver six to ten times as fast.
 
     (6) S[k, v] + Y[k, maker v] >= 1 for all v from before p_k that any operation after p_k reads;
         Y[k, i] <= S[k, v] + Y[k, maker v]
         X[k, i] <= Y[k, i], Y[k+1, i] <= Y[k, i] <= X[k, i] + Y[k+1, i], and for the last cut Y is X
 
-S and X are integral; H and Y are integral too if they are minimal. Storages below a ten-thousandth of the budget count
-as free, which can only lower the optimum. Bytes are in units of the budget, costs in percent of the step.
+S and X are integral. If H and Y are minimal, they are integral too. Storages below a ten-thousandth of the budget count
+as free, which can only lower the optimum. Bytes are in units of the budget, and costs in percent of the cost of the
+step.
 """
 
 from __future__ import annotations
@@ -46,39 +48,40 @@ NEGLIGIBLE = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class StageProgram:
-    """The program for one choice of cuts.
+    """The coarse-stage program for one choice of cuts.
 
     Attributes:
         cuts: The operations of the cuts, in ascending order.
         program: The integer program.
         saved: For each cut, the columns of S[k, v], by storage.
-        again: For each cut, the columns of X[k, i], by operation.
+        reruns: For each cut, the columns of X[k, i], by operation.
         held: For each cut, the columns of H[k, v], by storage.
-        ever: For each cut, the columns of Y[k, i], by operation.
+        later_reruns: For each cut, the columns of Y[k, i], by operation.
     """
 
     cuts: tuple[int, ...]
     program: CoverProgram
     saved: tuple[Columns, ...]
-    again: tuple[Columns, ...]
+    reruns: tuple[Columns, ...]
     held: tuple[Columns, ...]
-    ever: tuple[Columns, ...]
+    later_reruns: tuple[Columns, ...]
 
     def point(self, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-        """Return the solution of the program that corresponds to these copies."""
+        """Return the solution that corresponds to these copies, as a value for each column."""
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """Return the operations that run again after the cut with index `at` in a solution."""
-        return frozenset([op for op, column in self.again[at].items() if values[column] > 0.5])
+        """Return the operations that run again between the cut with index `at` and the next cut, according to a
+        solution."""
+        return frozenset([op for op, column in self.reruns[at].items() if values[column] > 0.5])
 
     def alive(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """Return the storages that are live at the cut with index `at` in a solution."""
+        """Return the storages that are live at the cut with index `at`, according to a solution."""
         return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
 
 
 def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE) -> StageProgram:
-    """Build the program.
+    """Build the coarse-stage program for a choice of cuts.
 
     Args:
         problem: The problem.
@@ -90,7 +93,7 @@ def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible
 
 
 class _StageProgramWriter:
-    """A writer of the program, cut by cut."""
+    """A writer that builds the program cut by cut."""
 
     def __init__(self, problem: Problem, budget: int, cuts: tuple[int, ...], negligible: float):
         self.problem, self.budget, self.cuts = problem, budget, cuts
@@ -106,16 +109,18 @@ class _StageProgramWriter:
         """Write all columns and rows."""
         needed = [self._needed_after(k) for k in range(len(self.cuts))]
         saved = tuple([self._add_saved_columns(k, needed[k]) for k in range(len(self.cuts))])
-        again = tuple([self._add_run_columns(k, needed[k]) for k in range(len(self.cuts))])
-        held = tuple([self._add_held_columns(k, saved, again) for k in range(len(self.cuts))])
+        reruns = tuple([self._add_run_columns(k, needed[k]) for k in range(len(self.cuts))])
+        held = tuple([self._add_held_columns(k, saved, reruns) for k in range(len(self.cuts))])
         for k in range(len(self.cuts)):
             self._add_capacity_rows(k, saved[k])
-            self._add_need_rows(k, saved, again)
-            self._add_working_set_rows(k, again[k], held[k])
-        ever = self._add_ever_columns(saved, again)
-        following = [column for columns in (*held, *ever[:-1]) for column in columns.values()]
+            self._add_need_rows(k, saved, reruns)
+            self._add_working_set_rows(k, reruns[k], held[k])
+        later_reruns = self._add_later_rerun_columns(saved, reruns)
+        following = [column for columns in (*held, *later_reruns[:-1]) for column in columns.values()]
         program = CoverProgram(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
-        return StageProgram(cuts=self.cuts, program=program, saved=saved, again=again, held=held, ever=ever)
+        return StageProgram(
+            cuts=self.cuts, program=program, saved=saved, reruns=reruns, held=held, later_reruns=later_reruns
+        )
 
     def _add_column(self, cost: float = 0.0, low: float = 0.0) -> int:
         self.costs.append(cost)
@@ -123,8 +128,8 @@ class _StageProgramWriter:
         return len(self.costs) - 1
 
     def _needed_after(self, k: int) -> tuple[set[int], set[int]]:
-        """Return the storages made before the cut that are needed after it, and the operations that can recompute
-        them."""
+        """Return the storages that are made up to the cut and may be needed after it, and the operations that can
+        recompute them."""
         cut, problem = self.cuts[k], self.problem
         values = {v for op in range(cut + 1, len(problem)) for v in self.reads[op] if self.maker[v] <= cut}
         values |= {v for v in np.flatnonzero(problem.is_output).tolist() if self.maker[v] <= cut}
@@ -149,8 +154,8 @@ class _StageProgramWriter:
     def _add_run_columns(self, k: int, needed: tuple[set[int], set[int]]) -> Columns:
         return {op: self._add_column(self.percent[op]) for op in sorted(needed[1])}
 
-    def _add_held_columns(self, k: int, saved: Sequence[Columns], again: Sequence[Columns]) -> Columns:
-        """Add the columns of H and the first half of rows (5)."""
+    def _add_held_columns(self, k: int, saved: Sequence[Columns], reruns: Sequence[Columns]) -> Columns:
+        """Add the columns of H and the first half of the rows (5)."""
         cut, columns = self.cuts[k], dict[int, int]()
         is_last = k + 1 == len(self.cuts)
         live_at_both = (v for v in (saved[k] if is_last else saved[k + 1]) if v in saved[k])
@@ -158,32 +163,32 @@ class _StageProgramWriter:
             if self.maker[v] > cut or (is_last and not self.problem.is_output[v]):
                 continue
             columns[v] = self._add_column()
-            run = self._run_term(again[k], v)
+            run = self._run_term(reruns[k], v)
             if is_last:
-                self.rows.at_least(1.0, [(columns[v], 1.0), *run])
+                self.rows.add_row(1.0, [(columns[v], 1.0), *run])
             else:
-                self.rows.at_least(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *run])
+                self.rows.add_row(0.0, [(columns[v], 1.0), (saved[k + 1][v], -1.0), *run])
         return columns
 
-    def _run_term(self, again: Columns, v: int) -> list[tuple[int, float]]:
-        """Return the term X[k, maker v]; empty if the maker must not run again."""
-        return [(again[self.maker[v]], 1.0)] if self.maker[v] in again else []
+    def _run_term(self, reruns: Columns, v: int) -> list[tuple[int, float]]:
+        """Return the term X[k, maker v] as a list; empty if the maker must not run again."""
+        return [(reruns[self.maker[v]], 1.0)] if self.maker[v] in reruns else []
 
     def _add_capacity_rows(self, k: int, saved: Columns) -> None:
         """Add row (1) of a cut."""
         inner = float(self.problem.inner_bytes[self.cuts[k]]) / self.budget
-        self.rows.at_least(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
+        self.rows.add_row(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
 
-    def _add_need_rows(self, k: int, saved: Sequence[Columns], again: Sequence[Columns]) -> None:
+    def _add_need_rows(self, k: int, saved: Sequence[Columns], reruns: Sequence[Columns]) -> None:
         """Add rows (2), (3) and (4) of a cut."""
         is_last = k + 1 == len(self.cuts)
-        self._add_read_rows(k, len(self.problem) if is_last else self.cuts[k + 1], saved[k], again[k])
+        self._add_read_rows(k, len(self.problem) if is_last else self.cuts[k + 1], saved[k], reruns[k])
         for v, column in () if is_last else saved[k + 1].items():
             if self.maker[v] <= self.cuts[k]:
                 saved_term = [(saved[k][v], 1.0)] if v in saved[k] else []
-                self.rows.at_least(0.0, [(column, -1.0), *saved_term, *self._run_term(again[k], v)])
+                self.rows.add_row(0.0, [(column, -1.0), *saved_term, *self._run_term(reruns[k], v)])
 
-    def _add_read_rows(self, k: int, end: int, saved: Columns, again: Columns) -> None:
+    def _add_read_rows(self, k: int, end: int, saved: Columns, reruns: Columns) -> None:
         """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
         and so are the operands of recomputed operations."""
         cut = self.cuts[k]
@@ -193,69 +198,71 @@ class _StageProgramWriter:
             needed |= {v for v in np.flatnonzero(self.problem.is_output).tolist() if self.maker[v] <= cut}
         for v in sorted(needed):
             if self.counted[v]:
-                self.rows.at_least(1.0, [(saved[v], 1.0), *self._run_term(again, v)])
-        for op, column in again.items():
+                self.rows.add_row(1.0, [(saved[v], 1.0), *self._run_term(reruns, v)])
+        for op, column in reruns.items():
             for v in self.reads[op]:
                 if self.counted[v]:
-                    self.rows.at_least(0.0, [(column, -1.0), (saved[v], 1.0), *self._run_term(again, v)])
+                    self.rows.add_row(0.0, [(column, -1.0), (saved[v], 1.0), *self._run_term(reruns, v)])
 
-    def _add_ever_columns(self, saved: Sequence[Columns], again: Sequence[Columns]) -> tuple[Columns, ...]:
-        """Add rows (6); returns the columns of Y."""
-        ever = [again[-1]]
+    def _add_later_rerun_columns(self, saved: Sequence[Columns], reruns: Sequence[Columns]) -> tuple[Columns, ...]:
+        """Add the columns of Y and the rows (6). Returns the columns of Y."""
+        later_reruns = [reruns[-1]]
         for k in reversed(range(len(self.cuts) - 1)):
-            later, columns = ever[0], dict[int, int]()
-            for op, column in again[k].items():
+            later, columns = later_reruns[0], dict[int, int]()
+            for op, column in reruns[k].items():
                 columns[op] = self._add_column()
                 later_runs = [(later[op], 1.0)] if op in later else []
-                self.rows.at_least(0.0, [(columns[op], -1.0), (column, 1.0), *later_runs])
+                self.rows.add_row(0.0, [(columns[op], -1.0), (column, 1.0), *later_runs])
                 for run, _ in [(column, 1.0), *later_runs]:
-                    self.rows.at_least(0.0, [(columns[op], 1.0), (run, -1.0)])
+                    self.rows.add_row(0.0, [(columns[op], 1.0), (run, -1.0)])
             self._add_read_rows(k, len(self.problem), saved[k], columns)
-            ever.insert(0, columns)
-        return tuple(ever)
+            later_reruns.insert(0, columns)
+        return tuple(later_reruns)
 
-    def _add_working_set_rows(self, k: int, again: Columns, held: Columns) -> None:
-        """Add the second half of rows (5); rows that always hold are omitted."""
+    def _add_working_set_rows(self, k: int, reruns: Columns, held: Columns) -> None:
+        """Add the second half of the rows (5), without those that always hold."""
         problem = self.problem
         held_bytes = sum(self.sizes[v] for v in held)
-        for op, column in again.items():
+        for op, column in reruns.items():
             working_bytes = float(problem.working_bytes[op]) / self.budget
             if working_bytes + held_bytes <= 1.0:
                 continue
             working_set = {*self.reads[op], *problem.results_of(op)}
             terms = [(held_column, -self.sizes[v]) for v, held_column in held.items() if v not in working_set]
-            self.rows.at_least(-1.0, [(column, -working_bytes), *terms])
+            self.rows.add_row(-1.0, [(column, -working_bytes), *terms])
 
 
 def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-    """Return the value of each column for these copies; columns that follow the others are computed last."""
+    """Return the value of each column for these copies. The columns of Y and H, which follow from the others, are
+    computed last."""
     point = stages.program.low.copy()
     copy_stages = dict[int, list[int]]()
     for t, op in sorted(pairs):
         copy_stages.setdefault(op, []).append(t)
     ends = (*stages.cuts[1:], len(problem))
     for k, cut in enumerate(stages.cuts):
-        for op, column in stages.again[k].items():
+        for op, column in stages.reruns[k].items():
             point[column] = float(any(cut < t <= ends[k] for t in copy_stages.get(op, ())))
         for v, column in stages.saved[k].items():
             if _is_alive_at(problem, copy_stages, v, cut):
                 point[column] = 1.0
     for k in reversed(range(len(stages.cuts) - 1)):
-        for op, column in stages.ever[k].items():
-            later = stages.ever[k + 1].get(op)
-            point[column] = max(point[stages.again[k][op]], 0.0 if later is None else point[later])
+        for op, column in stages.later_reruns[k].items():
+            later = stages.later_reruns[k + 1].get(op)
+            point[column] = max(point[stages.reruns[k][op]], 0.0 if later is None else point[later])
     for k in range(len(stages.cuts)):
         for v, column in stages.held[k].items():
             op = int(problem.makers[v])
             later = 1.0 if k + 1 == len(stages.cuts) else point[stages.saved[k + 1][v]]
-            point[column] = max(0.0, later - (point[stages.again[k][op]] if op in stages.again[k] else 0.0))
+            point[column] = max(0.0, later - (point[stages.reruns[k][op]] if op in stages.reruns[k] else 0.0))
     return point
 
 
 def _is_alive_at(problem: Problem, copy_stages: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Return whether an instance of storage v that exists at the first execution of `cut` is read or kept after it.
+    """Return whether an instance of storage v that exists when `cut` runs for the first time is read by this execution
+    or later, or kept to the end.
 
-    `copy_stages`: for each copied operation the stages of its copies, in order.
+    `copy_stages`: for each copied operation, the stages of its copies in ascending order.
     """
     next_copy = next((t for t in copy_stages.get(int(problem.makers[v]), ()) if t > cut), None)
     if next_copy is None and problem.is_output[v]:

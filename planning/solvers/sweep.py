@@ -1,8 +1,9 @@
-"""Solve for many budgets, as a monotone curve, and search for the least budget with a plan.
+"""Solve a problem for many budgets, so that the results form a monotone curve, and search for the smallest budget with
+a plan.
 
 A plan is valid for every budget that is not below its peak. So each budget gets the cheapest plan within it and, among
-equally cheap plans, the plan with the lowest peak: for larger budgets, costs never rise and peaks never fall. A lower
-bound of the cost for a budget holds for every smaller budget.
+equally cheap plans, the plan with the lowest peak. As budgets grow, costs never rise and peaks never fall. A lower
+bound of the cost for one budget is valid for every smaller budget.
 """
 
 from __future__ import annotations
@@ -12,32 +13,33 @@ from dataclasses import replace
 
 from .local_search import LocalSearch
 from .problem import Pair, Problem
-from .result import Infeasible, Result, Stop, never
+from .result import Infeasible, Result, Stop, never_stop
 from .sequence import evaluate, sequence_of
 from .working_set import largest_working_set
 
 Outcome = Result | Infeasible
 BudgetSolver = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
-"""A solver: a function from a budget in bytes and plans to start from to an outcome."""
+"""A function that takes a budget in bytes and the copies of plans to start from, and returns an outcome."""
 MAX_BUDGETS = 16
-"""Maximum number of budgets that are tried to find the least."""
+"""Maximum number of budgets that are tried to find the smallest one."""
 BUDGET_TOLERANCE = 1 / 1000
-"""Tolerance of the search for the least budget, as a share of the peak of the plain step."""
-NOT_TRIED = Infeasible("not tried: the search was stopped before", False, 0)
+"""Tolerance of the search for the smallest budget, as a share of the peak of the plain step."""
+NOT_TRIED = Infeasible("not tried, because the search was stopped earlier", False, 0)
 
 
-def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never) -> list[Outcome]:
+def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never_stop) -> list[Outcome]:
     """Solve for each budget.
 
-    The budgets are solved in ascending order, and the plan of each is a start for the next.
+    Budgets are solved in ascending order. The plan for each budget is a start for the next budget.
 
     Args:
         budgets: The budgets in bytes.
         solve_within: The solver.
-        stop: Once it is true, no further budget is solved: each gets the cheapest plan so far, marked as not finished.
+        stop: A predicate that ends the search. Once it is true, each remaining budget gets the cheapest plan so far,
+            marked as not finished.
 
     Returns:
-        An outcome for each budget, in the order of `budgets`.
+        The outcome for each budget, in the order of `budgets`.
     """
     outcomes = dict[int, Outcome]()
     plans = list[frozenset[Pair]]()
@@ -46,7 +48,7 @@ def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never
         if isinstance(outcome, Result):
             plans.append(outcome.pairs)
     results = [outcome for outcome in outcomes.values() if isinstance(outcome, Result)]
-    # A bound for a larger budget holds for all smaller ones.
+    # A bound for a larger budget is valid for all smaller budgets.
     chosen, bound, by = dict[int, Outcome](), 0.0, ""
     for budget in sorted(outcomes, reverse=True):
         chosen[budget] = best = _cheapest(outcomes[budget], results, budget)
@@ -58,7 +60,7 @@ def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never
 
 
 def _cheapest(outcome: Outcome, results: Iterable[Result], budget: int) -> Outcome:
-    """Return the cheapest of all results within a budget, with the bound of the outcome for this budget."""
+    """Return the cheapest result within a budget, with the bound from `outcome`, the outcome for this budget."""
     within = [result for result in results if result.peak_bytes <= budget]
     if not within:
         return outcome
@@ -69,16 +71,16 @@ def _cheapest(outcome: Outcome, results: Iterable[Result], budget: int) -> Outco
     return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by, finished=finished)
 
 
-def least_budget(problem: Problem, stop: Stop = never) -> int:
-    """Return the least budget in bytes for which the greedy finds a plan; see `least_plan`."""
-    return least_plan(problem, stop)[0]
+def smallest_budget(problem: Problem, stop: Stop = never_stop) -> int:
+    """Return the smallest budget in bytes for which the greedy search finds a plan; see `lowest_peak_plan`."""
+    return lowest_peak_plan(problem, stop)[0]
 
 
-def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pair]]:
-    """Return the lowest peak in bytes for which the greedy finds a plan, and this plan.
+def lowest_peak_plan(problem: Problem, stop: Stop = never_stop) -> tuple[int, frozenset[Pair]]:
+    """Return the plan with the lowest peak that the greedy search finds, as a pair of its peak in bytes and its copies.
 
-    The search is a bisection above the largest working set. Each plan is a start of the next search, so that a single
-    search with this budget may find no plan.
+    Budgets are bisected above the largest working set. Each plan is a start for the next budget, so a single search
+    with the returned budget may find no plan.
     """
     first_stages = sorted({problem.earliest_stage, 0 if problem.allows_forward_copies else problem.earliest_stage})
     searches = [LocalSearch(problem, earliest) for earliest in reversed(first_stages)]
@@ -99,9 +101,9 @@ def least_plan(problem: Problem, stop: Stop = never) -> tuple[int, frozenset[Pai
 
 
 def _plans_within(search: LocalSearch, budget: int, pairs: frozenset[Pair]) -> list[tuple[int, frozenset[Pair]]]:
-    """Return the plans of the greedy within the budget, from the given copies and from the plain step, with their peaks
-    in bytes."""
+    """Return the plans within the budget that the greedy search finds, starting from the given copies and from the
+    plain step, as pairs of peak in bytes and copies."""
     problem, starts = search.problem, (pairs, frozenset[Pair]())
-    plans = [plan for start in starts if (plan := search.repaired(budget, start)) is not None]
+    plans = [plan for start in starts if (plan := search.repair(budget, start)) is not None]
     peaks = [evaluate(problem, sequence_of(problem, plan)).peak_bytes for plan in plans]
     return [(peak, plan) for peak, plan in zip(peaks, plans, strict=True) if peak <= budget]

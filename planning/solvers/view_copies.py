@@ -1,17 +1,19 @@
-"""Add copies of views as operations, for graphs whose views are smaller than their storage.
+"""Add copies of views as operations to a problem whose views are smaller than their storages.
 
-A slice of a gradient keeps the whole buffer live; a copy of the slice needs its own bytes only.
+For example, a slice of a gradient keeps the whole buffer live, while a copy of the slice needs only its own bytes.
 
     with_copies(problem, views)      the step with an operation `copy:<node>` for each view, after the viewed storage
-    views_apart(problem)             a relaxation of the step with any copies of views, for bounds
+    split_views(problem)             a relaxation of the step with any copies of views, for bounds
 
-A copy has the cost of data movement in the graphs: 16 per byte read or written. It is an ordinary operation: it can run
-again, and its result can be dropped.
+A copy costs 16 for each byte read or written, which is the cost of data movement in these graphs. It is an ordinary
+operation: it can run again, and its result can be dropped.
 
-The bound. In `views_apart` a storage is split into its views and the remainder, all made by its maker; a reader of the
-whole storage reads all parts. For any schedule with any copies of views: if the storage is live, its parts are, which
-together are no larger; if a copy is live, its part is, which is no larger. The first executions of copies are free in
-the relaxation. So a lower bound of the relaxation holds for every schedule with copies of views.
+In the relaxation, each storage is split into parts: its views and the remainder. The maker of the storage makes all
+parts, and an operation that reads the whole storage reads all parts. Any schedule with any copies of views corresponds
+to a schedule of the relaxation. Where the storage is live in the former, its parts are live in the latter, and together
+they are no larger. Where a copy of a view is live, its part is live, and it is no larger. The first executions of
+copies are free in the relaxation. So every lower bound of the relaxation is valid for every schedule with copies of
+views.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ COST_PER_BYTE = 16
 
 
 def with_copies(problem: Problem, views: Sequence[SmallView]) -> Problem:
-    """Add copies of views as operations.
+    """Return the problem with copies of views added as operations.
 
     Args:
         problem: The problem.
         views: The views to copy.
 
     Raises:
-        ValueError: For a view of another problem.
+        ValueError: If a view belongs to another problem.
     """
     views_after = dict[int, list[SmallView]]()
     for view in views:
@@ -71,13 +73,13 @@ def _copy_row(view: SmallView, storage: int, is_backward: bool) -> OperationRow:
     return OperationRow(label, cost, [storage], [view.bytes], is_backward=is_backward, label=label)
 
 
-def views_apart(problem: Problem) -> Problem:
-    """Return the relaxation that the docstring of the module describes. Its operations keep their indices."""
+def split_views(problem: Problem) -> Problem:
+    """Return the relaxation that the module docstring describes. Operations have the same indices as in the problem."""
     views_of = dict[int, list[SmallView]]()
     for view in problem.views:
         views_of.setdefault(view.storage, []).append(view)
     view_read = {(op, view.storage): view for view in problem.views for op in view.readers}
-    # For each storage, the indices of its parts, by the label of the view. Parts are in the order of `names`.
+    # `parts`: for each storage, the indices of its parts, by the label of the view. Parts are numbered as in `names`.
     rows = list[OperationRow]()
     parts = dict[int, dict[str, int]]()
     names, outputs = list[str](), list[int]()
@@ -100,15 +102,15 @@ def views_apart(problem: Problem) -> Problem:
 
 
 def _part_sizes(size: int, views: Sequence[SmallView]) -> dict[str, int]:
-    """Return the bytes of the parts of a storage of `size` bytes: by the labels of the views, and "" for the
-    remainder."""
+    """Return the bytes of the parts of a storage of `size` bytes, by the label of the view; the label of the remainder
+    is ""."""
     total = sum(view.bytes for view in views)
     parts = {view.label: view.bytes * size // max(size, total) for view in views} if total else {}
     return {"": max(0, size - total), **parts}
 
 
 def _row(problem: Problem, op: int) -> OperationRow:
-    """Return an operation of the problem without its operands."""
+    """Return an operation of the problem as a row without operands."""
     return OperationRow(
         name=problem.names[op],
         cost=int(problem.costs[op]),

@@ -1,5 +1,5 @@
-"""Describe a window of consecutive stages of a plan, for re-optimization: the operations that may run again in it, its
-live-in and live-out storages, and the free bytes before it, which limit the storages that are kept up to it."""
+"""Select a window of consecutive stages of a plan for re-optimization. A window has candidates for copies, live-in and
+live-out storages, and limits on the storages that are kept up to it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .problem import Pair, Problem
 from .sequence import sequence_of
 
 MAX_CANDIDATES = 48
-"""Maximum number of operations that may run again in a window, in addition to those that the present plan copies
+"""Maximum number of candidates for copies in a window, in addition to the operations that the present plan copies
 there."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """The free memory in a range of positions before the window.
+    """The memory use in a range of positions before the window, which limits the storages that are kept up to it.
 
     Attributes:
-        bytes: The maximum of the live bytes there, without `kept`.
-        kept: The storages that are live there only if they are kept up to the window.
+        bytes: The maximum of the live bytes in the range, without `kept`.
+        kept: The storages that are live in the range only if they are kept up to the window.
     """
 
     bytes: int
@@ -29,37 +29,37 @@ class Room:
 
 @dataclass(frozen=True)
 class StageWindow:
-    """A window of stages.
+    """A window of consecutive stages of a plan.
 
     Attributes:
         first, last: The stages from `first` to `last` - 1.
-        candidates: The operations that may run again in it, in order.
-        before: The storages that are live at its start in the present plan.
-        after: The storages that are read or kept after its end.
+        candidates: The operations that may run again in the window, in order.
+        live_in: The storages that are live at its start in the present plan.
+        live_out: The storages that are read or kept after its end.
         may_enter: The storages that can be kept up to its start.
-        rooms: The limits on the bytes of storages that are kept up to the window.
+        rooms: The limits on the bytes of the storages that are kept up to the window.
     """
 
     first: int
     last: int
     candidates: tuple[int, ...]
-    before: frozenset[int]
-    after: frozenset[int]
+    live_in: frozenset[int]
+    live_out: frozenset[int]
     may_enter: frozenset[int]
     rooms: tuple[Room, ...]
 
     @property
     def width(self) -> int:
-        """The number of positions of a stage."""
+        """The number of positions in each stage."""
         return len(self.candidates) + 1
 
     @property
     def end(self) -> int:
-        """The position after the last one."""
+        """The position after the last position of the window."""
         return (self.last - self.first) * self.width
 
     def position(self, stage: int, op: int) -> int:
-        """Return the position of an operation in a stage: copies first, in the order of the operations."""
+        """Return the position of an operation in a stage. The copies come first, in the order of the operations."""
         rank = self.candidates.index(op) if op < stage else self.width - 1
         return (stage - self.first) * self.width + rank
 
@@ -76,7 +76,7 @@ def window_of(
         most: The maximum number of candidates in addition to the operations that are copied in the window.
 
     Raises:
-        ValueError: For stages in which copies must not run.
+        ValueError: If copies must not run in these stages.
     """
     if not problem.earliest_stage <= first < last <= len(problem) + 1:
         allowed = f"{problem.earliest_stage} to {len(problem) + 1}"
@@ -85,25 +85,32 @@ def window_of(
     inside = {op for t, op in pairs if first <= t < last}
     nearest = list(_makers(problem, inside, first, last))[:most]
     candidates = tuple(sorted({*inside, *nearest}))
-    before, after = (_live_at(problem, pairs, stage) for stage in (first, last))
+    live_in, live_out = (_live_at(problem, pairs, stage) for stage in (first, last))
     executed = {*candidates, *range(first, min(last, len(problem)))}
     read = {v for op in executed for v in problem.operands_of(op)}
-    may_enter = before | frozenset([v for v in read | after if problem.makers[v] < first])
+    may_enter = live_in | frozenset([v for v in read | live_out if problem.makers[v] < first])
     rooms = tuple(_rooms(problem, pairs, first, may_enter))
     return StageWindow(
-        first=first, last=last, candidates=candidates, before=before, after=after, may_enter=may_enter, rooms=rooms
+        first=first,
+        last=last,
+        candidates=candidates,
+        live_in=live_in,
+        live_out=live_out,
+        may_enter=may_enter,
+        rooms=rooms,
     )
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
-    """Yield overlapping windows over all stages in which copies may run, the last window first; each stage is in two of
-    them."""
+    """Yield overlapping windows over all stages in which copies may run, as pairs (first, last), the last window first.
+    Most stages are in two windows."""
     for last in range(len(problem) + 1, problem.earliest_stage, -max(1, width // 2)):
         yield max(problem.earliest_stage, last - width), last
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Yield the operations that may run again and make storages that the window reads, the nearest first."""
+    """Yield the operations that may run again and that make storages which the window reads, directly or through each
+    other, the nearest first."""
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
     visited = set(inside)
     for op in queue:
@@ -116,7 +123,7 @@ def _makers(problem: Problem, inside: Collection[int], first: int, last: int) ->
 
 
 def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset[int]:
-    """Return the live storages at the start of a stage."""
+    """Return the storages that are live at the start of a stage."""
     sequence = sequence_of(problem, [(t, op) for t, op in pairs if t >= stage]).tolist()
     alive = {v for v in range(len(problem.storage_bytes)) if problem.is_output[v]}
     # In this sequence only first executions precede the stage.
@@ -127,8 +134,8 @@ def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset
 
 
 def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Collection[int]) -> Iterator[Room]:
-    """Yield the rooms before the window. A new room begins at the last use before the window of each storage that may
-    be kept."""
+    """Yield the rooms before the window. A new room begins after the last use before the window of each storage that
+    may be kept."""
     copies = [(t, op) for t, op in pairs if t < first]
     prefix = sequence_of(problem, copies).tolist()[: first + len(copies)]
     change, last_use = _live_ranges(problem, prefix)
@@ -148,8 +155,8 @@ def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Col
 
 
 def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    """Return, for each position of an order, the change of the live bytes, and, for each storage, the position of its
-    last use."""
+    """Return two results: for each position of an order, the change of the live bytes; and for each storage, the
+    position of its last use."""
     made_at = dict[int, int]()
     used_at = dict[int, int]()
     change = [0] * (len(order) + 1)

@@ -1,8 +1,8 @@
-"""Bound the peak of any plan from below: by the operands and results of an operation, and the pinned storages.
+"""Compute a lower bound of the peak of any plan, from the operands and results of an operation and the pinned storages.
 
-A storage is pinned from its operation to the last use that no copy can serve. These are all uses if its operation must
-not run twice, and otherwise the uses before the first stage in which copies may run. First executions follow the given
-order, so that the bound holds for any set of copies.
+A storage is pinned from the operation that makes it to the last use that no copy can serve. If this operation must not
+run twice, no copy can serve any use; otherwise no copy can serve the uses before the first stage in which copies may
+run. First executions follow the given order, so the bound is valid for any set of copies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class WorkingSet:
     """A set of storages that is live in any plan.
 
     Attributes:
-        bytes: The live bytes while the operation runs, with its inner bytes, or the bytes of the outputs.
+        bytes: The live bytes while the operation runs, including its inner bytes, or the bytes of the outputs.
         operation: The operation; None for the outputs.
         values: The live storages, the largest first.
     """
@@ -31,8 +31,8 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """Return the working set with the most bytes, or the outputs, which are all live at the end, if they have more. No
-    plan peaks below it."""
+    """Return the working set with the most bytes: that of an operation, or the outputs, which are all live at the end.
+    The peak of any plan is at least its size."""
     lasts = last_pinned_operations(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
@@ -57,7 +57,8 @@ def last_pinned_operations(problem: Problem) -> Ints:
 
 
 def _needed_bytes(problem: Problem, lasts: Ints) -> Ints:
-    """Return, for each operation, the bytes of pinned storages, of its other operands, and its inner bytes."""
+    """Return, for each operation, the sum of the bytes of the pinned storages, the bytes of its other operands, and its
+    inner bytes."""
     change = np.zeros(len(problem) + 1, dtype=np.int64)
     np.add.at(change, problem.makers, problem.storage_bytes)
     np.add.at(change, lasts + 1, -problem.storage_bytes)
@@ -72,7 +73,7 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
 
 
 def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
-    """Name the operation and its `most` largest values, for a message."""
+    """Return the names of the operation and of its `most` largest values, for a message."""
     named = [
         f"{problem.storage_names[v]}: {readable_bytes(int(problem.storage_bytes[v]))}"
         for v in working_set.values[:most]

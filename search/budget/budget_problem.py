@@ -1,4 +1,4 @@
-"""A module to be rewritten within a budget: its limits, and rewrites that are measured against them."""
+"""A module to rewrite within a budget, with its limits, and with methods that run and measure rewrites."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ..limits import Budget, BudgetLimits
 from ..outcome import RewriteResult
 
 RunRewrite = Callable[[Sequence[StepPlan] | Planner | None, LoopSchedule], RewriteResult]
-"""A function that rewrites the module with a loop schedule: according to plans, with a planner, or, for None, as
-without a budget."""
+"""A function that rewrites the module with a loop schedule. It applies the given plans or runs the given planner; for
+None, it chooses as without a budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,21 +47,22 @@ class BudgetProblem:
     stop: Stop
 
     @property
-    def place(self) -> Operation:
-        """The operation at which remarks and refusals are reported: the first function."""
+    def report_location(self) -> Operation:
+        """The operation at which remarks and refusals are reported: the first function of the module."""
         return next(iter(functions_of(self.module)), self.module)
 
     def evaluate(
         self, planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule | None = None
     ) -> RewriteResult:
-        """Rewrite the module, and measure the peaks of the result in bytes. `loops`: None for the option's schedule."""
+        """Rewrite the module, and measure the peaks of the result in bytes. `loops`: the loop schedule; None for the
+        schedule of the options."""
         loops = loops or self.options.loop_schedule
         result = self.run(planned, loops)
         named = peaks_of(result.module or self.module, self.budget.model)
         return replace(result, peaks={name: peak for name, peak in named.items() if name})
 
     def live_peaks(self, result: RewriteResult) -> Mapping[str, int]:
-        """Return the peaks in bytes without dead code, which a rewrite drops."""
+        """Return the peaks of a result in bytes, without dead code, which a rewrite removes."""
         if result.module is not None:
             return result.peaks
         module = flat_copy(self.module)
@@ -70,26 +71,26 @@ class BudgetProblem:
 
     @cached_property
     def is_single_step(self) -> bool:
-        """Whether the module is one flat function without dead code, and no segment has a budget: preparing it changes
-        nothing."""
+        """Whether the module is a single flat function without dead code, and no segment has a budget. In this case,
+        preparing the module changes nothing."""
         if self.options.selection.segment_budgets or not is_flat(self.module):
             return False
         return not has_dead_code(functions_of(self.module)[0])
 
-    def is_kept(self, result: RewriteResult) -> bool:
-        """Return whether the peaks are within the budget; False for the budget `min`."""
+    def is_within_budget(self, result: RewriteResult) -> bool:
+        """Return whether the peaks of a result are within the budget; false for the budget `min`."""
         return self.limits.limit_bytes is not None and self.limits.excess_bytes(result.peaks) <= 0
 
     def eager_excess(self, result: RewriteResult) -> int:
-        """Return by how many bytes the peak of an eager executor exceeds the budget, after an allowance of
-        `EAGER_SHARE`; 0 for the target `none`, which is for executors in program order."""
+        """Return the number of bytes by which the peak of an eager executor, divided by `EAGER_SHARE`, exceeds the
+        budget. The result is 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
         return int(result.outcome.eager_peak_bytes / EAGER_SHARE) - max(self.limits.limit_bytes.values(), default=0)
 
     @property
     def wording(self) -> str:
-        """The budget, for messages."""
+        """The budget as a phrase for messages."""
         if self.limits.limit_bytes is None:
             return f"{self.budget.text}"
         return f"of {self.budget.text} ({self.limits.wording})"

@@ -1,5 +1,5 @@
-"""Offloading as an alternative to saving and recomputing: a search under a budget tries several sets of values that may
-be moved to the host, and takes the cheapest result within the budget."""
+"""Choose values to offload, as an alternative to saving and recomputing. A search under a budget tries several sets of
+values that may be moved to the host, and selects the cheapest result within the budget."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..outcome import RewriteResult
 from ..plan_cost import plain_cost
 
 
-def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """Return the time that the step waits for moves, minus the time that the plans were charged for them, in the unit
+def uncharged_wait(moved: Moves, offload: Offload, steps: Steps) -> int:
+    """Return the time that the steps wait for moves, minus the time that the plans were charged for them, in the unit
     of the cost."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
@@ -30,24 +30,24 @@ def waits_for(moved: Moves, offload: Offload, steps: Steps) -> int:
 
 
 def require_order_model(module: ModuleOp, offload: Offload, budget: Budget) -> None:
-    """Raise `Refusal` if values may move to the host under the model `xla`, whose executor moves nothing."""
+    """Raise `Refusal` if values may move to the host and the memory model is `xla`, because XLA:CPU moves nothing."""
     if offload.offers and budget.model != ORDER:
         raise Refusal(
             module,
-            f"host memory is counted in program order only: use {option('memory-model')}=order; "
+            f"host memory is counted only in program order: use {option('memory-model')}=order; "
             "the model xla describes XLA:CPU, which moves nothing",
         )
 
 
 def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult], offload: Offload) -> RewriteResult:
-    """Return the result within the budget with the least work. Marked moves alone are tried first, then offers of more
-    and more values; ties go to fewer moves.
+    """Return the result within the budget with the lowest extra cost. Only the marked values are moved at first, then
+    more and more values may be moved. Ties go to the result with fewer moves.
 
     Args:
-        within: Rewrites the module within the budget, with the given options of offloading.
+        within: A function that rewrites the module within the budget, with the given options of offloading.
 
     Raises:
-        Refusal: No set of values meets the budget; the refusal is the one for marked moves alone.
+        Refusal: If no set of values meets the budget. The refusal is that for moving only the marked values.
     """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]
@@ -72,15 +72,17 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 
 
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
-    """Summarize the moves for a remark. `alone`: the result with only the marked moves."""
+    """Return a summary of the moves for a remark. `alone`: the result, or the refusal, if only the marked values are
+    moved."""
     moved = best.outcome.moved_values
     cost = cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
     extra = f"{best.outcome.extra_cost / cost.scale:.4g} {cost.unit}"
     verb, possessive = ("is", "its") if moved == 1 else ("are", "their")
-    words = f"{counted(moved, 'value')} {verb} kept on the host until {possessive} gradient: {extra} more"
+    stay = f"{counted(moved, 'value')} {verb} kept on the host until {possessive} gradient operations run"
+    words = f"{stay}, at an extra cost of {extra}"
     if isinstance(alone, Refusal):
-        return f"{words}, no plan found without moves that were not marked"
-    reference = "with only the marked values" if alone.outcome.moved_values else "without moves"
-    return f"{words}, {reference} {alone.outcome.extra_cost / cost.scale:.4g}"
+        return f"{words}; with only the marked values moved, no plan was found"
+    reference = "with only the marked values moved" if alone.outcome.moved_values else "without moves"
+    return f"{words}; {reference}, the extra cost is {alone.outcome.extra_cost / cost.scale:.4g} {cost.unit}"

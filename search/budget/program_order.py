@@ -1,7 +1,8 @@
-"""Meet a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower limit.
+"""Meet a budget in program order: apply a plan of the solvers, measure the result, and retry with a lower limit if
+necessary.
 
-A retry is needed if the CSE after copying extends live ranges beyond the plan. The choice without a budget is taken if
-it fits and is cheaper.
+A retry is necessary if the CSE after copying extends live ranges beyond the plan. The choice that is made without a
+budget is used if it is within the budget and cheaper.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from ...support.units import format_bytes, readable_bytes
-from ..beside_segments import BesideSegments
+from ..beside_segments import SegmentLimitsByGraph
 from ..loop_choices import loop_choices
 from ..outcome import Recomputation, RewriteResult
 from .budget_problem import BudgetProblem
 
 MAX_ROUNDS, SMALL_STEPS = 8, 4
-"""Maximum number of rounds, and the number of first rounds that lower the limit by only half of the excess of an eager
-executor: a plan that avoids all of it may cost far more."""
+"""Maximum number of rounds; and number of initial rounds that lower the limit by only half of the excess of an eager
+executor, because a plan that avoids the whole excess may cost far more."""
 
 
-def in_program_order(problem: BudgetProblem) -> RewriteResult:
-    """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum."""
+def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
+    """Find the cheapest rewrite within the budget in program order. Raises `Refusal`, with the proven minimum, if there
+    is none."""
     return _OrderSearch(problem).best()
 
 
@@ -41,12 +43,12 @@ class _Skipped(Enum):
 
 @dataclass
 class _OrderSearch:
-    """The search among loop schedules.
+    """The search over loop schedules.
 
     Attributes:
         problem: The problem.
-        results: The results with the schedules so far.
-        seen: The fingerprints of the graphs that the schedules led to.
+        results: The results with the schedules that have been tried.
+        seen: The fingerprints of the graphs that result from these schedules.
     """
 
     problem: BudgetProblem
@@ -54,9 +56,11 @@ class _OrderSearch:
     seen: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def best(self) -> RewriteResult:
-        """Try the loop schedules in order of increasing work, until the loop cuts alone have the cost of a result.
+        """Try the loop schedules in order of increasing work, until the loop cuts alone cost at least as much as a
+        result.
 
-        Raises `Refusal`.
+        Raises:
+            Refusal: If no result is within the budget.
         """
         refused = None
         choices = loop_choices(self.problem.module, self.problem.options)
@@ -74,19 +78,24 @@ class _OrderSearch:
                 self.results.append(result)
         if refused is not None and not self.results:
             schedule = choices[-1].pass_option
-            hint = f"; this is with {schedule}, and other loop schedules need more memory" if len(choices) > 2 else ""
+            hint = (
+                f"; this bound is for {schedule}, and the other loop schedules need more memory"
+                if len(choices) > 2
+                else ""
+            )
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
         return min(self.results, key=self._order_of)
 
     def _order_of(self, result: RewriteResult) -> tuple[float, float, int]:
-        """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, the peak (only
-        for the budget `min`), and the extra cost."""
+        """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, then the peak
+        (only for the budget `min`), then the extra cost."""
         need = self.problem.limits.largest_ratio(result.peaks) if self.problem.limits.limit_bytes is None else 0.0
         return self.problem.eager_excess(result) > 0, need, result.outcome.extra_cost
 
     def _with_loops(self, loops: LoopSchedule) -> RewriteResult | _Skipped:
-        """Find the best result with a loop schedule. Raises `Refusal` if no plan is within the budget."""
-        segments = BesideSegments.of(self.problem.module, replace(self.problem.options, loops=loops))
+        """Find the best result with a loop schedule, or return the reason to skip it. Raises `Refusal` if no plan is
+        within the budget."""
+        segments = SegmentLimitsByGraph.of(self.problem.module, replace(self.problem.options, loops=loops))
         if self.problem.is_single_step:
             if self.seen:
                 return _Skipped.SAME_GRAPHS
@@ -96,7 +105,7 @@ class _OrderSearch:
 
         def record_and_plan(graph: Graph) -> Plan:
             graphs[graph.fingerprint] = graph
-            return segments.least(graph)
+            return segments.required_plan(graph)
 
         loops_alone = self.problem.evaluate(record_and_plan, loops)
         if frozenset(graphs) in self.seen:
@@ -105,13 +114,16 @@ class _OrderSearch:
         costs = [result.outcome.extra_cost for result in self.results if self.problem.eager_excess(result) <= 0]
         if self.problem.limits.limit_bytes is not None and costs and loops_alone.outcome.extra_cost >= min(costs):
             return _Skipped.TOO_MUCH_WORK
-        if self.problem.is_kept(loops_alone):
+        if self.problem.is_within_budget(loops_alone):
             return loops_alone
         surroundings = _Surroundings.of(loops_alone.outcome, self.problem.live_peaks(loops_alone), graphs)
         return self._best_result(surroundings, loops, segments)
 
-    def _best_result(self, surroundings: _Surroundings, loops: LoopSchedule, segments: BesideSegments) -> RewriteResult:
-        """Return the better one of the plan of the solvers and the choice without a budget. Raises `Refusal`."""
+    def _best_result(
+        self, surroundings: _Surroundings, loops: LoopSchedule, segments: SegmentLimitsByGraph
+    ) -> RewriteResult:
+        """Return the better one of two results: that of a solver's plan, and that of the choice without a budget.
+        Raises `Refusal` if neither is within the budget."""
         candidates, refused = list[RewriteResult](), None
         try:
             candidates.append(_SolverRounds(self.problem, loops, surroundings, segments).best())
@@ -121,7 +133,7 @@ class _OrderSearch:
         if candidates and not is_least and _is_near_optimal(candidates[0].outcome.plans):
             return candidates[0]
         ordinary = self.problem.evaluate(None, loops)
-        if ordinary.outcome.copies and (is_least or self.problem.is_kept(ordinary)):
+        if ordinary.outcome.copies and (is_least or self.problem.is_within_budget(ordinary)):
             candidates.append(ordinary)
         if not candidates:
             assert refused is not None, "without candidates the planning failed"
@@ -131,29 +143,31 @@ class _OrderSearch:
 
 @dataclass
 class _SolverRounds:
-    """Rewrites according to plans of the solvers, repeated while the result exceeds the budget.
+    """Rewrites according to plans of the solvers, which are repeated while the result exceeds the budget.
 
     If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered.
 
     Attributes:
-        problem, loops: The problem, and the loop schedule.
-        surroundings: The bytes around each step.
+        problem, loops: The problem and the loop schedule.
+        surroundings: The bytes that functions need around each step.
         segments: The limits of segments with budgets.
-        less: The bytes by which the limit is lowered.
+        reduction_bytes: The bytes by which the limit is lowered.
         chain: Whether copy groups are chained.
-        kept: The results within the budget in program order, with the bytes by which an eager executor exceeds it.
+        kept: The results within the budget in program order, each with the bytes by which an eager executor exceeds the
+            budget.
     """
 
     problem: BudgetProblem
     loops: LoopSchedule
     surroundings: _Surroundings
-    segments: BesideSegments
-    less: int = 0
+    segments: SegmentLimitsByGraph
+    reduction_bytes: int = 0
     chain: bool = False
     kept: list[tuple[int, RewriteResult]] = field(default_factory=list[tuple[int, RewriteResult]])
 
     def best(self) -> RewriteResult:
-        """Plan, rewrite and measure until a result is within the budget. Raises `Refusal` if no plan is."""
+        """Plan, rewrite and measure until a result is within the budget. Raises `Refusal` if no result is within the
+        budget."""
         over = 0
         for number in range(MAX_ROUNDS):
             try:
@@ -172,20 +186,20 @@ class _SolverRounds:
         if self.kept:
             return min(self.kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
-            self.problem.place,
+            self.problem.report_location,
             f"no plan is within the budget {self.problem.wording}: "
             f"the rewritten program of the last plan exceeds it by {readable_bytes(over)}",
         )
 
     def _tighten(self, over: int, early: int, is_first: bool) -> None:
-        """Chain copy groups, or lower the limit, by the bytes above the budget: in program order, and of an eager
-        executor."""
+        """Chain copy groups, or lower the limit. `over`, `early`: the bytes by which the result exceeds the budget in
+        program order, and under an eager executor."""
         if self.chain or over > 0:
-            self.less += max(over, early // 2 if is_first else early)
+            self.reduction_bytes += max(over, early // 2 if is_first else early)
         self.chain = self.chain or early > 0
 
     def _plan(self, graph: Graph) -> Plan:
-        """Plan a step within its current limit. Raises `NoPlan`."""
+        """Plan a step within its current limit. Raises `NoPlan` if no plan is found."""
         from ...planning.solvers.result import NoPlan
         from ...planning.solvers.solve_graph import SearchOptions, bytes_within, plan_within
 
@@ -193,7 +207,7 @@ class _SolverRounds:
         if limit is not None and limit <= 0:
             why = f"the operations around the block alone need {readable_bytes(around)}"
             raise NoPlan(f"no plan is within the budget {self.problem.wording}: {why}")
-        budget = bytes_within(graph, "min") if limit is None else limit - self.less
+        budget = bytes_within(graph, "min") if limit is None else limit - self.reduction_bytes
         options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
         planner = partial(plan_within, budget=budget, options=options)
         try:
@@ -203,7 +217,7 @@ class _SolverRounds:
             raise NoPlan(f"{error}{besides}{self._fixed_values()}") from error
 
     def _fixed_values(self) -> str:
-        """Return a phrase on the arguments and results that count towards a budget in bytes; "" for any other
+        """Return a clause about the arguments and results that count towards a budget in bytes; "" for any other
         budget."""
         fixed = ", ".join(map(format_bytes, self.problem.limits.fixed_bytes.values()))
         return (
@@ -212,7 +226,8 @@ class _SolverRounds:
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
-    """Return whether these plans are so close to their lower bounds that a further search is not worthwhile."""
+    """Return whether these plans are so close to the lower bounds of their cost that a further search is not
+    worthwhile."""
     from ...planning.solvers.effort import OPEN_GAP
 
     proofs = [plan.plan.optimality for plan in plans]
@@ -221,10 +236,12 @@ def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """For each graph, the public function that contains the step, and the bytes that this function needs around the
-    step, which is outlined if it is inside a loop.
+    """The public functions that contain the steps, and the bytes that they need around these steps.
 
-    single: the function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).
+    Attributes:
+        of_graph: For the graph of each step, by its fingerprint: the function that contains the step, and the bytes
+            that it needs around the step. A step inside a loop is outlined.
+        single: The function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).
     """
 
     of_graph: Mapping[str, tuple[str, int]]
@@ -232,13 +249,13 @@ class _Surroundings:
 
     @classmethod
     def of_single(cls, peaks: Mapping[str, int]) -> _Surroundings:
-        """Take the only function of the module, with its peak."""
+        """Return the surroundings in a module that is a single step. `peaks`: the peak of its only function."""
         (single,) = peaks.items()
         return cls({}, single)
 
     @classmethod
     def of(cls, outcome: Recomputation, peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Surroundings:
-        """Compute the bytes around each step.
+        """Compute the bytes that functions need around each step.
 
         Args:
             outcome: The outcome of a rewrite, which names the steps and the functions that contain them.
@@ -255,7 +272,7 @@ class _Surroundings:
         return cls(of_graph)
 
     def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
-        """Return the limit of the step in bytes (None for `min`), and the bytes around the step."""
+        """Return the limit of the step in bytes (None for the budget `min`), and the bytes around the step."""
         from ...planning.liveness import peak_bytes
 
         if self.single is not None:

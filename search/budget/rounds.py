@@ -18,12 +18,12 @@ from ...planning.solvers.result import Stop
 C = TypeVar("C")
 T = TypeVar("T")
 C_co = TypeVar("C_co", covariant=True)
-MORE = 2
-"""Number of additional candidates that are measured before a search ends without a result."""
+MAX_EXTRA_CANDIDATES = 2
+"""Maximum number of additional candidates that are measured before a search ends without a result."""
 
 
 class CandidatePool(Protocol[C_co]):
-    """Candidates of one step. Their positions are stable, because a search appends new ones."""
+    """A collection of candidates. Their positions are stable, because a search appends new ones."""
 
     @property
     def candidates(self) -> Sequence[C_co]:
@@ -43,21 +43,21 @@ class CandidatePool(Protocol[C_co]):
 
 @dataclass(kw_only=True)
 class Rounds(Generic[C, T]):
-    """The search among the candidates of a pool.
+    """The search over the candidates of a pool.
 
     Attributes:
-        pool: The candidates, with their forecasts; others are added while the search runs.
+        pool: The candidates, with their forecasts. More candidates are added while the search runs.
         limit: The maximum need of a candidate, in the unit of `measure`; None for the budget `min`.
         plain_needs: The forecast need and the measured need of the plain step.
-        measure: Rewrites and measures a candidate, given with its expected need. Returns its need and a result; None if
-            its plans do not apply.
+        measure: A function that takes a candidate and its expected need, and rewrites and measures the candidate.
+            Returns the measured need and a result; None if the plans do not apply.
         stop: A predicate that ends the search once there is a result.
         is_over: A predicate that ends the planning of more candidates.
-        measured_needs: The measured needs of candidates, by position in the pool. They include those of earlier
-            searches, and this search adds more.
+        measured_needs: The measured needs of candidates, by position in the pool. Needs from earlier searches are
+            included, and this search adds more.
         results: The results of the measured candidates, by position in the pool.
-        more: The number of additional candidates, of kinds without a measurement, before a search ends without a
-            result.
+        extra_candidates: The maximum number of additional candidates, of kinds without a measurement, that are measured
+            before a search ends without a result.
     """
 
     pool: CandidatePool[C]
@@ -68,36 +68,36 @@ class Rounds(Generic[C, T]):
     is_over: Stop
     measured_needs: dict[int, float] = field(default_factory=dict[int, float])
     results: dict[int, T] = field(default_factory=dict[int, T])
-    more: int = MORE
+    extra_candidates: int = MAX_EXTRA_CANDIDATES
 
     def most_measured(self, rounds: int) -> int:
-        """Return the maximum number of candidates that `best(rounds)` measures: `rounds`, then candidates of other
-        kinds before a limit is refused, and for the budget `min` the best candidate of an earlier search, if its
-        result is not stored."""
-        return rounds + (self.more if self.limit else bool(self.measured_needs))
+        """Return the maximum number of candidates that `best(rounds)` measures. In addition to `rounds`, these are
+        candidates of other kinds before a limit is refused, or, for the budget `min`, the best candidate of an earlier
+        search whose result is not stored."""
+        return rounds + (self.extra_candidates if self.limit else bool(self.measured_needs))
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates beyond those of earlier searches. If none fits, measure up to `more`
-        further candidates of kinds without a measurement.
+        """Measure at most `rounds` candidates in addition to those of earlier searches. If none is within the limit,
+        measure up to `extra_candidates` further candidates of kinds without a measurement.
 
         Returns:
-            The result within the limit with the least work, or for the budget `min` the result with the least need;
-            None if there is none.
+            The result with the least work within the limit, or, for the budget `min`, the result with the lowest need;
+            None if there is no such result.
         """
         search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain_needs, dict(self.measured_needs))
         measure, measure_in_time = partial(self._measure, search), partial(self._measure_unless_stopped, search)
         search.run(measure_in_time, rounds, partial(self.pool.search, stop=self.is_over))
-        if self.limit and search.best is None and search.unexplored(self.limit):
-            search.run(measure_in_time, self.more)
+        if self.limit and search.best is None and search.unexplored_candidates(self.limit):
+            search.run(measure_in_time, self.extra_candidates)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
-            # An earlier search measured it, so that this search has no result for it.
+            # An earlier search measured this candidate, so this search has no result for it yet.
             need = measure_in_time(best) if self._has_result() else measure(best)
             search.measured[best] = float("inf") if need is None else need
         return None if best is None else self.results[best]
 
     def _measure(self, search: CalibratedSearch, position: int) -> float | None:
         """Measure a candidate, and return its need; None if its plans do not apply."""
-        result = self.measure(self.pool.candidates[position], search.expected(search.choices[position]))
+        result = self.measure(self.pool.candidates[position], search.expected_need(search.choices[position]))
         if result is None:
             return None
         need, self.results[position] = result
@@ -108,5 +108,5 @@ class Rounds(Generic[C, T]):
         return None if self.results and self.stop() else self._measure(search, position)
 
     def _has_result(self) -> bool:
-        """Return whether a result of this search can be returned."""
+        """Return whether this search has a result within the limit, or, for the budget `min`, any result."""
         return any(self.limit is None or self.measured_needs[position] <= self.limit for position in self.results)

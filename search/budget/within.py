@@ -1,8 +1,8 @@
-"""Rewrite within a memory budget: plan, rewrite, measure, and plan again.
+"""Rewrite a module within a memory budget: plan, rewrite, measure, and plan again if necessary.
 
-In program order (`program_order.py`) the solvers plan with proven bounds. XLA:CPU runs a program in another order, so
-plans of all kinds are forecast by its model, and the cheapest plans that are predicted to fit are rewritten until one
-of them fits. The choice without a budget is taken if it fits and is cheaper.
+In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in another order. For
+XLA:CPU, plans of all kinds are forecast with its model, and the cheapest plans that are predicted to fit are applied
+until one of them fits. The choice that is made without a budget is used if it is within the budget and cheaper.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ..outcome import RewriteResult
 from ..pool import ModuleCandidate
 from ..pool_cache import pool_of
 from .budget_problem import BudgetProblem, RunRewrite
-from .program_order import in_program_order
+from .program_order import search_in_program_order
 from .rounds import Rounds
 
 MAX_REWRITES = 6
-"""Maximum number of rewrites in a search by the model of XLA:CPU."""
+"""Maximum number of rewrites in a search under the model of XLA:CPU."""
 
 
-def by_model(problem: BudgetProblem) -> RewriteResult:
-    """Find the cheapest rewrite within the budget under the model of XLA:CPU. Raises `Refusal`."""
+def search_by_model(problem: BudgetProblem) -> RewriteResult:
+    """Find the cheapest rewrite within the budget under the model of XLA:CPU. Raises `Refusal` if none is found."""
     limits = problem.limits
 
     def measure(candidate: ModuleCandidate, _: float) -> tuple[float, RewriteResult] | None:
@@ -55,12 +55,14 @@ def by_model(problem: BudgetProblem) -> RewriteResult:
         ordinary = problem.evaluate(None)
         best = min(best, ordinary, key=lambda result: limits.largest_ratio(result.peaks))
     if best is None:
-        raise Refusal(problem.place, _infeasible_reason(problem, [result.peaks for result in rounds.results.values()]))
+        raise Refusal(
+            problem.report_location, _infeasible_reason(problem, [result.peaks for result in rounds.results.values()])
+        )
     return best
 
 
 def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, int]]) -> str:
-    words = f"no plan is within the budget {problem.wording} {problem.budget.by}"
+    words = f"no plan is within the budget {problem.wording} {problem.budget.model_phrase}"
     if not reached:
         return f"{words}: nothing can be recomputed"
     smallest = min(reached, key=problem.limits.largest_ratio)
@@ -69,45 +71,47 @@ def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, in
     return f"{words}: {best}; no lower bound is known; the model gives {MODEL_ERROR}"
 
 
-def within_budget(
+def rewrite_within_budget(
     module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite, stop: Stop
 ) -> RewriteResult:
     """Rewrite the module within the budget.
 
     Args:
-        run: Rewrites the module, which it must leave unchanged.
+        run: A function that rewrites the module. It must leave `module` itself unchanged.
         stop: A predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: If no plan is within the budget, with the minimum if it is proven.
+        Refusal: If no plan is within the budget. The reason contains the minimum if it is proven.
     """
     limits = budget_limits(module, budget)
     problem = BudgetProblem(module=module, budget=budget, run=run, limits=limits, options=options, stop=stop)
-    if limits.is_kept:
+    if limits.is_within_budget:
         if not options.selection.segment_budgets:
             return _left_unchanged(problem)
-        if problem.is_kept(alone := problem.evaluate(None)):
+        if problem.is_within_budget(alone := problem.evaluate(None)):
             return _with_remark(problem, alone)
-    return _with_remark(problem, in_program_order(problem) if budget.model == ORDER else by_model(problem))
+    return _with_remark(
+        problem, search_in_program_order(problem) if budget.model == ORDER else search_by_model(problem)
+    )
 
 
 def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
     result = problem.evaluate(plan_nothing, UNCUT)
     needed = ", ".join(map(readable_bytes, problem.limits.plain_bytes.values()))
-    peak = f"the step needs {needed} at its peak {problem.budget.by}"
+    peak = f"the step needs {needed} at its peak {problem.budget.model_phrase}"
     text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
     return replace(result, module=None, budget_remarks=(_remark(problem, text),))
 
 
 def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult:
-    """Add the remark on a budget that is met."""
+    """Return the result with the remark that the budget is met."""
     before, after = problem.limits.plain_bytes, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
     extra = f"{counted(result.outcome.copies, 'operation')} run again, {result.outcome.extra_flops} FLOPs more"
-    # Without loops to cut, a schedule has no effect.
+    # If there are no loops to cut, a schedule has no effect.
     is_other = result.loops != problem.options.loop_schedule and has_loops(problem.module)
     loops = f", with {result.loops.pass_option}" if is_other else ""
-    text = f"budget {problem.wording}: {peaks} at the peak {problem.budget.by}; {extra}{loops}"
+    text = f"budget {problem.wording}: {peaks} at the peak {problem.budget.model_phrase}; {extra}{loops}"
     amounts = (
         ("peak_bytes_before", max(before.values(), default=0)),
         ("peak_bytes_after", max(after.values(), default=0)),
@@ -123,4 +127,4 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
 
 
 def _remark(problem: BudgetProblem, text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:
-    return Remark(problem.place, text, kind)
+    return Remark(problem.report_location, text, kind)

@@ -232,7 +232,7 @@ def test_mindspore_13_manual_mark_on_last_cell_has_no_empty_gate() -> None:
     )
     result = by_hand(module, Selection("cell"))
     assert result.copies == [] and tokens_in(result.after) == []
-    assert result.has_remark("the backward pass begins with these values, so that recomputing them frees nothing")
+    assert result.has_remark("the backward pass begins with these values, so recomputing them would free nothing")
 
 
 def test_mindspore_31_unseeded_random_is_saved_seeded_is_copied() -> None:

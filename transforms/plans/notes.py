@@ -1,4 +1,4 @@
-"""Convert the attributes that `recompute-mark` writes to the `Note`s of a plan file, and back."""
+"""Convert the attributes that `recompute-mark` writes to the `OperationNote`s of a plan file, and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...analysis.step.step import Step
 from ...dialects.names import Names
-from ...planning.plan_file import Mark, Note
+from ...planning.plan_file import Mark, OperationNote
 
 _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
 
@@ -18,7 +18,7 @@ _NOTED = (Names.SEGMENT, Names.RECOMPUTE, Names.CHECKPOINT)
 NO_CHANGES: Mapping[Operation, Mapping[str, Attribute]] = {}
 
 
-def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = NO_CHANGES) -> Iterator[Note]:
+def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = NO_CHANGES) -> Iterator[OperationNote]:
     """Yield a note for each operation with a segment, mark or checkpoint attribute.
 
     `changed`: for some operations, the attributes to read instead of their current ones; see `marked_attributes`.
@@ -27,7 +27,7 @@ def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = 
         attributes = changed.get(op, op.attributes)
         if any(name in attributes for name in _NOTED):
             segment, mark = attributes.get(Names.SEGMENT), attributes.get(Names.RECOMPUTE)
-            yield Note(
+            yield OperationNote(
                 number,
                 segment.data if isinstance(segment, StringAttr) else None,
                 None if mark is None else _as_data(mark),
@@ -35,7 +35,7 @@ def notes_of(step: Step, changed: Mapping[Operation, Mapping[str, Attribute]] = 
             )
 
 
-def write_notes(step: Step, notes: Iterable[Note]) -> None:
+def write_notes(step: Step, notes: Iterable[OperationNote]) -> None:
     """Write the notes as attributes, replacing all segment, mark and checkpoint attributes of the step."""
     for op in step.numbered.operations:
         for name in _NOTED:

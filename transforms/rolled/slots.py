@@ -22,7 +22,7 @@ from xdsl.ir import SSAValue
 
 from ...analysis.copies.loop_chunks import Slots, needed_part
 from ...dialects.stablehlo.checks import element_of, shape_of
-from ...planning.binomial import Advance, Backwards, Reversal, reversal
+from ...planning.binomial import Advance, BackwardStep, Reversal, reversal
 from ..plans.apply_plan import FreeNumbers
 from .carries import Replaced
 from .iterations import (
@@ -87,7 +87,7 @@ class _StepTables:
     first_advances: SSAValue
 
     @classmethod
-    def of(cls, builder: Builder, steps: Sequence[Backwards]) -> _StepTables:
+    def of(cls, builder: Builder, steps: Sequence[BackwardStep]) -> _StepTables:
         counts = [len(step.advances) for step in steps]
         return cls(
             slots=builder.table([step.slot for step in steps]),
@@ -210,7 +210,7 @@ class _BackwardInSlots:
         self.needed = needed_part(self.loop, [], used_results(self.loop), slices)
         self.gradients = Iterations(self.loop, self.needed)
         # The loop begins with the carry of the last iteration, which is in the last slot.
-        steps = [Backwards(slots.slots, self.loop.trips - 1, (), 0), *schedule.steps[1:]]
+        steps = [BackwardStep(slots.slots, self.loop.trips - 1, (), 0), *schedule.steps[1:]]
         self.builder = builder_before(self.loop)
         self.tables = _StepTables.of(self.builder, steps)
         advances = [advance for step in steps for advance in step.advances]

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
 from ....planning.liveness import StorageRanges, bytes_at_each_step
-from ....planning.orders import Ready
+from ....planning.orders import ReadyTracker
 from .buffer_assignment import Life, copied_bytes, lives, returned_storages, storage_owners, write_in_place
 from .kernel_copies import with_kernel_copies
 from .kernel_fusion import Fusion, fusion
@@ -34,7 +34,7 @@ _TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stab
 def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:
     """Return the keys of `needs` in topological order, first in, first out; keys that are ready at the start keep their
     order."""
-    ready = Ready(needs)
+    ready = ReadyTracker(needs)
     queue = deque((op, _steps(names[op])) for op in ready.at_start())
     schedule = list[int]()
     while queue:

@@ -3,8 +3,8 @@
 The model of XLA:CPU predicts the temporaries of every candidate. The candidate with the least extra work that is
 predicted to fit is compiled. Its measured size corrects the predictions for the other candidates (`CalibratedSearch`).
 This repeats until no cheaper candidate is predicted to fit, or until `MOST_COMPILED` candidates have been compiled. If
-none of them fits, up to `MORE` candidates of other kinds follow (`search/budget/rounds.py`), and finally the choice
-without a budget.
+none of them fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`search/budget/rounds.py`), and
+finally the choice without a budget.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
-from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, limited
+from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, time_limit
 from ....planning.solvers.result import Stop
 from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
@@ -44,8 +44,8 @@ OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
 MOST_COMPILED = 4
 """The maximum number of candidates to compile before a search ends.
 
-The plain step is not counted, nor are the candidates that precede a refusal: up to `MORE` candidates of other kinds,
-and the choice without a budget, which is also compiled for `min`.
+The plain step is not counted, nor are the candidates that precede a refusal: up to `MAX_EXTRA_CANDIDATES` candidates of
+other kinds, and the choice without a budget, which is also compiled for `min`.
 """
 BEFORE_PLANS = 0.4
 """The approximate share of the time that passes before the first candidate is compiled."""
@@ -407,7 +407,7 @@ class _CompilerSearch:
 
     def _stop_of_planning(self) -> Stop:
         """Return a predicate that ends the planning, at the work limit of the solvers or when the search ends."""
-        is_over = limited()
+        is_over = time_limit()
         return lambda: is_over() or self._is_stopped()
 
     def _is_stopped(self) -> bool:

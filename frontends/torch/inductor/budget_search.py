@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ....planning.calibrated_search import Prediction, Ratio
-from ....planning.solvers.result import Stop, never
+from ....planning.solvers.result import Stop, never_stop
 from ....search.budget.refusal_text import refusal_text
 from ....search.budget.rounds import Rounds
 from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
@@ -67,7 +67,7 @@ class PlanPool:
     def predictions(self) -> Sequence[Prediction]:
         return [self.splitter.prediction(candidate) for candidate in self.candidates]
 
-    def search(self, ratio: Ratio, stop: Stop = never) -> Sequence[Prediction]:
+    def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
         """Add the plan for the largest bound that is expected to fit, and return all forecasts.
 
         If no bound is expected to fit, candidates of other kinds are also added.
@@ -157,10 +157,10 @@ class _Search:
             limit=max(1.0, limit),
             plain_needs=plain,
             measure=measure,
-            stop=never,
+            stop=never_stop,
             is_over=is_over,
             measured_needs=needs,
-            more=0,
+            extra_candidates=0,
         ).best(COMPILES)
 
     def _is_good_enough(self, measurement: Measurement, limit: int) -> bool:

@@ -1,22 +1,23 @@
-"""The memory of the local search: one flat array of integers, the *board*, with the problem and one set of copies.
+"""The data of the local search: one flat array of integers, the *board*, which contains the problem and one set of
+copies.
 
 Layout:
 
     header    scalars, such as `board[EXTRA_COST]`, and for each part of the board the position of its first entry
     parts     tables, one after the other, with an entry for each operation, storage, stage, block or log record
 
-A name in capitals is a position in the header. So `board[board[STORAGE_BYTES] + storage]` is the size of a storage. The
-parts from COSTS to USES are the arrays of the same name of `Problem` (`problem.py`), which describes their entries. A
-kernel that reads a table several times binds its start to a local variable first: after `sizes = board[STORAGE_BYTES]`,
-the size is `board[sizes + storage]`.
+A name in capitals is a position in the header. For example, `board[board[STORAGE_BYTES] + storage]` is the size of a
+storage. The parts from COSTS to USES are the arrays with the same names in `Problem` (`problem.py`), which describes
+their entries. A kernel that reads a table several times first binds its start to a local variable: after `sizes =
+board[STORAGE_BYTES]`, the size is `board[sizes + storage]`.
 
-The lists of operands and of uses are stored in compressed rows: the entries of all rows, one after the other, and the
-board position at which each row starts. The accessors `operands_at`, `uses_at` and `results_of` return ranges over
-them.
+The lists of operands and of uses are stored as compressed rows: the entries of all rows, one after the other, and the
+board position at which each row starts. The accessors `operands_at`, `uses_at` and `results_of` return ranges over a
+row.
 
-The board is a single array because numba passes each array as seven machine words: with forty arrays, calls would cost
-more than their bodies. It is a numpy array if the kernels are compiled, and otherwise a list, which Python reads
-faster.
+The board is a single array because numba passes each array as seven machine words: with forty arrays, a call would cost
+more than the body of the function. The board is a numpy array for compiled kernels, and a list for plain kernels,
+because Python reads lists faster.
 """
 
 from __future__ import annotations
@@ -30,29 +31,30 @@ from .compiled import kernel
 
 Board = list[int]
 Keys = list[float]
-"""The scores of the candidates on the heap: cost per byte of removed overflow."""
+"""The scores of the candidates on the heap, as cost per byte of removed overflow."""
 
 BLOCK = 64
-"""Number of stages in a block of `sqrt_blocks.py`."""
+"""Number of stages in a block; see `sqrt_blocks.py`."""
 SIZE_CLASSES = 48
-"""Number of size classes of rows (`rows.py`): a row of class c has room for 2 ** c entries."""
+"""Number of size classes of rows (`rows.py`). A row of class c has room for 2 ** c entries."""
 
 BUDGET_BYTES, OVERFLOW_BYTES, EXTRA_COST, IS_FULL, RANDOM_STATE = range(5)
 """Scalars of the search.
 
-OVERFLOW_BYTES: the sum over all stages of weight * max(0, peak - budget).
-EXTRA_COST: the cost of the copies.
-IS_FULL: 1 if a part has no room left; no copies are added then.
-RANDOM_STATE: the state of the generator of random numbers.
+- OVERFLOW_BYTES: the sum of weight * max(0, peak - budget) over all stages.
+- EXTRA_COST: the cost of the copies.
+- IS_FULL: 1 if a part has no room left. No further copies are added then.
+- RANDOM_STATE: the state of the random number generator.
 """
 LOG_LENGTH, PENDING_COUNT, DIRTY_COUNT, HEAP_LENGTH, MOVE_LENGTH, POOL_TOP, LAST_STAMP = range(5, 12)
-"""Scalars with the number of used entries of LOG, PENDING_STAGES, DIRTY_BLOCKS, the heap and MOVE_OPERATIONS; with the
-board position of the first entry of ROW_POOL that was never allocated; with the stamp of the last traversal."""
+"""Scalars. The first five are the numbers of used entries of LOG, PENDING_STAGES, DIRTY_BLOCKS, the heap and
+MOVE_OPERATIONS. POOL_TOP: the board position of the first entry of ROW_POOL that was never allocated. LAST_STAMP: the
+stamp of the last traversal."""
 BEST_COST, BEST_COUNT = 12, 13
-"""Scalars: the cost and the number of the copies in BEST_COPIES. BEST_COST is -1 if there are none."""
+"""Scalars: the cost and the number of the copies in BEST_COPIES. BEST_COST is -1 if no copies are recorded there."""
 OPERATION_COUNT, EARLIEST_STAGE, STAGE_ROWS, LAST_USE_ROWS = range(14, 18)
 """Constants of the problem: the number n of operations; the first stage in which copies may run; the index of the first
-row of stages, and of the first row of last uses (`rows.py`)."""
+row of stages; the index of the first row of last uses (`rows.py`)."""
 
 COSTS, INNER_BYTES, MAY_RUN_AGAIN, RESULT_START = range(18, 22)
 """By operation, as in `Problem`. RESULT_START has one more entry, for the end."""
@@ -61,27 +63,31 @@ OPERAND_START, OPERANDS = 22, 23
 STORAGE_BYTES, IS_OUTPUT, MAKERS, USE_START, USES = range(24, 29)
 """By storage, as in `Problem`, except that USE_START has positions on the board."""
 MINUS_LOG_SHARES = 29
-"""-log of 1024 evenly spaced numbers between 0 and 1, in millionths, for the acceptance of worse plans."""
+"""Values of -log(x) for 1024 evenly spaced x between 0 and 1, in millionths. They determine whether worse plans are
+accepted."""
 
 ROW_POOL, ROW_START, ROW_LENGTH, ROW_CAPACITY, FREE_PLACES = range(30, 35)
-"""ROW_POOL: the entries of all rows. By row: the board position of its first entry, its length, its capacity. By size
-class: the board position of the first free place, or -1; a free place has the position of the next one."""
+"""ROW_POOL: the entries of all rows. ROW_START, ROW_LENGTH, ROW_CAPACITY: for each row, the board position of its first
+entry, its length, and its capacity. FREE_PLACES: for each size class, the board position of the first free place, or
+-1. Each free place contains the position of the next one."""
 STAGE_PEAK, STAGE_RISE, STAGE_WEIGHT, IS_PENDING, PENDING_STAGES = range(35, 40)
-"""By stage: the peak bytes in it, less BLOCK_ADDED of its block; the part of these above the live bytes at its start;
-its weight in the overflow; 1 if its STAGE_RISE must be recounted. PENDING_STAGES lists the latter."""
+"""STAGE_PEAK: for each stage, its peak bytes minus BLOCK_ADDED of its block. STAGE_RISE: the difference between the
+peak and the live bytes at the start of the stage. STAGE_WEIGHT: the weight of the stage in the overflow. IS_PENDING: 1
+if STAGE_RISE must be recounted. PENDING_STAGES: the list of the stages to recount."""
 BLOCK_ADDED, BLOCK_MAX, BLOCK_MIN, BLOCK_WEIGHTED, BLOCK_WEIGHT = range(40, 45)
-"""By block: bytes to be added to the peak of all its stages; the largest and the least peak in bytes; the weighted sum
-of the peaks; the sum of the weights."""
+"""For each block: the bytes to add to the peak of all its stages; the largest and the smallest peak in bytes; the
+weighted sum of the peaks; the sum of the weights."""
 BLOCK_OVERFLOW, BLOCK_OVER_WEIGHT, IS_DIRTY, DIRTY_BLOCKS = range(45, 49)
-"""By block: its overflow in bytes; the weight of its stages above the budget; 1 if its fields must be recomputed.
-DIRTY_BLOCKS lists the latter."""
+"""For each block: its overflow in bytes; the total weight of its stages above the budget; 1 if its fields must be
+recomputed. DIRTY_BLOCKS: the list of the blocks to recompute."""
 LOG, STORAGE_STAMP, OPERATION_STAMP, MOVE_OPERATIONS, SCRATCH, ORDERED_COPIES = range(49, 55)
-"""Workspace. LOG: the changes to undo, three entries each (`copy_moves.py`). Stamps: the last traversal that visited a
-storage or an operation. MOVE_OPERATIONS: the operations of one move. SCRATCH: entries to sort. ORDERED_COPIES: copies,
-as `list_copies` encodes them."""
+"""Workspace. LOG: the changes to undo, with three entries for each change (`copy_moves.py`). STORAGE_STAMP,
+OPERATION_STAMP: the last traversal that visited the storage or the operation. MOVE_OPERATIONS: the operations of one
+move. SCRATCH: entries to sort. ORDERED_COPIES: copies, as encoded by `list_copies`."""
 HEAP_STORAGE, HEAP_STAGE, HEAP_VERSION, VALID_VERSION, BEST_COPIES = range(55, 60)
-"""By candidate on the heap: its storage, its stage, its version. VALID_VERSION: by storage, the version of its valid
-candidates. BEST_COPIES: the cheapest copies within the budget so far."""
+"""HEAP_STORAGE, HEAP_STAGE, HEAP_VERSION: for each candidate on the heap, its storage, its stage and its version.
+VALID_VERSION: for each storage, the version of its valid candidates. BEST_COPIES: the cheapest copies within the budget
+so far."""
 HEADER = 60
 """The number of scalars and parts; the header has one more entry, for the end of the board."""
 FIRST_PART = COSTS
@@ -115,12 +121,12 @@ def uses_at(board: Board, storage: int) -> range:
 
 
 def board_of(problem: Problem, earliest_stage: int | None = None) -> tuple[Board, Keys]:
-    """Allocate the board for a problem, and the keys of its heap, as arrays, which compiled kernels take.
+    """Allocate the board for a problem, and the keys of its heap. Both are arrays, as compiled kernels expect.
 
-    `as_lists` converts them for plain kernels, and `reset` of `plain_step.py` initializes the state.
+    `as_lists` converts them for plain kernels. `reset` (`plain_step.py`) initializes the state.
 
     Args:
-        earliest_stage: The first stage in which copies may run; None for the first stage of the problem.
+        earliest_stage: The first stage in which copies may run; None for `problem.earliest_stage`.
     """
     parts = {**_problem_parts(problem), **{part: _zeros(count) for part, count in _state_lengths(problem).items()}}
     assert list(parts) == list(range(FIRST_PART, HEADER)), "the parts are in the order of their indices"
@@ -171,7 +177,8 @@ def _problem_parts(problem: Problem) -> dict[int, Any]:
 def _state_lengths(problem: Problem) -> dict[int, int]:
     """Return the number of entries of the parts that hold the state.
 
-    The lengths of the pool, the log, the heap and the lists of copies are limits: they grow linearly with the problem.
+    The lengths of the pool, the log, the heap and the lists of copies limit the search. They grow linearly with the
+    problem.
     """
     operations, storages, reads = len(problem), len(problem.storage_bytes), len(problem.operands)
     stages = operations + 1

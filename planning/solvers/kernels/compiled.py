@@ -1,9 +1,9 @@
-"""Compile the inner loops with numba, if it is installed and the work is worth it.
+"""Compile the inner loops with numba, if it is installed and the expected run time is long enough.
 
-The functions marked with `kernel` are plain Python. `CompiledKernels` has copies of them that numba compiles; these
-call the compiled copies of other kernels. numba caches the machine code between runs, next to the sources or, if that
-directory is not writable, in the user's cache directory. `RECOMPUTE_PLAN_PATH=plain` runs the plain functions alone, as
-without numba, and `RECOMPUTE_PLAN_PATH=compiled` the compiled ones alone.
+The functions marked with `kernel` are plain Python. `CompiledKernels` contains copies of them that numba compiles; each
+copy calls the compiled copies of other kernels. numba caches the machine code between runs, next to the sources or, if
+that directory is not writable, in the user's cache directory. With `RECOMPUTE_PLAN_PATH=plain` only the plain functions
+run, as without numba. With `RECOMPUTE_PLAN_PATH=compiled` only the compiled functions run.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _KERNELS: list[Any] = []
 
 
 def kernel(function: Function) -> Function:
-    """Mark a function of the inner loops, of which `CompiledKernels` makes a compiled copy."""
+    """Mark a function of the inner loops, so that `CompiledKernels` makes a compiled copy of it."""
     _KERNELS.append(function)
     return function
 
 
 def chosen_path() -> str:
-    """Return the path that the environment demands, `plain` or `compiled`; otherwise an empty string."""
+    """Return the value of `RECOMPUTE_PLAN_PATH`, `plain` or `compiled`; an empty string if it is not set."""
     return os.environ.get("RECOMPUTE_PLAN_PATH", "")
 
 
@@ -39,11 +39,11 @@ def is_available() -> bool:
 
 
 class CompiledKernels:
-    """Compiled copies of all kernels, each of which numba compiles, or loads from its cache, at its first call.
+    """The compiled copies of all kernels. At its first call, numba compiles a kernel or loads it from its cache.
 
     Args:
-        entries: The kernels that Python calls. The others get no Python wrappers, which would take a tenth of the
-            compile time.
+        entries: The kernels that Python calls. The others get no Python wrappers, because these would take a tenth of
+            the compile time.
     """
 
     def __init__(self, entries: Collection[Callable[..., Any]]):
@@ -74,14 +74,14 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 
     The loops allocate nothing, so arguments need no reference counting, which would take half of the time of a call.
     """
-    # A copy with globals of its own, in which the caller replaces kernels by compiled ones.
+    # The copy has its own globals, in which the caller replaces kernels by compiled ones.
     copy = FunctionType(function.__code__, dict(function.__globals__), function.__name__)
     flags = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": not is_entry}
     try:
         dispatcher: Any = numba.njit(cache=True, **flags)(copy)
     except RuntimeError:  # No directory for the cache is writable.
         dispatcher = numba.njit(**flags)(copy)
-    # numba's cache key covers only the file of the function; the stamp covers the files of its callees too.
+    # numba's cache key covers only the file of the function. The stamp also covers the files of its callees.
     if (cache_file := _cache_file(dispatcher)) is not None:
         cache_file._source_stamp = _stamp()
     dispatcher.compile = partial(_compile_unliteral, numba, dispatcher.compile)
@@ -89,13 +89,13 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 
 
 def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
-    """Compile for the argument types, with literal types widened; otherwise numba compiles a kernel for each literal
-    value."""
+    """Compile for the argument types, with literal types widened. Otherwise numba would compile a kernel for each
+    literal value."""
     return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _cache_file(dispatcher: Any) -> Any:
-    """Return the cache of numba on disk for a kernel; None if no directory for it is writable."""
+    """Return numba's on-disk cache for a kernel; None if no directory for it is writable."""
     return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
 
 

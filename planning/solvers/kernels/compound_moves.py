@@ -1,8 +1,9 @@
-"""Compound moves: an operation runs again in a stage, and its dead operands live longer or are recomputed too.
+"""Compound moves. A move runs an operation again in a stage, and also keeps its dead operands live longer or recomputes
+them.
 
 A move has one of three modes:
 
-- HOLD: the dead operands live longer.
+- HOLD: the dead operands are kept live longer.
 - RECOMPUTE: the dead operands are recomputed, and their dead operands in turn.
 - CHEAPER: a dead operand is recomputed if that leaves less overflow than keeping it live.
 """
@@ -30,16 +31,16 @@ from .heap import sort_entries
 from .rows import contains, last_use_in
 
 HOLD, RECOMPUTE, CHEAPER = 0, 1, 2
-"""Modes of a move."""
+"""The modes of a move."""
 MAX_MOVE_COPIES = 48
-"""Maximum number of copies that one move adds: without a limit moves become huge on irregular graphs."""
+"""Maximum number of copies that one move adds. Without a limit, moves would become huge on irregular graphs."""
 
 
 @kernel
 def apply_move(board: Board, stage: int, operation: int, mode: int) -> bool:
     """Run the operation again in the stage, treat its dead operands according to `mode`, and recount the bytes. Returns
-    whether an operand was dead: if not, all modes give the same result. In mode CHEAPER, returns whether an operand was
-    recomputed.
+    whether an operand was dead; if none was, all modes give the same result. In mode CHEAPER, returns whether an
+    operand was recomputed.
 
     If less than a quarter of the log is left, the board is only marked as full.
     """
@@ -67,8 +68,8 @@ def _is_dead(board: Board, storage: int, stage: int) -> bool:
 
 @kernel
 def _collect(board: Board, stage: int, operation: int, most: int) -> bool:
-    """Write the operation and the makers of its dead operands, at most `most` operations in total, to MOVE_OPERATIONS,
-    sorted. Returns whether an operand was dead."""
+    """Write the operation, and recursively the makers of dead operands, to MOVE_OPERATIONS in ascending order, at most
+    `most` operations in total. Returns whether an operand was dead."""
     board[LAST_STAMP] += 1
     stamp, stamps, move, makers = board[LAST_STAMP], board[OPERATION_STAMP], board[MOVE_OPERATIONS], board[MAKERS]
     board[move] = operation
@@ -93,8 +94,8 @@ def _collect(board: Board, stage: int, operation: int, most: int) -> bool:
 
 @kernel
 def _apply_cheaper(board: Board, stage: int, operation: int) -> bool:
-    """Apply the move in mode CHEAPER: depth first, the operands of the last added copy first, with at most
-    `MAX_MOVE_COPIES` copies. Returns whether an operand was recomputed."""
+    """Apply the move in mode CHEAPER, with at most `MAX_MOVE_COPIES` copies. Operands are visited depth first, starting
+    with those of the copy that was added last. Returns whether an operand was recomputed."""
     stack, makers = board[MOVE_OPERATIONS], board[MAKERS]
     board[stack] = operation
     count, added, is_first = 1, 0, True

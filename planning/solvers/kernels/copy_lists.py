@@ -1,4 +1,4 @@
-"""Add listed copies to a state, and list the copies of a state."""
+"""Add a list of copies to the state on the board, and list the copies of the state."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def add_copies(board: Board, stages: list[int], operations: list[int]) -> None:
 
 @kernel
 def list_copies(board: Board, part: int) -> int:
-    """Write the copies to a part, until it is full, and return their number.
+    """Write the copies to a part of the board until it is full, and return the number of copies written.
 
-    A copy is encoded as stage * (n + 1) + operation. They are sorted by stage and operation.
+    A copy is encoded as stage * (n + 1) + operation. The copies are sorted by stage and operation.
     """
     n = board[OPERATION_COUNT]
     count = 0

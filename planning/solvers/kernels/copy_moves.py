@@ -1,8 +1,8 @@
-"""Add and remove one copy, with undo: updates of live ranges, and of the bytes of the affected stages.
+"""Add and remove single copies, with undo. Each change updates the live ranges, and the bytes of the affected stages.
 
-Only the instances of the operation's results around the stage change, and the instances of its operands at the stage.
-The bytes inside a stage are recounted in the stage of the copy, and in the stages from and to which the last use of an
-instance moves.
+A change affects only the instances of the operation's results around the stage, and the instances of its operands at
+the stage. The bytes inside a stage are recounted for the stage of the copy, and for the stages from and to which the
+last use of an instance moves.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .rows import contains, count_below, delete_entry, entry, insert_entry, last
 from .sqrt_blocks import add_bytes, mark_dirty, scan_dirty_blocks
 
 ADDED, REMOVED, RISE = 0, 1, 2
-"""Kinds of log records. Each record has three entries: ADDED or REMOVED, the stage and the operation of a copy; or
-RISE, the stage and its former STAGE_RISE in bytes."""
+"""The kinds of log records. Each record has three entries: either ADDED or REMOVED, the stage and the operation of a
+copy; or RISE, a stage and its former STAGE_RISE in bytes."""
 
 
 @kernel
@@ -57,7 +57,7 @@ def remove_copy(board: Board, stage: int, operation: int) -> None:
 
 @kernel
 def _append_to_log(board: Board, kind: int, stage: int, detail: int) -> None:
-    """Append a record to the log. `detail`: the operation or the former bytes, depending on the kind."""
+    """Append a record to the log. `detail`: the operation or the former STAGE_RISE, depending on the kind."""
     length = board[LOG_LENGTH]
     position = board[LOG] + length
     board[position] = kind
@@ -79,7 +79,8 @@ def _insert_copy(board: Board, stage: int, operation: int) -> None:
         if end < stage:
             insert_entry(board, row, run, stage)
             continue
-        # The new instance serves the uses from `stage` on, so the previous one dies at its last use before.
+        # The new instance serves the uses from `stage` on, so the previous instance dies at its last use before
+        # `stage`.
         previous_end = last_use(board, storage, previous_stage, stage)
         set_entry(board, row, run - 1, previous_end)
         insert_entry(board, row, run, end)
@@ -150,7 +151,7 @@ def is_used_in(board: Board, storage: int, stage: int) -> bool:
 
 @kernel
 def _mark_pending(board: Board, stage: int) -> None:
-    """Mark the bytes inside a stage to be recounted by `settle`."""
+    """Mark a stage as pending, so that `settle` recounts the bytes inside it."""
     if board[board[IS_PENDING] + stage] == 0:
         board[board[IS_PENDING] + stage] = 1
         board[board[PENDING_STAGES] + board[PENDING_COUNT]] = stage
@@ -159,7 +160,7 @@ def _mark_pending(board: Board, stage: int) -> None:
 
 @kernel
 def settle(board: Board) -> None:
-    """Recount the bytes inside the pending stages; `OVERFLOW_BYTES` is valid afterwards."""
+    """Recount the bytes inside the pending stages. Afterwards, `OVERFLOW_BYTES` is valid."""
     pending, is_pending, rises = board[PENDING_STAGES], board[IS_PENDING], board[STAGE_RISE]
     for index in range(board[PENDING_COUNT]):
         stage = board[pending + index]
@@ -181,8 +182,8 @@ def _set_rise(board: Board, stage: int, rise: int) -> None:
 
 @kernel
 def undo(board: Board, mark: int) -> None:
-    """Undo the changes in the log from entry `mark` on. No stage may be pending before the call, and none is
-    afterwards."""
+    """Undo the changes in the log from entry `mark` on. No stage may be pending before the call, and none is pending
+    after it."""
     position, first = board[LOG] + board[LOG_LENGTH], board[LOG] + mark
     while position > first:
         position -= 3
@@ -193,7 +194,7 @@ def undo(board: Board, mark: int) -> None:
             _delete_copy(board, stage, detail)
         else:
             _insert_copy(board, stage, detail)
-    # The undone records already restore the bytes inside the stages.
+    # Undoing the RISE records has already restored the bytes inside the stages.
     pending, is_pending = board[PENDING_STAGES], board[IS_PENDING]
     for index in range(board[PENDING_COUNT]):
         board[is_pending + board[pending + index]] = 0
@@ -206,7 +207,8 @@ def undo(board: Board, mark: int) -> None:
 def rise_in_stage(board: Board, stage: int) -> int:
     """Return the maximum of the live bytes inside a stage, relative to its start.
 
-    One backward scan of the stage: the operation of the stage, which stage n does not have, and the copies before it.
+    The stage is scanned once, backwards: first the operation of the stage (stage n has none), then the copies before
+    it.
     """
     board[LAST_STAMP] += 1
     stamp, stamps, sizes = board[LAST_STAMP], board[STORAGE_STAMP], board[STORAGE_BYTES]
@@ -214,7 +216,7 @@ def rise_in_stage(board: Board, stage: int) -> int:
     copies = board[board[ROW_LENGTH] + stage_row]
     if copies == 0 and is_end:
         return 0
-    # Live bytes relative to the end of the stage, until the scan reaches its start.
+    # The live bytes at the current point of the scan, relative to the end of the stage.
     live, most = 0, -(1 << 62)
     for index in range(copies - 1 if is_end else copies, -1, -1):
         operation = stage if index == copies else entry(board, stage_row, index)
@@ -226,7 +228,7 @@ def rise_in_stage(board: Board, stage: int) -> int:
                 during += board[sizes + storage]
         for position in operands_at(board, operation):
             operand = board[position]
-            # A stamp marks a storage whose last use the scan has passed.
+            # A stamp marks a storage whose last use in the stage the scan has passed.
             if board[stamps + operand] != stamp and last_use_in(board, operand, stage) == stage:
                 board[stamps + operand] = stamp
                 live += board[sizes + operand]

@@ -1,8 +1,9 @@
-"""The kernels that Python calls, plain or compiled, and the choice between the two.
+"""The kernels that Python calls, and the choice between their plain and compiled forms.
 
-Both give the same results. Plain Python is about a hundred times slower, but numba takes a second to load compiled
-kernels, and many seconds to compile them after an installation. So small problems begin with the plain kernels, and
-switch to the compiled kernels once the plain ones have taken as long as compiling or loading would.
+Both forms give the same results. Plain Python is about a hundred times slower, but numba takes a second to load
+compiled kernels, and many seconds to compile them after an installation. So small problems begin with the plain
+kernels, and switch to the compiled kernels once the plain kernels have taken as long as compiling or loading would
+take.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MOST_OPERATIONS = 500
 """Number of operations above which a problem uses the compiled kernels at once."""
 SECONDS_IF_CACHED, SECONDS_IF_NOT = 0.5, 6.0
 """CPU seconds of plain kernels after which the compiled kernels are used. The first limit applies if an earlier process
-has compiled them, the second if not."""
+has compiled the kernels, the second limit if none has."""
 COMPILING = "compiling the search for plans with numba, once per installation"
 _LOG = logging.getLogger("recompute.planning")
 
@@ -72,7 +73,7 @@ class KernelChoice:
 
     @contextmanager
     def timed(self, kernels: Kernels) -> Generator[None, None, None]:
-        """Add the CPU time of the code in the context to `plain_seconds`, if the kernels are plain."""
+        """Measure the code in the context. If the kernels are plain, add its CPU time to `plain_seconds`."""
         start = thread_time()
         yield
         if kernels is PLAIN:
@@ -96,4 +97,4 @@ class KernelChoice:
 
 
 CHOICE = KernelChoice()
-"""The choice of this process."""
+"""The choice of kernels in this process."""

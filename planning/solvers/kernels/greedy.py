@@ -1,12 +1,14 @@
-"""The greedy: add copies, with the least work per byte of removed overflow, until no stage exceeds the budget.
+"""The greedy search: add copies, those with the least cost per byte of removed overflow first, until no stage exceeds
+the budget.
 
-A candidate is a storage that is live between two accesses, across stages above the budget; its move recomputes the
-storage before the later access. The overflow is the sum over all stages of max(0, peak - budget). The score of a move
-is its extra cost divided by its reduction of the overflow, the best of all three modes (`compound_moves.py`). The
+A candidate is a storage that is live between two accesses, across stages above the budget. Its move recomputes the
+storage before the later access. The overflow is the sum of max(0, peak - budget) over all stages. The score of a move
+is its extra cost divided by its reduction of the overflow, in the best of the three modes (`compound_moves.py`). The
 initial key of a candidate is a lower bound of its score.
 
-Candidates are on a heap by their last score. The top one is evaluated again, and applied if its score is still within
-(1 + tolerance) of the next key, otherwise pushed back (lazy greedy: M. Minoux, "Accelerated greedy algorithms", 1978).
+A heap orders the candidates by their last scores. The top candidate is evaluated again. If its score is at most (1 +
+tolerance) times the next key, its move is applied; otherwise it is pushed back (lazy greedy: M. Minoux, "Accelerated
+greedy algorithms", 1978).
 """
 
 from __future__ import annotations
@@ -48,17 +50,17 @@ from .heap import draw, pop, push, sort_entries
 from .rows import contains, count_below, entry
 from .sqrt_blocks import overflow_in
 
-NEVER = 1e300
+NO_GAIN = 1e300
 """The score of a move that removes no overflow."""
 
 
 @kernel
 def greedy(board: Board, keys: Keys, tolerance: float, noise: float, discards_log: bool, trials: int) -> int:
-    """Add copies until no stage exceeds the budget, no move helps, or the trials are spent.
+    """Add copies until no stage exceeds the budget, no move lowers the overflow, or the trials are spent.
 
     Args:
-        tolerance: See the docstring of the module.
-        noise: The largest share by which scores are increased at random.
+        tolerance: As in the module docstring.
+        noise: The maximum relative increase of scores by random noise.
         discards_log: Whether the log is discarded, because nothing will be undone.
         trials: The maximum number of evaluations of moves.
 
@@ -83,7 +85,7 @@ def greedy(board: Board, keys: Keys, tolerance: float, noise: float, discards_lo
             continue
         trials -= 1
         score, mode = evaluate_move(board, stage, operation)
-        if score >= NEVER:
+        if score >= NO_GAIN:
             continue
         if noise > 0.0:
             score *= 1.0 + noise * draw(board, 1024) / 1024.0
@@ -101,8 +103,8 @@ def greedy(board: Board, keys: Keys, tolerance: float, noise: float, discards_lo
 
 @kernel
 def evaluate_move(board: Board, stage: int, operation: int) -> tuple[float, int]:
-    """Return the best score of the move and its mode, without a change of the state."""
-    best_score, best_mode = NEVER, HOLD
+    """Return the best score of the move and the mode with this score. The state does not change."""
+    best_score, best_mode = NO_GAIN, HOLD
     for mode in (HOLD, RECOMPUTE, CHEAPER):
         mark, overflow, cost = board[LOG_LENGTH], board[OVERFLOW_BYTES], board[EXTRA_COST]
         has_dead_operand = apply_move(board, stage, operation, mode)
@@ -117,7 +119,7 @@ def evaluate_move(board: Board, stage: int, operation: int) -> tuple[float, int]
 
 @kernel
 def _is_held(board: Board, storage: int, stage: int) -> bool:
-    """Return whether a storage is live at the start of a stage, and used in it or later."""
+    """Return whether a storage is live at the start of a stage, and is used in this stage or later."""
     run = count_below(board, board[board[MAKERS] + storage], stage) - 1
     return run >= 0 and entry(board, board[LAST_USE_ROWS] + storage, run) >= stage
 
@@ -132,7 +134,7 @@ def _push_all(board: Board, keys: Keys) -> None:
 
 @kernel
 def _push_affected(board: Board, keys: Keys, mark: int) -> None:
-    """Push the candidates of the results and operands of all copies in the log from entry `mark` on."""
+    """Push the candidates of all storages that copies in the log, from entry `mark` on, read or make."""
     log = board[LOG]
     for position in range(log + mark, log + board[LOG_LENGTH], 3):
         if board[position] != RISE:
@@ -166,8 +168,8 @@ def _push_candidates(board: Board, keys: Keys, storage: int) -> None:
 
 @kernel
 def _list_accesses(board: Board, storage: int) -> int:
-    """Write the stages that make the storage (2 * stage) or use it (2 * stage + 1) to SCRATCH, sorted. Returns their
-    number."""
+    """Write the accesses of the storage to SCRATCH in ascending order: 2 * stage for a stage that makes it, and 2 *
+    stage + 1 for a stage that uses it. Returns the number of accesses."""
     starts, lengths = board[ROW_START], board[ROW_LENGTH]
     maker, accesses = board[board[MAKERS] + storage], board[SCRATCH]
     position, end = accesses, accesses + length_of(board, SCRATCH)
@@ -188,7 +190,8 @@ def _list_accesses(board: Board, storage: int) -> int:
 @kernel
 def _push_candidate(board: Board, keys: Keys, storage: int, previous: int, stage: int) -> None:
     """Push the candidate that recomputes a storage in `stage`, after its access in the stage `previous`, if this can
-    lower the overflow. Its key is the cost per byte if nothing but the results of the operation is live longer."""
+    lower the overflow. Its key is the cost per removed byte under the assumption that no operands are kept live
+    longer."""
     last = stage if board[board[ROW_LENGTH] + board[STAGE_ROWS] + stage] > 0 else stage - 1
     if last <= previous:
         return

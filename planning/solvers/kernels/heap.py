@@ -6,8 +6,8 @@ from .board import HEAP_LENGTH, HEAP_STAGE, HEAP_STORAGE, HEAP_VERSION, RANDOM_S
 from .compiled import kernel
 
 MODULUS, MULTIPLIER = 2147483647, 48271
-"""Parameters of the generator of random numbers: the prime 2**31 - 1, and a primitive root (S. K. Park, K. W. Miller,
-P. K. Stockmeyer, "Remarks on choosing and implementing random number generators", 1993)."""
+"""Parameters of the random number generator: the prime 2**31 - 1, and a primitive root (S. K. Park, K. W. Miller, P. K.
+Stockmeyer, "Remarks on choosing and implementing random number generators", 1993)."""
 
 
 @kernel
@@ -19,7 +19,7 @@ def draw(board: Board, count: int) -> int:
 
 @kernel
 def sort_entries(board: Board, start: int, count: int) -> None:
-    """Sort `count` entries from position `start` on in place, smallest first, by Shell's sort, with the gaps of N.
+    """Sort `count` entries from position `start` on in place, in ascending order. This is Shellsort with the gaps of N.
     Tokuda, "An improved Shellsort", 1992."""
     gap = 1
     while gap < count:
@@ -37,7 +37,8 @@ def sort_entries(board: Board, start: int, count: int) -> None:
 
 @kernel
 def push(board: Board, keys: Keys, key: float, storage: int, stage: int, version: int) -> None:
-    """Push a candidate onto the heap. The smallest key is on top; ties are broken by storage and stage.
+    """Push a candidate onto the heap. The candidate with the smallest key is on top; ties are broken by storage and
+    stage.
 
     Args:
         board, keys: The board, and the keys of its heap.
@@ -59,7 +60,7 @@ def push(board: Board, keys: Keys, key: float, storage: int, stage: int, version
 
 @kernel
 def pop(board: Board, keys: Keys) -> None:
-    """Pop the top of the heap: the last candidate takes its place and sinks."""
+    """Pop the top candidate of the heap. The last candidate takes its place and sinks."""
     last = board[HEAP_LENGTH] - 1
     board[HEAP_LENGTH] = last
     storages, stages = board[HEAP_STORAGE], board[HEAP_STAGE]
@@ -88,7 +89,8 @@ def pop(board: Board, keys: Keys) -> None:
 
 @kernel
 def _precedes(board: Board, keys: Keys, index: int, key: float, storage: int, stage: int) -> bool:
-    """Return whether the candidate at `index` precedes or equals the given one."""
+    """Return whether the candidate at `index` precedes or equals the candidate with the given key, storage and
+    stage."""
     if keys[index] != key:
         return keys[index] < key
     if board[board[HEAP_STORAGE] + index] != storage:

@@ -1,4 +1,4 @@
-"""Initialize the state with the plain step: every row has one entry, and every live range ends at its last use."""
+"""Initialize the state with the plain step: every operation runs once, and every live range ends at the last use."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .sqrt_blocks import scan_block
 
 @kernel
 def reset(board: Board, budget: int) -> None:
-    """Set the state to the plain step, without copies. `budget`: in bytes."""
+    """Set the state to the plain step, without copies. `budget`: the budget in bytes."""
     n = board[OPERATION_COUNT]
     storages = length_of(board, STORAGE_BYTES)
     for scalar in (OVERFLOW_BYTES, EXTRA_COST, LOG_LENGTH, PENDING_COUNT, DIRTY_COUNT, IS_FULL):
@@ -76,7 +76,7 @@ def _write_row(board: Board, row: int, value: int) -> None:
 
 @kernel
 def _add_live_range(board: Board, first: int, last: int, size: int) -> None:
-    """Add the bytes of a live range as differences between stages, which `_sum_up` accumulates."""
+    """Add the bytes of a live range to STAGE_PEAK as differences between stages, which `_sum_up` accumulates."""
     if first <= last:
         board[board[STAGE_PEAK] + first] += size
         if last + 1 < length_of(board, STAGE_PEAK):

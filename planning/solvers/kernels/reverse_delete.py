@@ -1,6 +1,6 @@
 """Reverse delete: remove copies, the most expensive first, while the overflow does not grow.
 
-It always follows the greedy, whose later copies often make earlier ones unnecessary.
+It always follows the greedy search, because later copies often make earlier ones unnecessary.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from .heap import sort_entries
 from .rows import contains, count_below, entry
 
 INDEX_BITS, COST_BITS = 28, 32
-"""Bits of a sort key for the index of a copy and for its cost, which is scaled down if it needs more bits."""
+"""The bits of a sort key for the index of a copy, and for its cost. A cost that needs more bits is scaled down."""
 
 
 @kernel
 def reverse_delete(board: Board, discards_log: bool, passes: int) -> None:
-    """Remove copies by falling cost, each with the copies that only it used, while the overflow does not grow.
+    """Remove copies in order of decreasing cost, each with the copies that only it used, while the overflow does not
+    grow.
 
     Args:
         discards_log: Whether the log is discarded, because nothing will be undone.
@@ -90,7 +91,8 @@ def _try_to_remove(board: Board, stage: int, operation: int) -> bool:
 
 @kernel
 def _remove_with_operands(board: Board, stage: int, operation: int) -> None:
-    """Remove the copy, and recursively the copies of its operands without other uses. The caller must `settle`."""
+    """Remove the copy, and recursively the copies of its operands that have no other uses. The caller must call
+    `settle`."""
     stride, stack, makers = board[OPERATION_COUNT] + 1, board[MOVE_OPERATIONS], board[MAKERS]
     board[stack] = stage * stride + operation
     board[MOVE_LENGTH] = 1

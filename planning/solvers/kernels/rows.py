@@ -1,11 +1,11 @@
-"""Sorted rows of stages and operations, in one pool on the board.
+"""Sorted rows of stages and of operations, stored in one pool on the board.
 
 There are three kinds of rows, for n operations:
 
-- The row of operation i lists the stages in which it runs, in order, including its own.
+- The row of operation i lists the stages in which it runs, including its own stage, in ascending order.
 - Row `STAGE_ROWS + t` lists the operations that are copied in stage t, for t from 0 to n.
-- Row `LAST_USE_ROWS + v` lists the stage of the last use of each instance of storage v, one for each entry of the row
-  of its maker. The last use of an instance without uses is the stage in which it is made.
+- Row `LAST_USE_ROWS + v` lists the stage of the last use of each instance of storage v; its entries correspond to those
+  of the row of its maker. For an instance without uses, the entry is the stage in which it is made.
 
 A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of its size.
 """
@@ -62,7 +62,8 @@ def contains(board: Board, row: int, value: int) -> bool:
 
 @kernel
 def last_use_in(board: Board, storage: int, stage: int) -> int:
-    """Return the stage in which the instance of a storage that is current in `stage` has its last use."""
+    """Return the stage of the last use of an instance: the latest instance of the storage that is made up to
+    `stage`."""
     run = count_below(board, board[board[MAKERS] + storage], stage + 1) - 1
     return entry(board, board[LAST_USE_ROWS] + storage, run)
 
@@ -100,9 +101,9 @@ def _size_class(capacity: int) -> int:
 
 @kernel
 def _allocate(board: Board, size_class: int) -> int:
-    """Return the board position of a place for 2 ** size_class entries.
+    """Allocate a place for 2 ** size_class entries, and return its board position.
 
-    Marks the board as full when less than a quarter of the pool is left, so that the present move still has room.
+    If less than a quarter of the pool is left, mark the board as full. The present move still has room then.
     """
     free_place = board[FREE_PLACES] + size_class
     place = board[free_place]

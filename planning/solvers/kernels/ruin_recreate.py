@@ -1,9 +1,10 @@
-"""Ruin and recreate: remove some copies, repair with the greedy, run reverse delete, and accept cheaper results.
+"""Ruin and recreate: remove some copies, repair the rest with the greedy search, run reverse delete, and accept cheaper
+results.
 
-The ruin removes copies of one of several kinds, drawn at random: for example the copies in a window of stages or of
-operations, or around a stage near the budget. In half of the rounds the bytes in random windows of stages have larger
-weights; in some rounds random copies are added first. Results are accepted as in simulated annealing (Schrimpf et al.,
-"Record breaking optimization results using the ruin and recreate principle", 2000).
+The kind of each ruin is drawn at random. It may remove, for example, the copies in a window of stages or of operations,
+or around a stage whose peak is near the budget. In half of the rounds, the bytes in random windows of stages have
+larger weights. In some rounds, random copies are added first. Results are accepted as in simulated annealing (Schrimpf
+et al., "Record breaking optimization results using the ruin and recreate principle", 2000).
 """
 
 from __future__ import annotations
@@ -45,18 +46,19 @@ from .sqrt_blocks import peak_of_stage, set_weight
 HOTTEST, COLDEST = 0.003, 6e-05
 """The first and the last temperature, as shares of the cost of the step."""
 MAX_TRIALS = 3000
-"""Maximum number of trials of the greedy in one round."""
+"""Maximum number of trials of the greedy search in one round."""
 MAX_RANDOM_REMOVALS = 60
 """Maximum number of copies that are removed at random in one round."""
 STAGES, OPERATIONS, AT_RANDOM, STAGES_AND_OPERATIONS, STAGE_OR_OPERATION, TWO_WINDOWS, AT_BUDGET, NEAR_BUDGET = range(8)
-"""Kinds of ruin: the copies in a window of stages; of a window of operations; a random share; in both windows; in the
-stage or of the operation of one copy; of two windows of operations; live in, or near, a stage that is close to the
-budget; near such a stage alone."""
+"""The kinds of ruin, by the copies that are removed. STAGES: those in a window of stages. OPERATIONS: those of a window
+of operations. AT_RANDOM: a random share. STAGES_AND_OPERATIONS: those in both windows. STAGE_OR_OPERATION: those in the
+stage, or of the operation, of one copy. TWO_WINDOWS: those of two windows of operations. AT_BUDGET: those near a stage
+close to the budget, or live in it. NEAR_BUDGET: those near such a stage."""
 
 
 @kernel
 def record_best(board: Board) -> None:
-    """Record the copies as the best."""
+    """Record the copies of the state as the best ones."""
     board[BEST_COST] = board[EXTRA_COST]
     board[BEST_COUNT] = list_copies(board, BEST_COPIES)
 
@@ -65,7 +67,8 @@ def record_best(board: Board) -> None:
 def anneal(board: Board, keys: Keys, first: int, last: int, total: int, step_cost: float) -> int:
     """Run the rounds from `first` to `last` (exclusive) of an annealing of `total` rounds.
 
-    The state must be settled. On return it holds the copies of the last round; the best copies are in `BEST_COPIES`.
+    Before the call, no stage may be pending. On return, the state contains the copies of the last round, and
+    `BEST_COPIES` the best copies.
 
     Args:
         step_cost: The cost of the plain step.
@@ -94,13 +97,14 @@ def anneal(board: Board, keys: Keys, first: int, last: int, total: int, step_cos
 
 @kernel
 def _accepted_rise(board: Board, temperature: float) -> float:
-    """Return the largest rise of the cost that is accepted: -temperature * log(random number)."""
+    """Return the largest increase in cost that is accepted: -temperature * log(random number)."""
     return temperature * board[board[MINUS_LOG_SHARES] + draw(board, length_of(board, MINUS_LOG_SHARES))] / 1e6
 
 
 @kernel
 def _run_round(board: Board, keys: Keys) -> None:
-    """Run one round: ruin, in some rounds random copies and weights of stages, then greedy and reverse delete."""
+    """Run one round: a ruin, in some rounds random copies and stage weights, then the greedy search and reverse
+    delete."""
     n = board[OPERATION_COUNT]
     _ruin(board)
     settle(board)
@@ -122,7 +126,7 @@ def _run_round(board: Board, keys: Keys) -> None:
 
 @kernel
 def _ruin(board: Board) -> None:
-    """Remove the copies of a ruin of random kind, around a random copy."""
+    """Remove copies around a random copy, by a random kind of ruin."""
     kind = draw(board, 8)
     n = board[OPERATION_COUNT]
     ordered = board[ORDERED_COPIES]
@@ -164,8 +168,8 @@ def _ruin(board: Board) -> None:
 
 @kernel
 def _stage_at_budget(board: Board) -> int:
-    """Return the first stage from a random one on whose peak is at least 99 % of the budget; the random one if there is
-    none."""
+    """Search the stages from a random stage on, cyclically, for a peak of at least 99 % of the budget. Return the first
+    such stage, or the random stage if there is none."""
     n = board[OPERATION_COUNT]
     first = draw(board, board[OPERATION_COUNT] + 1)
     near_budget = board[BUDGET_BYTES] - board[BUDGET_BYTES] // 100
@@ -191,7 +195,7 @@ def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bo
 
 @kernel
 def _add_random_copy(board: Board) -> None:
-    """Copy a random operation before a random use of its result, with its dead operands."""
+    """Copy the maker of a random storage before a random use of this storage, with its dead operands."""
     storage = draw(board, length_of(board, STORAGE_BYTES))
     operation = board[board[MAKERS] + storage]
     uses = uses_at(board, storage)

@@ -1,7 +1,8 @@
-"""The peak bytes of each stage, and the overflow above the budget, in blocks of 64 stages (square-root decomposition).
+"""Maintain the peak bytes of each stage, and the overflow above the budget, in blocks of 64 stages (square-root
+decomposition).
 
-A block that is entirely above or entirely below the budget is updated in one step. Only mixed blocks are scanned, each
-once after any number of changes.
+A block that is entirely above or entirely below the budget is updated as a whole. Only mixed blocks are scanned, and
+only once after any number of changes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .compiled import kernel
 
 @kernel
 def add_bytes(board: Board, first: int, last: int, change: int) -> None:
-    """Add `change` bytes to the peak of the stages from first to last, both inclusive."""
+    """Add `change` bytes to the peaks of the stages from `first` to `last`, both inclusive."""
     if first > last or change == 0:
         return
     left, right = first // BLOCK, last // BLOCK
@@ -45,7 +46,7 @@ def add_bytes(board: Board, first: int, last: int, change: int) -> None:
 
 @kernel
 def _add_to_part(board: Board, block: int, first: int, last: int, change: int) -> None:
-    """Add bytes to the stages from first to last of a block."""
+    """Add `change` bytes to the peaks of the stages from `first` to `last`, which are in one block."""
     peaks = board[STAGE_PEAK]
     for position in range(peaks + first, peaks + last + 1):
         board[position] += change
@@ -54,7 +55,7 @@ def _add_to_part(board: Board, block: int, first: int, last: int, change: int) -
 
 @kernel
 def mark_dirty(board: Board, block: int) -> None:
-    """Mark the block to be scanned by `scan_dirty_blocks`."""
+    """Mark the block as dirty, so that `scan_dirty_blocks` scans it."""
     if board[board[IS_DIRTY] + block] == 0:
         board[board[IS_DIRTY] + block] = 1
         board[board[DIRTY_BLOCKS] + board[DIRTY_COUNT]] = block
@@ -63,7 +64,8 @@ def mark_dirty(board: Board, block: int) -> None:
 
 @kernel
 def _add_to_block(board: Board, block: int, change: int) -> None:
-    """Add bytes to all stages of a block, without a scan unless the budget is between its extremes."""
+    """Add `change` bytes to the peaks of all stages of a block. The block is marked for a scan only if the budget is
+    between its smallest and its largest peak."""
     board[board[BLOCK_ADDED] + block] += change
     if board[board[IS_DIRTY] + block] == 1:
         return
@@ -88,7 +90,7 @@ def _set_overflow(board: Board, block: int, overflow: int, weight: int) -> None:
 
 @kernel
 def scan_dirty_blocks(board: Board) -> None:
-    """Scan the dirty blocks; `OVERFLOW_BYTES` is valid afterwards."""
+    """Scan the dirty blocks. Afterwards, `OVERFLOW_BYTES` is valid."""
     dirty_blocks = board[DIRTY_BLOCKS]
     for index in range(board[DIRTY_COUNT]):
         scan_block(board, board[dirty_blocks + index])
@@ -128,8 +130,8 @@ def peak_of_stage(board: Board, stage: int) -> int:
 
 @kernel
 def overflow_in(board: Board, first: int, last: int) -> tuple[int, int]:
-    """Return the overflow in bytes of the stages from first to last, both inclusive, and the weight of those above the
-    budget."""
+    """Return the overflow in bytes of the stages from `first` to `last`, both inclusive, and the total weight of those
+    above the budget."""
     overflow, over_weight, stage = 0, 0, first
     peaks, weights = board[STAGE_PEAK], board[STAGE_WEIGHT]
     while stage <= last:
@@ -154,7 +156,7 @@ def overflow_in(board: Board, first: int, last: int) -> tuple[int, int]:
 
 @kernel
 def set_weight(board: Board, first: int, last: int, weight: int) -> None:
-    """Set the weight in the overflow of the stages from first to last, both inclusive."""
+    """Set the weight of the stages from `first` to `last`, both inclusive, in the overflow."""
     for stage in range(first, last + 1):
         board[board[STAGE_WEIGHT] + stage] = weight
     for block in range(first // BLOCK, last // BLOCK + 1):
@@ -163,7 +165,7 @@ def set_weight(board: Board, first: int, last: int, weight: int) -> None:
 
 @kernel
 def peak_bytes(board: Board) -> int:
-    """Return the peak in bytes. No stage may be pending."""
+    """Return the peak over all stages in bytes. No stage may be pending."""
     most = 0
     for block in range(board[OPERATION_COUNT] // BLOCK + 1):
         most = max(most, board[board[BLOCK_MAX] + block])

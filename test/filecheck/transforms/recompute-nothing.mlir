@@ -4,7 +4,7 @@
 
 // expected-remark@+3 {{all as one segment: the only attempt recomputes nothing}}
 // expected-remark@+2 {{nothing is recomputed: the step is left as it is}}
-// expected-remark@+2 {{segment 'segment0' is not recomputed: the backward pass begins with these values, so that recomputing them frees nothing}}
+// expected-remark@+2 {{segment 'segment0' is not recomputed: the backward pass begins with these values, so recomputing them would free nothing}}
 func.func @short(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> tensor<64xf32> {
   %0 = stablehlo.exponential %x : tensor<64xf32> loc("jit(f)/jvp()/exp")
   %1 = stablehlo.sine %0 : tensor<64xf32> loc("jit(f)/jvp()/sin")

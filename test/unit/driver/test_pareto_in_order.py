@@ -18,7 +18,7 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.problem import Pair
-from recompute.planning.solvers.result import Result, never
+from recompute.planning.solvers.result import Result, never_stop
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solve_graph import pairs_with_views
 from recompute.planning.solvers.solvers_by_name import solve
@@ -33,7 +33,7 @@ COUNT = 20
 
 def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:
     result = SweepOptions(
-        count=count, solver=solver, effort=Effort.brief(), seconds=None, progress=lambda _: None, stop=never
+        count=count, solver=solver, effort=Effort.brief(), seconds=None, progress=lambda _: None, stop=never_stop
     )
     return swept_steps(original(name), result)
 

@@ -9,7 +9,7 @@ import pytest
 from xdsl.ir import Operation
 
 from recompute.analysis.step.step import Step
-from recompute.planning.by_segment.batches import excess_bytes, in_turn, split_into_batches
+from recompute.planning.by_segment.batches import excess_bytes, sequential_batches, split_into_batches
 from recompute.test.named_steps import Values, named_step, numbers
 
 T, M = "tensor<256xf32>", "tensor<256xi1>"
@@ -50,7 +50,7 @@ def test_outside_inputs_are_unique_and_not_constant() -> None:
 def test_sequential_groups_wait_for_previous_outputs() -> None:
     step, value = named_step(STEP)
     groups = [operations_that_define(step, value, names) for names in ("kab", "vmn", "cd")]
-    batches = in_turn(step.graph, groups, set(numbers(step, value, "kbnd")))
+    batches = sequential_batches(step.graph, groups, set(numbers(step, value, "kbnd")))
     assert [batch.operations for batch in batches] == [tuple(group) for group in groups]
     matches = [(names_of(step, batch.inputs), names_of(step, batch.awaited)) for batch in batches]
     assert matches == [("z", ""), ("", "b"), ("w", "n")]

@@ -9,7 +9,7 @@ import pytest
 
 from recompute.analysis.step.step import Step
 from recompute.planning.by_segment import by_structure
-from recompute.planning.by_segment.by_structure import UNEVEN, Cuts, cut_into, cuts_by_blocks, cuts_by_structure
+from recompute.planning.by_segment.by_structure import UNEVEN_SHARES, Cuts, cut_into, cuts_by_blocks, cuts_by_structure
 from recompute.planning.graph import Graph
 from recompute.search.attempts import Attempt
 from recompute.test.examples import SMALL, classified, inlined
@@ -110,7 +110,7 @@ def test_uneven_cut_may_put_most_bytes_in_one_segment(monkeypatch: pytest.Monkey
     """An uneven cut is offered if one stage makes three quarters of the bytes: an even one would keep a large value."""
     stages = chain([64, 64, 64, 1, 32, 32, 1])
     assert (0, 4, 7) in [item.bounds for item in cuts_by_structure(stages)]
-    monkeypatch.setattr(by_structure, "UNEVEN", ())
+    monkeypatch.setattr(by_structure, "UNEVEN_SHARES", ())
     assert (0, 4, 7) not in [item.bounds for item in cuts_by_structure(stages)]
 
 
@@ -131,7 +131,7 @@ def test_segment_count_is_limited_by_the_places_to_cut() -> None:
 def test_each_forward_operation_is_in_one_segment(name: str) -> None:
     graph = Step.of(classified(inlined(name))).graph
     result = cuts_by_structure(graph)
-    even = result[: len(result) - len(UNEVEN)]
+    even = result[: len(result) - len(UNEVEN_SHARES)]
     assert even == sorted(even, key=lambda cuts: cuts.score)
     blocks = cuts_by_blocks(graph)
     for cuts in [*result, *([] if blocks is None else [blocks])]:

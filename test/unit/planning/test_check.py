@@ -9,7 +9,7 @@ import pytest
 
 from recompute.planning.check import unknown_operations, violations
 from recompute.planning.plan import Batch, CopyGroup, NotRecomputed, Plan
-from recompute.planning.plan_file import Note
+from recompute.planning.plan_file import OperationNote
 from recompute.test.named_steps import named_step
 
 T = "tensor<256xf32>"
@@ -56,7 +56,7 @@ def test_valid_plan_has_no_violations() -> None:
         ({"batches": (Batch((0, 0), (X,)),), "replaces": (A,)}, "an operation is copied twice"),
         ({"batches": (Batch((0, 1), (X, LAST)),)}, "an input is computed after the copies that read it"),
         ({"replaces": (Y,)}, "the group replaces a value that it does not compute"),
-        ({"batches": (Batch((0, 1), (X, A)),)}, "an input is computed by the group itself"),
+        ({"batches": (Batch((0, 1), (X, A)),)}, "the group computes one of its own inputs"),
         ({"batches": (Batch((0,), (X,)), Batch((1,), (), (B,)))}, "waits for a value that no earlier batch computes"),
         ({"gates": (B,)}, "none of its gates is a gradient value"),
         ({"gates": ()}, "none of its gates is a gradient value"),
@@ -77,7 +77,9 @@ def test_duplicate_copy_number_is_a_violation() -> None:
 
 def test_groups_must_be_in_the_order_of_their_places() -> None:
     later = replace(GOOD, before=5, gates=(H,), numbers=(2, 2))
-    assert violations_of(later, GOOD) == ["group 1: the group must not follow a group whose copies come later"]
+    assert violations_of(later, GOOD) == [
+        "group 1: its copies come before those of the preceding group; groups must be in program order"
+    ]
 
 
 def test_notes_on_missing_operations_are_violations() -> None:
@@ -85,6 +87,6 @@ def test_notes_on_missing_operations_are_violations() -> None:
     assert list(violations(STEP.graph, plan)) == [
         "kept 1: operation 7 does not exist; the graph has 7 operations, numbered from 0"
     ]
-    assert list(unknown_operations(STEP.graph, [Note(-1)])) == [
+    assert list(unknown_operations(STEP.graph, [OperationNote(-1)])) == [
         "note 0: operation -1 does not exist; the graph has 7 operations, numbered from 0"
     ]

@@ -14,7 +14,7 @@ from recompute.dialects.dead_code import drop_dead_code
 from recompute.interpreters.execute_check import compare
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.by_segment.copy_requests import Targets
-from recompute.planning.by_segment.each_pass import in_each_pass
+from recompute.planning.by_segment.each_pass import repeat_in_each_pass
 from recompute.planning.liveness import live_bytes, peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
@@ -131,7 +131,7 @@ SEVERAL = {
 def test_blocks_visited_once_are_copied_once(name: str) -> None:
     step, value = step_of(*SEVERAL[name])
     plan = planned(step, value, False)
-    assert plan.groups and in_each_pass(step.graph, plan) is plan
+    assert plan.groups and repeat_in_each_pass(step.graph, plan) is plan
 
 
 def test_second_loss_starts_no_new_step() -> None:

@@ -10,7 +10,7 @@ from recompute.analysis.step.graph_of import graph_of
 from recompute.analysis.step.order import Order, functions_of, single_block
 from recompute.planning.graph import Graph
 from recompute.planning.liveness import Footprint, LiveSet, live_bytes
-from recompute.planning.orders import Ready, eager
+from recompute.planning.orders import ReadyTracker, eager_order
 from recompute.test.examples import CHECKPOINT, PLAIN, inlined, phases_after
 
 ORDERS = 2
@@ -24,7 +24,7 @@ def step_by_step(graph: Graph, order: list[int]) -> list[int]:
 def random_order(graph: Graph, random: Random) -> list[int]:
     """Return a random topological order with the terminator last."""
     last = len(graph) - 1
-    ready = Ready({op: graph.producers[op] for op in range(last)})
+    ready = ReadyTracker({op: graph.producers[op] for op in range(last)})
     waiting, result = ready.at_start(), list[int]()
     while waiting:
         result.append(waiting.pop(random.randrange(len(waiting))))
@@ -38,7 +38,7 @@ def test_both_counts_agree_exactly(name: str) -> None:
     before = graph_of(Order.of(single_block(functions_of(inlined(name))[0]))).graph
     after = graph_of(phases_after(name).order, phases_after(name).phase).graph
     for index, first in enumerate((before, after)):
-        orders = [list(range(len(first))), *([eager(first)] if index else [])]
+        orders = [list(range(len(first))), *([eager_order(first)] if index else [])]
         orders += [random_order(first, Random(seed)) for seed in range(ORDERS)]
         for order in orders:
             assert step_by_step(first, order) == live_bytes(first, order).tolist()

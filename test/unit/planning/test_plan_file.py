@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from recompute.planning.plan import Batch, CopyGroup, NotRecomputed, Plan
-from recompute.planning.plan_file import BadPlan, Note, StepPlan, from_json, to_json
+from recompute.planning.plan_file import BadPlan, OperationNote, StepPlan, from_json, to_json
 
 GROUP = CopyGroup("a/b#1", 7, (Batch((1, 2), (0,)), Batch((3,), (), (4,))), (1, 2, 1), (3, 5), (9,), 10, 4, 30)
 STEP = StepPlan(
     "main",
     "5f",
     Plan((GROUP, GROUP), (NotRecomputed("c", 5, "why"),)),
-    (Note(1, "a", True), Note(2, recompute=(False, "must_save")), Note(3, "a", checkpoint=True)),
+    (
+        OperationNote(1, "a", True),
+        OperationNote(2, recompute=(False, "must_save")),
+        OperationNote(3, "a", checkpoint=True),
+    ),
 )
 
 
@@ -34,13 +38,13 @@ def test_plan_file_round_trips() -> None:
         ("{", "line 1: the plan is not valid JSON"),
         ("[" * 100000, "not valid JSON"),
         ("9" * 5000, "not valid JSON"),
-        ("[]", "plan is not an object"),
+        ("[]", "plan must be an object"),
         ("{}", "plan.recompute_plan is missing"),
         ('{"recompute_plan": 2, "steps": []}', "the plan has version 2, expected version 1"),
         ('{"recompute_plan": true, "steps": []}', "plan.recompute_plan is not a whole number: True"),
         ('{"recompute_plan": 1}', "plan.steps is missing"),
         ('{"recompute_plan": 1, "steps": 1}', "plan.steps must be a list, not 1"),
-        ('{"recompute_plan": 1, "steps": [1]}', r"plan.steps\[0\] is not an object"),
+        ('{"recompute_plan": 1, "steps": [1]}', r"plan.steps\[0\] must be an object"),
         (changed('"before"', '"behind"'), r"plan.steps\[0\].groups\[0\] has an unknown field 'behind'"),
         (changed('"gates": [9]', '"gates": [9.5]'), r"groups\[0\].gates\[0\] is not a whole number: 9.5"),
         (changed('"gates": [9]', '"gates": 9'), r"gates must be a list of numbers, not 9"),

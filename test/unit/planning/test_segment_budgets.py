@@ -9,7 +9,7 @@ import pytest
 
 from recompute.planning.by_segment import keep_alone
 from recompute.planning.by_segment import keep_together as together_module
-from recompute.planning.by_segment.keep_alone import keep_within, least_kept
+from recompute.planning.by_segment.keep_alone import keep_within, smallest_kept
 from recompute.planning.by_segment.keep_together import keep_together
 from recompute.planning.by_segment.segment_problem import SegmentProblem
 
@@ -50,8 +50,8 @@ def all_kept(problem: SegmentProblem) -> list[tuple[int, int, frozenset[int]]]:
 @pytest.mark.parametrize("exact", [True, False])
 def test_kept_values_need_the_least_work_within_each_budget(monkeypatch: pytest.MonkeyPatch, exact: bool):
     if not exact:
-        monkeypatch.setattr(keep_alone, "available", lambda: False)
-    elif not keep_alone.available():
+        monkeypatch.setattr(keep_alone, "is_installed", lambda: False)
+    elif not keep_alone.is_installed():
         pytest.skip("highspy is not installed")
     missed = tried = 0
     for seed in range(PIECES):
@@ -60,7 +60,7 @@ def test_kept_values_need_the_least_work_within_each_budget(monkeypatch: pytest.
         least = min((size for size, _, _ in sets), default=None)
         if least is None:
             continue
-        assert item.bytes(least_kept(item)) == least, seed
+        assert item.bytes(smallest_kept(item)) == least, seed
         for most in {least - 1, least, least + 6, sum(item.sizes.values()) // 2, sum(item.sizes.values())}:
             kept = keep_within(item, most)
             assert (kept is None) == (most < least), (seed, most)
@@ -78,7 +78,7 @@ def test_kept_values_need_the_least_work_within_each_budget(monkeypatch: pytest.
 
 
 def test_no_joint_choice_without_highs(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(together_module, "available", lambda: False)
+    monkeypatch.setattr(together_module, "is_installed", lambda: False)
     result = keep_together({"one": random_segment(0)}, {"one": 100})
     assert result.kept is None and not result.infeasible
 
@@ -86,7 +86,7 @@ def test_no_joint_choice_without_highs(monkeypatch: pytest.MonkeyPatch):
 def test_segments_are_chosen_jointly():
     """Each segment keeps one value: `late` can be recomputed only from a value of `early`, which has room for one of
     two."""
-    if not together_module.available():
+    if not together_module.is_installed():
         pytest.skip("highspy is not installed")
     nothing = frozenset[int]()
     makers, outside = {0: 0, 1: 1}, {0: nothing, 1: nothing}

@@ -11,7 +11,7 @@ from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
 from recompute.search.plan_origin import PlanSource
-from recompute.search.plan_reduction import fewer_groups, with_groups
+from recompute.search.plan_reduction import group_subsets, with_groups
 from recompute.search.pool import Pool
 
 CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
@@ -22,7 +22,7 @@ def test_fewer_copies_are_proved_equal() -> None:
 
     def whole(graph: Graph) -> Plan:
         plan = planner_within("60%")(graph)
-        thinned.extend(with_groups(graph, groups) for fewer in fewer_groups(plan, 3) for groups in fewer)
+        thinned.extend(with_groups(graph, groups) for fewer in group_subsets(plan, 3) for groups in fewer)
         assert all(0 < entry.copies < plan.copies for entry in thinned)
         return plan
 

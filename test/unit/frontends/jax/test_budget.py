@@ -1,5 +1,5 @@
 """Budgets with the real compiler: kept by its own count within `MOST_COMPILED` compilations, with equal results, or
-refused after at most `MORE` others."""
+refused after at most `MAX_EXTRA_CANDIDATES` others."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
@@ -30,8 +30,8 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import UNCUT
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.calibrated_search import Prediction
-from recompute.planning.solvers.result import never
-from recompute.search.budget.rounds import MORE, Rounds
+from recompute.planning.solvers.result import never_stop
+from recompute.search.budget.rounds import MAX_EXTRA_CANDIDATES, Rounds
 from recompute.search.plan_origin import PlanOrigin, PlanSource
 from recompute.search.pool import ModuleCandidate, Pool
 from recompute.search.pool_cache import forget_pools
@@ -205,7 +205,7 @@ def test_report_lists_each_round(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
-    assert f"step: 1 of {MOST_COMPILED + MORE + 1}: " in caplog.text
+    assert f"step: 1 of {MOST_COMPILED + MAX_EXTRA_CANDIDATES + 1}: " in caplog.text
 
 
 def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
         limit_bytes=1000,
         compilers=compilers,
         line=ProgressLine("step"),
-        stop=never,
+        stop=never_stop,
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
         search.best()
@@ -235,7 +235,7 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
 
 def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The announced number includes candidates of other kinds, which are compiled if no candidate fits."""
-    predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MORE + 1)]
+    predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MAX_EXTRA_CANDIDATES + 1)]
     origin = PlanOrigin(PlanSource.SOLVER)
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
     rewritten = SimpleNamespace(module=None, plans=(), copies=1, extra_flops=0)
@@ -258,12 +258,12 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
         limit_bytes=1000,
         compilers=compilers,
         line=line,
-        stop=never,
+        stop=never_stop,
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 2\.0 KiB"):
         search.best()
     # The choice without a budget is announced too; here it equals a candidate, and is not compiled again.
-    most = MOST_COMPILED + MORE + 1
+    most = MOST_COMPILED + MAX_EXTRA_CANDIDATES + 1
     assert [phase for phase, _ in progress] == [f"plan {number} of at most {most}" for number in range(1, most)]
     shares = [share for _, share in progress]
     assert shares == sorted(shares) and shares[-1] < 1
@@ -336,7 +336,7 @@ def test_refusal_proposes_more_time_only_if_the_search_was_cut_short(monkeypatch
 
 def test_budget_below_arguments_and_results_names_the_way_to_the_minimum() -> None:
     with pytest.raises(
-        Refusal, match=r'need \d+\.\d KiB \(\d+ bytes\); budget="min" finds the least that a plan reaches'
+        Refusal, match=r'need \d+\.\d KiB \(\d+ bytes\); budget="min" finds the smallest budget that a plan can meet'
     ):
         recompute.jax.jit(STEP, budget="1KiB").lower(weights(), batch())
 
@@ -352,7 +352,7 @@ def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None
         plain_needs=(1.0, 2000.0),
         measure=lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
         stop=lambda: True,
-        is_over=never,
+        is_over=never_stop,
         measured_needs={1: 900.0},
         results={0: 2000.0},
     )

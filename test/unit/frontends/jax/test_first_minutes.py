@@ -158,6 +158,6 @@ def test_split_modules_train() -> None:
 
 def test_search_without_numba_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOMPUTE_PLAN_PATH", "plain")
-    assert not effort.is_compiled() and effort.limited(0.0)() and not effort.limited(1000.0)()
+    assert not effort.is_compiled() and effort.time_limit(0.0)() and not effort.time_limit(1000.0)()
     monkeypatch.delenv("RECOMPUTE_PLAN_PATH")
-    assert not effort.limited(0.0)() or not effort.is_compiled()
+    assert not effort.time_limit(0.0)() or not effort.is_compiled()

@@ -80,7 +80,7 @@ def test_next_plan_is_bounded_by_measurements(measured: list[tuple[int, int]], e
     predictions = [Prediction(planned, 0.0, PLAN) for planned, _ in measured]
     needs = {position: float(peak) for position, (_, peak) in enumerate(measured)}
     search = CalibratedSearch(predictions, 100.0, (200.0, 201.0 if not measured else 120.0), needs)
-    assert largest_need(lambda candidate: search.expected(candidate) / 100, 200) == expected
+    assert largest_need(lambda candidate: search.expected_need(candidate) / 100, 200) == expected
 
 
 _WEIGHT = torch.eye(256).roll(1, 0)

@@ -59,7 +59,7 @@ def test_order_text_round_trips() -> None:
     text = order_text(CHAIN, sequence)
     assert text == "10\n11\n15\n10\n16\n"
     assert read_order(CHAIN, "# by hand\n" + text.replace("15", "15  # c") + "\n").tolist() == sequence.tolist()
-    with pytest.raises(ValueError, match="order:2:1: error: '12' is not an operation of the graph"):
+    with pytest.raises(ValueError, match="order:2:1: error: '12' is not the label of an operation of the graph"):
         read_order(CHAIN, "10\n12\n")
 
 
@@ -82,7 +82,7 @@ def test_invalid_copies_are_rejected(pairs: list[Pair], reason: str) -> None:
     [
         ([0, 1, 2], r"the order omits operation 3 \(d\)"),
         ([1, 0, 2, 3], r"operation 1 \(b\) uses a before its definition"),
-        ([0, 1, 2, 4], "the order names operation 4, but the graph has only 4 operations"),
+        ([0, 1, 2, 4], "the order contains operation 4, but the graph has only 4 operations"),
     ],
 )
 def test_invalid_orders_are_rejected(order: list[int], reason: str) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from recompute.planning.solvers.integer_program import available
+from recompute.planning.solvers.integer_program import is_installed
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.benchmark_scripts import script
 from recompute.test.unit.planning.solvers.exhaustive import optimum
 from recompute.test.unit.planning.solvers.test_optimal import given_problems
 
-needs_highs = pytest.mark.skipif(not available(), reason="highspy is not installed: no integer programs")
+needs_highs = pytest.mark.skipif(not is_installed(), reason="highspy is not installed: no integer programs")
 
 
 @pytest.mark.slow

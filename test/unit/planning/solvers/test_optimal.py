@@ -13,7 +13,7 @@ import pytest
 from recompute.planning.solvers import cut_bounds, stage_program
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.flows import FlowBounds
-from recompute.planning.solvers.integer_program import available, solve
+from recompute.planning.solvers.integer_program import is_installed, solve
 from recompute.planning.solvers.local_search import LocalSearch
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import Result
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 PROBLEMS = 2000
 SLACK = 1e-6
-needs_highs = pytest.mark.skipif(not available(), reason="highspy is not installed: no integer programs")
+needs_highs = pytest.mark.skipif(not is_installed(), reason="highspy is not installed: no integer programs")
 
 
 def with_budget(seed: int) -> tuple[Problem, int] | None:
@@ -81,7 +81,7 @@ def test_bounds_are_not_above_the_optimum(first: int) -> None:
 def test_plans_meet_budget_and_cost_at_least_optimum(first: int) -> None:
     optimal = missed = result = 0
     for seed, problem, budget in given_problems(2 * first, 300):
-        best, pairs = optimum(problem, budget), LocalSearch(problem).repaired(budget)
+        best, pairs = optimum(problem, budget), LocalSearch(problem).repair(budget)
         if pairs is None:
             missed += best is not None
             continue
@@ -109,7 +109,7 @@ def test_every_solver_and_bound_brackets_the_optimum(solver: str) -> None:
 def test_minimum_cuts_are_lower_bounds() -> None:
     for seed, problem, budget in given_problems(0, 90):
         bounds = FlowBounds(replace(problem, earliest_stage=random.Random(seed).randrange(len(problem) - 1)), budget)
-        bounds.single_cuts()
+        bounds.solve_single_cuts()
         best = optimum(problem, budget)
         assert best is None or bounds.percent <= problem.percent(best) + SLACK
 
@@ -160,7 +160,7 @@ def test_more_cuts_do_not_weaken_the_relaxation() -> None:
 def test_plans_are_points_of_the_program() -> None:
     """Plans within the budget satisfy all rows of the integer program, so that its optimum is a bound."""
     for seed, problem, budget in given_problems(0, 180):
-        pairs = LocalSearch(problem).repaired(budget)
+        pairs = LocalSearch(problem).repair(budget)
         if pairs is None:
             continue
         draw = random.Random(seed)
@@ -182,11 +182,11 @@ def test_added_cuts_exclude_every_given_overflow() -> None:
     """Cuts are added where bytes above the budget are not excluded yet: most operations first, most bytes among
     equals."""
     messages = [np.array([0, 0, 5, 0, 0, 1]), np.array([0, 0, 3, 9, 0, 0]), np.array([0, 0, 0, 9, 0, 7])]
-    assert cut_bounds.cutting_off((0,), messages, 0) == (0, 2, 3)
-    assert cut_bounds.cutting_off((0,), messages[:1], 2) == (0, 5), "operation 2 is near the first cut"
-    assert cut_bounds.cutting_off((0,), [np.array([0, 4, 0])], 2) == (0, 1), "nothing else is left"
-    assert cut_bounds.cutting_off((3,), messages[1:], 0) == (3,), "all is cut off"
-    assert cut_bounds.cutting_off((1,), [np.zeros(6, np.int64)], 0) == (1,), "what keeps the budget cannot be"
+    assert cut_bounds.add_separating_cuts((0,), messages, 0) == (0, 2, 3)
+    assert cut_bounds.add_separating_cuts((0,), messages[:1], 2) == (0, 5), "operation 2 is near the first cut"
+    assert cut_bounds.add_separating_cuts((0,), [np.array([0, 4, 0])], 2) == (0, 1), "nothing else is left"
+    assert cut_bounds.add_separating_cuts((3,), messages[1:], 0) == (3,), "all is cut off"
+    assert cut_bounds.add_separating_cuts((1,), [np.zeros(6, np.int64)], 0) == (1,), "what keeps the budget cannot be"
 
 
 def test_overflow_is_excess_over_budget() -> None:
@@ -195,7 +195,7 @@ def test_overflow_is_excess_over_budget() -> None:
         plain = evaluate(problem, sequence_of(problem, ()))
         assert over.max() == plain.peak_bytes - budget, f"problem {seed}"
         assert (over > 0).sum() == (plain.bytes_at > budget).sum()
-        listed = cut_bounds.above_budget(problem, (), budget)
+        listed = cut_bounds.places_above_budget(problem, (), budget)
         assert over[listed[0]] == over.max() and all(over[at] > 0 for at in listed)
 
 
@@ -221,6 +221,6 @@ def test_proven_minimum_is_reached() -> None:
     reached = 0
     for seed in range(200):
         problem = random_problem(seed)
-        pairs = LocalSearch(problem).repaired(largest_working_set(problem).bytes)
+        pairs = LocalSearch(problem).repair(largest_working_set(problem).bytes)
         reached += pairs is not None
     assert reached > 50

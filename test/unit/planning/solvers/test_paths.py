@@ -24,10 +24,10 @@ for seed in (1, 2, 3, 5, 8):
     problem = random_problem(seed, 40)
     budget = evaluate(problem, sequence_of(problem, ())).peak_bytes * 8 // 10
     search = LocalSearch(problem)
-    repaired = search.repaired(budget)
+    repaired = search.repair(budget)
     kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
     print(sorted(repaired) if repaired is not None else None)
-    annealed = search.annealed(budget, repaired or (), Annealing(25, seed))
+    annealed = search.anneal(budget, repaired or (), Annealing(25, seed))
     print(sorted(annealed) if annealed is not None else None)
     kernels.add("plain" if search._kernels is entries.PLAIN else "compiled")
 print(*sorted(kernels))

@@ -68,7 +68,7 @@ def test_layers_are_blocks_of_both_passes(alike: Repeats) -> None:
     problem = layered()
     blocks = dict[int, set[str]]()
     for op in range(len(problem)):
-        if alike.inside(op):
+        if alike.is_inside(op):
             blocks.setdefault(int(alike.block[op]), set()).add(problem.names[op])
     whole = [names for names in blocks.values() if len(names) == 6]
     assert len(whole) >= LAYERS - 1
@@ -76,7 +76,7 @@ def test_layers_are_blocks_of_both_passes(alike: Repeats) -> None:
         # Which of the three a block begins with is not said, but it is the same in both passes or one layer off.
         layers = {int(name.strip("updownact'")) for name in names}
         assert len(layers) <= 2
-    assert int(alike.place[problem.names.index("loss")]) == NOT_REPEATED
+    assert int(alike.offset[problem.names.index("loss")]) == NOT_REPEATED
 
 
 def test_shifted_finds_same_operation_in_other_block(alike: Repeats) -> None:
@@ -84,9 +84,9 @@ def test_shifted_finds_same_operation_in_other_block(alike: Repeats) -> None:
     for kind in ("up", "act", "down", "up{}'", "act{}'", "down{}'"):
         named = kind if "{}" in kind else kind + "{}"
         second, fourth = (problem.names.index(named.format(layer)) for layer in (1, 3))
-        assert alike.shifted(second, 2) == fourth and alike.shifted(fourth, -2) == second
-        assert alike.shifted(second, LAYERS) is None
-    assert alike.shifted(problem.names.index("loss"), 1) is None
+        assert alike.counterpart(second, 2) == fourth and alike.counterpart(fourth, -2) == second
+        assert alike.counterpart(second, LAYERS) is None
+    assert alike.counterpart(problem.names.index("loss"), 1) is None
 
 
 def test_no_repeats_without_equal_blocks() -> None:
@@ -122,7 +122,7 @@ def test_copies_spread_to_every_second_block(alike: Repeats) -> None:
 
 def test_every_spread_is_a_valid_order(alike: Repeats) -> None:
     problem = layered()
-    plan = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes // 2)
+    plan = LocalSearch(problem).repair(evaluate(problem, sequence_of(problem, ())).peak_bytes // 2)
     assert plan
     for width in (1, 2, 3):
         for first in range(alike.count):
@@ -138,7 +138,7 @@ def test_block_transfer_is_cheaper_than_greedy_alone(share: float) -> None:
     problem, messages = layered(12), list[str]()
     budget = int(share * evaluate(problem, sequence_of(problem, ())).peak_bytes)
     search, best = LocalSearch(problem), Incumbent(problem, budget, progress=messages.append)
-    assert best.offer(search.repaired(budget), Provenance("greedy")) and best.evaluation is not None
+    assert best.offer(search.repair(budget), Provenance("greedy")) and best.evaluation is not None
     greedy = best.evaluation.extra_cost
     transfer_blocks(best, search, CutBounds(problem, budget))
     assert any(line.startswith("copies of one block in all") for line in messages)

@@ -12,12 +12,12 @@ import pytest
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
-from recompute.planning.solvers.integer_program import available
+from recompute.planning.solvers.integer_program import is_installed
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solvers_by_name import WITH_VIEWS, solve
-from recompute.planning.solvers.sweep import least_budget, sweep
+from recompute.planning.solvers.sweep import smallest_budget, sweep
 from recompute.planning.solvers.view_copies import with_copies
 from recompute.support.units import parse_budget
 from recompute.test.benchmark_scripts import script
@@ -65,7 +65,7 @@ def test_curves_are_monotone(name: str) -> None:
 
 def test_least_budget_has_a_plan() -> None:
     problem = net("unet")
-    least = least_budget(problem)
+    least = smallest_budget(problem)
     outcome = solve(problem, least, effort=QUICK)
     assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
 
@@ -82,7 +82,7 @@ def test_sweep_is_deterministic() -> None:
     )
 
 
-@pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
+@pytest.mark.skipif(not is_installed(), reason="highspy is not installed: no bounds by integer programs")
 def test_view_copies_pay_if_slices_keep_a_buffer_alive() -> None:
     problem = net("unet")
     assert problem.views
@@ -97,7 +97,7 @@ def test_view_copies_pay_if_slices_keep_a_buffer_alive() -> None:
     assert isinstance(without, Infeasible) or plan.extra_cost < without.extra_cost
 
 
-@pytest.mark.skipif(not available(), reason="highspy is not installed: no bounds by integer programs")
+@pytest.mark.skipif(not is_installed(), reason="highspy is not installed: no bounds by integer programs")
 def test_bounds_hold_for_copies_of_views() -> None:
     """Bounds hold compared with exhaustive search over each choice of views to copy."""
     from recompute.test.unit.planning.solvers.random_graphs import random_nodes

@@ -20,7 +20,7 @@ from recompute.test.unit.planning.solvers.exhaustive import random_problem
 from recompute.test.unit.planning.solvers.test_optimal import given_problems
 
 needs_ortools = pytest.mark.skipif(
-    not interval_program.available(), reason="ortools is not installed: no interval model"
+    not interval_program.is_installed(), reason="ortools is not installed: no interval model"
 )
 MOST = 9
 """Choices of a window that are tried one by one: two to this power."""
@@ -46,7 +46,7 @@ def cheapest(problem: Problem, budget: int, pairs: frozenset[Pair], first: int, 
 
 def small_windows(count: int) -> Iterator[tuple[Problem, int, frozenset[Pair], int, int, int]]:
     for _, problem, budget in given_problems(0, count):
-        pairs = LocalSearch(problem).repaired(budget)
+        pairs = LocalSearch(problem).repair(budget)
         if pairs is None:
             continue
         for first, last in windows(problem, 2):
@@ -74,7 +74,7 @@ def test_window_is_as_cheap_as_exhaustive_search() -> None:
     for problem, budget, pairs, first, last, best in small_windows(150):
         start = pairs_with_added_copies(problem, budget, pairs, first, last)
         window = window_of(problem, start, first, last)
-        result = interval_program.better(problem, budget, start, window, 5.0) or start
+        result = interval_program.cheaper_copies(problem, budget, start, window, 5.0) or start
         assert peak(problem, result) <= budget
         assert problem.cost_of(result) == best
         assert {entry for entry in result if not first <= entry[0] < last} == {
@@ -90,7 +90,7 @@ def test_present_copies_are_a_complete_hint() -> None:
     """CP-SAT gets a value for every variable, so that it accepts the present copies as a feasible solution at once."""
     for seed in range(40):
         problem = random_problem(seed)
-        pairs = LocalSearch(problem).repaired(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)
+        pairs = LocalSearch(problem).repair(evaluate(problem, sequence_of(problem, ())).peak_bytes - 1)
         for first, last in windows(problem, 4) if pairs else ():
             window = window_of(problem, pairs or (), first, last)
             assert interval_program.hint_is_complete(problem, peak(problem, pairs or frozenset()), pairs or (), window)
@@ -101,7 +101,7 @@ def test_window_search_is_deterministic() -> None:
     for problem, budget, pairs, first, last, _ in list(small_windows(40))[:10]:
         start = pairs_with_added_copies(problem, budget, pairs, first, last)
         window = window_of(problem, start, first, last)
-        betters = [interval_program.better(problem, budget, start, window, 0.5) for _ in range(2)]
+        betters = [interval_program.cheaper_copies(problem, budget, start, window, 0.5) for _ in range(2)]
         assert betters[0] == betters[1]
 
 
@@ -112,7 +112,7 @@ def test_window_without_copy_stages_is_rejected() -> None:
 
 
 def test_missing_or_tools_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interval_program, "available", lambda: False)
+    monkeypatch.setattr(interval_program, "is_installed", lambda: False)
     refused = next(
         plan
         for _, problem, budget in given_problems(0, 5)
@@ -124,9 +124,9 @@ def test_missing_or_tools_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("there", [True, False])
 def test_auto_reoptimizes_windows_if_the_bound_is_far(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if there and not interval_program.available():
+    if there and not interval_program.is_installed():
         pytest.skip("ortools is not installed: no interval model")
-    monkeypatch.setattr(interval_program, "available", lambda: there)
+    monkeypatch.setattr(interval_program, "is_installed", lambda: there)
     message = list[str]()
     for _, problem, budget in given_problems(0, 30):
         effort = Effort(rounds=1, seeds=1, nodes=1)
