@@ -132,7 +132,7 @@ class Bench:
 
         def run(arguments: Any) -> Any:
             step = recompute.jax.jit(built.step, **{**built.options, **options})
-            return step.lower_quietly(*arguments).choice
+            return step.lower_quietly(*arguments).compiled_step
 
         return self.of(built, run)
 
@@ -200,7 +200,7 @@ class Bench:
             with forms[0].context():
                 remat = jax.jit(forms[0].step, **dict(forms[0].options)).lower(*forms[0].arguments(0)).compile()
                 ours = recompute.jax.jit(forms[1].step, **dict(forms[1].options))
-                compiled = ours.lower_quietly(*forms[1].arguments(0)).choice.compiled
+                compiled = ours.lower_quietly(*forms[1].arguments(0)).compiled_step.compiled
                 pairs = list(zip((remat, compiled), forms, strict=True))
                 times = [[call(run, *form.arguments(0)) for run, form in pairs] for _ in range(2 + 3 * self.rounds)]
             theirs, own = (statistics.median(column) for column in zip(*times[1:], strict=True))

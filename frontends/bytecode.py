@@ -1,4 +1,4 @@
-"""MLIR bytecode, and StableHLO's portable artifacts, read and written with jaxlib where it is installed."""
+"""Read MLIR bytecode and StableHLO's portable artifacts, and write MLIR bytecode, with jaxlib if it is installed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 BYTECODE_MAGIC = b"ML\xefR"
 _PORTABLE = b"StableHLO_v"
-"""The name of the producer of a portable artifact, after the magic number and a version."""
+"""The beginning of the producer's name in a portable artifact, after the magic number and a version."""
 _PRODUCER = slice(len(BYTECODE_MAGIC), 64)
-MISSING = "MLIR bytecode is read and written with jaxlib, which is not installed: pip install 'xdsl-recompute[jax]'"
+MISSING = "reading and writing MLIR bytecode needs jaxlib, which is not installed: pip install 'xdsl-recompute[jax]'"
 
 
 class BytecodeError(ValueError):
-    """Bytecode cannot be read or written; `str()` has the reason."""
+    """Raised for bytecode that cannot be read or written. `str()` gives the reason."""
 
 
 def is_bytecode(data: bytes) -> bool:
@@ -38,7 +38,7 @@ def text_of_bytecode(data: bytes) -> str:
 
 
 def bytecode_of_text(text: str) -> bytes:
-    """Return the bytecode of a module. Raises `BytecodeError`, also where MLIR does not read the text."""
+    """Return a module, given as text, as bytecode. Raises `BytecodeError`, also if MLIR cannot parse the text."""
     bindings, context = _bindings()
     with context:
         try:
@@ -51,7 +51,7 @@ def bytecode_of_text(text: str) -> bytes:
 
 
 def _bindings() -> tuple[Any, Any]:
-    """Return jaxlib's bindings of MLIR, and a context with JAX's dialects. Raises `BytecodeError`."""
+    """Return jaxlib's MLIR bindings, and a context with JAX's dialects. Raises `BytecodeError` without jaxlib."""
     try:
         # jaxlib's bindings have no types.
         from jax._src.interpreters import mlir  # pyright: ignore[reportMissingTypeStubs]

@@ -15,13 +15,13 @@ from typing import Any
 from . import frontend
 
 FRONTENDS = {"jax": "jax", "eqx": "jax.eqx", "nnx": "jax.nnx", "torch": "torch"}
-"""Submodules of the package, and their places in this folder."""
+"""The public submodules of the package, with the module path of each in this folder."""
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
-# The base classes of `importlib.abc` would take longer to import than all else that `import recompute` needs.
+# The base classes of `importlib.abc` would take longer to import than everything else that `import recompute` needs.
 class FrontendFinder:
-    """An import finder of `recompute.jax`, `recompute.torch` and their submodules."""
+    """An import finder for `recompute.jax`, `recompute.torch` and their submodules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -35,13 +35,13 @@ class FrontendFinder:
 
 
 class _AliasLoader:
-    """Loads the module of a frontend: one module object under both names."""
+    """A loader that gives the module of a frontend a second, public name for the same module object."""
 
     def __init__(self, name: str):
         self._name = name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the module under its own name. Raises `ImportError`, with the remedy, if the framework is missing."""
+        """Import the module under its own name. Raises `ImportError`, with a remedy, if the framework is missing."""
         name, _, submodule = self._name.partition(".")
         place = FRONTENDS[name]
         module = frontend(place.partition(".")[0])
@@ -51,7 +51,7 @@ class _AliasLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restore the spec of the module: the import system has replaced it by the spec of the alias."""
+        """Restore the spec of the module, which the import system has replaced with the spec of the alias."""
         module.__spec__ = self._spec
 
 

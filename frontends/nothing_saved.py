@@ -1,7 +1,7 @@
-"""The warning of every frontend that a step runs unchanged."""
+"""The warning that a step runs unchanged, which all frontends use."""
 
 from __future__ import annotations
 
 
 class NothingSaved(UserWarning):
-    """A step runs as it would without this package; the message has the reason, and a remedy if there is one."""
+    """A step runs as it would without this package. The message gives the reason, and a remedy if there is one."""

@@ -21,9 +21,9 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "each row states the effect of recomputing only that segment; saved bytes are counted before fusion; the rewrite "
-    "may divide the step differently, and a call runs the plain step if the compiler finds no saving: a report shows "
-    "the plan that runs"
+    "each row states the effect of recomputing only that segment; bytes and FLOPs are counted in the program, before "
+    "fusion; the rewrite may divide the step differently, and a call runs the plain step if the compiler finds no "
+    "saving: a report shows the plan that runs"
 )
 
 _RECOMPUTE = "recompute"

@@ -55,6 +55,8 @@ class ProgressLine:
         phase: The current phase.
         share: The share of the work that is done, from 0 to 1.
         result: The text of the last line; if it is empty, no last line is printed.
+        span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
+            this part, so that a part that repeats them does not end at once.
         seconds_left: The last estimate of the time left.
         start: The start time, as `time.monotonic` gives it.
     """
@@ -63,6 +65,7 @@ class ProgressLine:
     phase: str = ""
     share: float = 0.0
     result: str = ""
+    span: tuple[float, float] = (0.0, 1.0)
     seconds_left: float = inf
     start: float = field(default_factory=monotonic)
 
@@ -77,7 +80,14 @@ class ProgressLine:
     def enter(self, part: str) -> None:
         """Enter the phase that corresponds to a part of `timing.py`; parts without a phase are ignored."""
         if part in PHASES:
-            self.set_phase(*PHASES[part])
+            phase, share = PHASES[part]
+            first, end = self.span
+            self.set_phase(phase, first + (end - first) * share)
+
+    def begin(self, phase: str, first: float, end: float) -> None:
+        """Enter a phase that takes the work from the share `first` to the share `end`."""
+        self.span = first, end
+        self.set_phase(phase, first)
 
     def update(self) -> str:
         """Update the estimate of the time left, and return the line.

@@ -13,6 +13,8 @@ _AMOUNT = re.compile(
     r"\s*(?P<number>\d+(?:\.\d*)?(?:e\d+)?|\.\d+)\s*(?P<unit>%|(?P<prefix>[kmgt]?)(?P<binary>i?)b?)\s*", re.IGNORECASE
 )
 _EXPECTED = "expected bytes ('8GiB', '500MB'), a share ('50%' or 0.5) or 'min'"
+_SHARE = "a share of the peak of the original step"
+_NOT_POSITIVE = "a budget must be positive"
 
 
 def parse_bytes(text: str) -> int:
@@ -69,12 +71,13 @@ def parse_amount(text: str) -> int | float:
     """
     amount = _AMOUNT.fullmatch(text)
     if amount is None:
-        raise ValueError(f"invalid budget '{text}': {_EXPECTED}")
+        is_negative = text.strip().startswith("-") and _AMOUNT.fullmatch(text.strip()[1:])
+        raise ValueError(f"invalid budget '{text}': {_NOT_POSITIVE if is_negative else _EXPECTED}")
     number = float(amount["number"])
     if is_share(text):
         share = number / 100 if amount["unit"] == "%" else number
         if not 0 < share <= 1:
-            raise ValueError(f"invalid budget '{text}': a share of the plain peak must be above 0 and at most 1")
+            raise ValueError(f"invalid budget '{text}': {_SHARE} must be above 0 and at most 1")
         return share
     if amount["unit"] == "" and number != float("inf"):
         raise ValueError(f"invalid budget '{text}': {_without_unit(text.strip(), number)}")
@@ -88,7 +91,7 @@ def _without_unit(text: str, number: float) -> str:
     """Return the error message for a number above 1 without a unit, which more often means a percentage or gigabytes
     than bytes."""
     if number != int(number):
-        return "a share must be at most 1, and bytes must be whole numbers"
+        return f"{_SHARE} must be at most 1, and bytes must be whole numbers"
     share = f"'{text}%', " if number <= 100 else ""
     return f"'{text}' has no unit: write {share}'{text}MiB', '{text}GiB', or '{text}B' for bytes"
 
@@ -107,10 +110,10 @@ def budget_text(budget: str | float) -> str:
         ValueError: The number is not a budget.
     """
     if isinstance(budget, int) and budget < 1:
-        raise ValueError(f"invalid budget {budget}: a number of bytes must be at least 1")
+        raise ValueError(f"invalid budget {budget}: {_NOT_POSITIVE}")
     if isinstance(budget, float) and not 0 < budget <= 1:
         raise ValueError(
-            f"invalid budget {budget}: a share must be above 0 and at most 1, and bytes must be whole numbers"
+            f"invalid budget {budget}: {_SHARE} must be above 0 and at most 1, and bytes must be whole numbers"
         )
     return f"{budget}B" if isinstance(budget, int) else str(budget).strip()
 

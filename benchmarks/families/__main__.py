@@ -52,7 +52,7 @@ def row(name: str) -> str:
     size, flops = min(needs(lowered.compile(compiler_options=KEEP_BARRIERS)) for lowered in by_hand)
     start = time.monotonic()
     lowered = recompute.jax.jit(function).lower_quietly(*arguments)
-    choice = lowered.choice
+    choice = lowered.compiled_step
     seconds = time.monotonic() - start
     our_size, our_flops = needs(choice.compiled)
     proved = lowered.rewritten is not None and bool(lowered.rewritten.proof)

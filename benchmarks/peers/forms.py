@@ -85,4 +85,4 @@ def lower_with_recompute(built: Built, options: Mapping[str, Any], arguments_of:
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
         start = time.process_time()
         lowered = recompute.jax.jit(built.step, **options, **built.options).lower(*arguments)
-    return Form(built, lowered.less, time.process_time() - start, lowered.why)
+    return Form(built, lowered.optimized, time.process_time() - start, lowered.why)

@@ -44,22 +44,24 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _EQX: Any = equinox
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
-OF_EQUINOX = frozenset({"donate"})
+"""Typed as `Any`, because the types of the library are incomplete."""
+EQUINOX_KEYWORDS = frozenset({"donate"})
 """Keywords of `eqx.filter_jit` that `jax.jit` lacks."""
-DECIDED_BY_EQUINOX = frozenset(
+JAX_ONLY_KEYWORDS = frozenset(
     {"static_argnums", "static_argnames", "donate_argnums", "donate_argnames", "in_shardings", "out_shardings"}
 )
 """Keywords of `jax.jit` that `eqx.filter_jit` lacks, because it partitions the arguments itself."""
-OF_LIBRARY, MODELS = "equinox.", "equinox.nn."
-"""The Python package of equinox, and its modules that define layers.
+DONATES_ALL = "it donates all arrays among the arguments, also the batch, so the caller must not use them again"
+LIBRARY_PREFIX, LAYERS_PREFIX = "equinox.", "equinox.nn."
+"""Prefixes of Python modules: of all modules of equinox, and of those that define layers.
 
-Its other modules define transformations, whose calls are not layers.
+The other modules of equinox define transformations, whose calls are not layers.
 """
 
 
 class EqxJitted(ModuleStep[P, R]):
-    """The result of `recompute.eqx.filter_jit`: a callable like the function, which takes and returns modules."""
+    """The result of `recompute.eqx.filter_jit`: it is called like the function, with modules as arguments and
+    results."""
 
     CALLER: ClassVar[str] = "recompute.eqx.filter_jit"
     PACKAGE: ClassVar[str] = "recompute.eqx"
@@ -71,8 +73,10 @@ class EqxJitted(ModuleStep[P, R]):
         self._eqx = private.with_jitted_of_equinox(wrapper, self._inner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises as `eqx.filter_jit` and `recompute.jax.jit` do. Warns `NothingSaved` if the plain step
-        runs."""
+        """Run the step. Warns `NothingSaved` if the plain step runs.
+
+        Raises the errors of `eqx.filter_jit` and of `recompute.jax.jit`.
+        """
         try:
             return cast(R, self._eqx(*args, **kwargs))
         except Exception as error:
@@ -81,11 +85,11 @@ class EqxJitted(ModuleStep[P, R]):
 
     @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """Lower as `eqx.filter_jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
+        """Lower the step. The attribute `lowered` of equinox's result is a `recompute.jax.Lowered`."""
         return self._eqx.lower(*args, **kwargs)
 
-    def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call `method` with the arguments of the inner step, as equinox's `lower` does. Shapes count as arrays."""
+    def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call `method` with the arguments that equinox's `lower` passes to the inner step. Shapes count as arrays."""
 
         def of_inner(donated: Any, others: Any, static: Any) -> Any:
             return method(*_TREE.map(_shape_of, (donated, others)), static)
@@ -93,13 +97,15 @@ class EqxJitted(ModuleStep[P, R]):
         args, kwargs = _TREE.map(_stand_in, (args, dict(kwargs)))
         return private.with_jitted_of_equinox(self._eqx, Lowering(of_inner)).lower(*args, **kwargs).lowered
 
-    def in_its_terms(self, report: Report) -> Report:
+    def reworded_report(self, report: Report) -> Report:
         donation = report.donation
-        return report if donation is None else replace(report, donation=replace(donation, option='donate="all"'))
+        if donation is None:
+            return report
+        return replace(report, donation=replace(donation, option='donate="all"', caution=DONATES_ALL))
 
 
 class _Scoped(_EQX.Module):
-    """A function or module whose modules run in named scopes while it is traced.
+    """A wrapper around a function or module, which runs modules in named scopes while it is traced.
 
     It is a pytree, so that its arrays are traced like the arrays of a jitted method or module.
     """
@@ -118,7 +124,7 @@ class _Scoped(_EQX.Module):
 
 def _is_layer(kind: type[Any]) -> bool:
     """Return whether a class is a layer of a model rather than one of equinox's transformations."""
-    return not f"{kind.__module__}.".startswith(OF_LIBRARY) or kind.__module__.startswith(MODELS)
+    return not f"{kind.__module__}.".startswith(LIBRARY_PREFIX) or kind.__module__.startswith(LAYERS_PREFIX)
 
 
 class _StandIn(np.ndarray[Any, Any]):
@@ -128,7 +134,7 @@ class _StandIn(np.ndarray[Any, Any]):
 
 
 def _stand_in(leaf: Any) -> Any:
-    """Return an array that replaces a shape, or any other leaf unchanged."""
+    """Return an array that stands for a `jax.ShapeDtypeStruct`; return any other leaf unchanged."""
     if not isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
     array = np.zeros(()).view(_StandIn)
@@ -137,7 +143,7 @@ def _stand_in(leaf: Any) -> Any:
 
 
 def _shape_of(leaf: Any) -> Any:
-    """Return the shape that a stand-in represents, or any other leaf unchanged."""
+    """Return the `jax.ShapeDtypeStruct` for which a `_StandIn` stands; return any other leaf unchanged."""
     return leaf.shape_of_argument if isinstance(leaf, _StandIn) else leaf
 
 
@@ -156,30 +162,30 @@ def filter_jit(*fun: Any, **keywords: Any) -> Any:
             decorator.
         donate: As in `eqx.filter_jit`: `"all"`, `"all-except-first"`, `"warn"`, `"warn-except-first"` or `"none"`.
         segments, policy, budget, ...: As in `recompute.jax.jit`.
-        compiler_options, ...: The keywords of `jax.jit` that `eqx.filter_jit` takes.
+        compiler_options, ...: Those keywords of `jax.jit` that `eqx.filter_jit` accepts.
 
     Returns:
         A function like the result of `eqx.filter_jit`, with `report` and `explain`.
 
     Raises:
         TypeError, ValueError: For invalid keywords, before anything is compiled.
-        ImportError: For a version of equinox without the attributes that are used here.
+        ImportError: If the installed equinox lacks an attribute that this package uses.
 
     Example:
         >>> step = recompute.eqx.filter_jit(train_step, donate="all")  # doctest: +SKIP
     """
     if len(fun) > 1:
         raise TypeError(f"recompute.eqx.filter_jit takes one function, not {len(fun)} positional arguments")
-    _demand_no_decided(keywords)
-    demand_known(keywords, EqxJitted.CALLER, OF_EQUINOX)
-    of_equinox = {name: keywords.pop(name) for name in OF_EQUINOX & keywords.keys()}
+    _demand_no_jax_only(keywords)
+    demand_known(keywords, EqxJitted.CALLER, EQUINOX_KEYWORDS)
+    of_equinox = {name: keywords.pop(name) for name in EQUINOX_KEYWORDS & keywords.keys()}
     wrap: Any = partial(EqxJitted, options=options_of(keywords, EqxJitted.CALLER), of_equinox=of_equinox)
     return wrap(fun[0]) if fun else wrap
 
 
-def _demand_no_decided(keywords: Mapping[str, Any]) -> None:
+def _demand_no_jax_only(keywords: Mapping[str, Any]) -> None:
     """Raise `TypeError` for a keyword of `jax.jit` that `eqx.filter_jit` lacks."""
-    for name in sorted(DECIDED_BY_EQUINOX & keywords.keys()):
+    for name in sorted(JAX_ONLY_KEYWORDS & keywords.keys()):
         remedy = "give donate=" if name.startswith("donate") else "arrays are traced and everything else is static"
         if name.endswith("shardings"):
             remedy = "put the arguments on devices with eqx.filter_shard"

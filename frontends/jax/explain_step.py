@@ -10,8 +10,9 @@ from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
 from ...support.diagnostics import Refusal
+from ...support.progress import progress
 from .compilation.allocation import UnknownMemory
-from .compilation.budgeted import BudgetNotReached
+from .compilation.budget_refusal import BudgetNotReached
 from .compilation.device_limits import device_limit
 from .internals.private import statics_of
 from .jitted import Jitted
@@ -55,54 +56,60 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
     """
     text = None if budget is None else checked_budget(budget, "recompute.jax.explain")
     if isinstance(step, ModuleStep):
-        return step.in_its_terms(step.of_arrays(partial(_explain, step.inner, text), args, kwargs))
+        return step.reworded_report(step.call_with_arrays(partial(_explain, step.inner, text), args, kwargs))
     jitted: Any = step
     if not isinstance(step, Jitted):
         _demand_no_jit_of_modules(step)
         # The indices in `donate_argnums` include static arguments.
-        static = {"static_argnums": statics_of(step).numbers} if hasattr(step, "trace") else {}
+        static = {"static_argnums": statics_of(step).indices} if hasattr(step, "trace") else {}
         jitted = Jitted(step, options_of(static), step if hasattr(step, "trace") else None)
     return _explain(jitted, text, *args, **kwargs)
 
 
-_OF_MODULES = (
+_JITS_OF_FRAMEWORKS = (
     ("flax.nnx.", "nnx.jit", "recompute.nnx.jit"),
     ("equinox.", "eqx.filter_jit", "recompute.eqx.filter_jit"),
 )
-"""For each framework with modules: the prefix of its Python modules, its own jit, and the corresponding jit here."""
+"""For each framework with modules: the prefix of its Python modules, its own jit, and its counterpart in this
+package."""
 
 
 def _demand_no_jit_of_modules(step: Any) -> None:
-    """Raise `TypeError` for the result of a framework's own jit, which hides the jitted function of arrays."""
-    for library, theirs, ours in _OF_MODULES:
+    """Raise `TypeError` for the result of a framework's own jit, which hides its jitted function of arrays."""
+    for library, theirs, ours in _JITS_OF_FRAMEWORKS:
         if type(step).__module__.startswith(library) and hasattr(step, "lower"):
             name = getattr(step, "__name__", "step")
             raise TypeError(
-                f"recompute.jax.explain: {name} is a result of {theirs}; give the result of {ours}, which takes the "
-                f"same options: recompute.jax.explain({ours}({name}), *arguments)"
+                f"recompute.jax.explain: {name} is a result of {theirs}; give the result of {ours} instead, which takes"
+                f" the same options: recompute.jax.explain({ours}({name}), *arguments)"
             )
 
 
 def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
-    """Make the report of `explain`. `budget`: the checked budget."""
+    """Return the report of `explain`. `budget`: the checked budget."""
+    with progress(f"{jitted.package}: {jitted.__name__}"):
+        return _explain_quietly(jitted, budget, *args, **kwargs)
+
+
+def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
     if budget is None:
         without = report(jitted.lower_quietly(*args, **kwargs))
-        return _answered(without, without.budget)
+        return _with_verdict(without, without.budget)
     limited = jitted.within(budget)
     try:
         lowered = limited.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
         within = report(lowered, limit, budget)
-        return within if limit is None else _answered(within, limit)
+        return within if limit is None else _with_verdict(within, limit)
     except UnknownMemory as error:
         without = report(jitted.lower_quietly(*args, **kwargs), budget_text=budget)
-        return _answered(replace(without, refused=error.reason), None)
+        return _with_verdict(replace(without, refused=error.reason), None)
     except Refusal as error:
         least = error.least_bytes if isinstance(error, BudgetNotReached) else None
         lowered = jitted.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
         refused = replace(report(lowered, limit, budget), refused=error.reason)
-        return _answered(refused, limit, least, searched=True)
+        return _with_verdict(refused, limit, least, has_failed=True)
 
 
 def _limit_of(lowered: Lowered, budget: str) -> int | None:
@@ -110,17 +117,19 @@ def _limit_of(lowered: Lowered, budget: str) -> int | None:
     return device_limit(lowered.module or ModuleOp([]), budget, lowered.plain_measured)
 
 
-def _answered(of_step: Report, limit: int | None, least: int | None = None, *, searched: bool = False) -> Report:
-    """Return the report, extended by the answer.
+def _with_verdict(
+    step_report: Report, limit: int | None, least: int | None = None, *, has_failed: bool = False
+) -> Report:
+    """Return the report with the answer to whether the step fits.
 
     Args:
-        of_step: The report.
+        step_report: The report without an answer.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         least: The temporaries of the smallest candidate of a failed search, in bytes.
-        searched: Whether a search was made and found no plan for the budget.
+        has_failed: Whether a search for plans was made and found none within the limit.
     """
-    plain = of_step.plain
+    plain = step_report.plain
     fixed = plain.arguments + plain.results - plain.aliased
     least_bytes = None if least is None else least + fixed
-    needs = DeviceBytes(plain.device_bytes, of_step.less.device_bytes, fixed, least_bytes, of_step.devices)
-    return replace(of_step, fit=fit_verdict(needs, limit, searched=searched))
+    needs = DeviceBytes(plain.device_bytes, step_report.less.device_bytes, fixed, least_bytes, step_report.devices)
+    return replace(step_report, fit=fit_verdict(needs, limit, has_failed=has_failed))

@@ -1,8 +1,9 @@
-"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once per combination of types."""
+"""`recompute.jax.jit`: lower a step with JAX, rewrite it, and compile it with JAX, once for each combination of
+argument types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -16,8 +17,8 @@ from typing_extensions import Unpack
 from ...driver.api import Explanations, as_module, explain_verified
 from ...driver.verified import verify_module
 from ...support.progress import progress
-from ...transforms.phase import NoGradient
-from .annotations.flax_modules import without_lost_updates
+from ...transforms.phase import ForwardOverReverse, NoGradient
+from .annotations.flax_modules import reject_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes
 from .compilation.choice import Variant
@@ -25,11 +26,11 @@ from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import is_disabled
-from .lowering.argument_hint import hint
+from .lowering.argument_hint import hint, package_for
 from .lowering.calls import Call, key_of
 from .lowering.lowered import Lowered
 from .lowering.nested import CallableStep, call_nested, nested_step
-from .lowering.rewrite_lowered import lowered_for_us, not_rewritten, rewritten
+from .lowering.rewrite_lowered import lower_and_rewrite, lower_with_marks, unchanged_step
 from .messages import why_plain
 from .messages.call_site_warnings import OptionsIgnored, warn
 from .messages.tracebacks import shorten, shortened
@@ -40,7 +41,7 @@ from .reports.step_report import Report
 P = ParamSpec("P")
 R = TypeVar("R")
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 # Operations get the location of the user's line, not of the line here that makes JAX trace the function.
 source_info_util.register_exclusion(__file__)
 
@@ -49,13 +50,14 @@ _OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", def
 
 
 class Jitted(Generic[P, R]):
-    """The result of `recompute.jax.jit`: a callable like the function, which stores the compiled steps of its calls."""
+    """The result of `recompute.jax.jit`: it is called like the function, and stores the steps compiled for its
+    calls."""
 
     __name__: str
     __wrapped__: Callable[P, R]
 
     def __init__(
-        self, function: Callable[P, R], options: JitOptions, jitted: Any = None, package: str = "recompute.jax"
+        self, function: Callable[P, R], options: JitOptions, jitted: Any = None, package: str = why_plain.PACKAGE
     ):
         """Wrap a function.
 
@@ -67,7 +69,7 @@ class Jitted(Generic[P, R]):
         """
         self._options = options
         name = str(getattr(function, "__name__", type(function).__name__))
-        checked = without_lost_updates(function, name) if callable(function) else function
+        checked = reject_lost_updates(function, name) if callable(function) else function
         self._plain: Any = _JAX.jit(checked, **options.jit) if jitted is None else jitted
         self._statics = private.statics_of(self._plain)
         self._name = name
@@ -75,11 +77,14 @@ class Jitted(Generic[P, R]):
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
         self._lowered: dict[Hashable, Lowered] = {}
         self._steps: dict[Hashable, CallableStep | None] = {}
-        self._dispatch: Any = private.dispatched(name, self._miss, self._statics)
+        self._dispatch: Any = private.dispatcher(name, self._miss, self._statics)
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises as `jax.jit` and `lower` do. Warns `NothingSaved` if the plain step runs."""
+        """Run the step. Warns `NothingSaved` if the plain step runs.
+
+        Raises the errors of `jax.jit` and of `lower`.
+        """
         try:
             if _JAX.config.jax_disable_jit or is_disabled():
                 return self._plain(*args, **kwargs)
@@ -91,7 +96,7 @@ class Jitted(Generic[P, R]):
             raise
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
-        """Handle a call that is not in the cache of JAX's dispatch."""
+        """Compile and run a call that is not in the cache of JAX's dispatch."""
         call = Call.of(self._statics, args, kwargs)
         key = key_of(call)
         if call.is_traced:
@@ -101,18 +106,27 @@ class Jitted(Generic[P, R]):
             with progress(f"{self._package}: {self._name}") as line:
                 line.set_phase("tracing")
                 lowered = self.lower_quietly(*args, **kwargs)
-                choice = lowered.choice
+                choice = lowered.compiled_step
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
             if choice.why is not None and self._options.budget is None and not keeps_saving:
                 warn(choice.why)
             compiled = choice.compiled
             if key is not None:
                 self._compiled[key] = compiled
-        return private.called(compiled, call.args, call.kwargs)
+        return private.call_compiled(compiled, call.args, call.kwargs)
 
     def __repr__(self) -> str:
         count = len(self._lowered)
-        return f"<recompute.jax.jit({self._name}), lowered for {count or 'no'} call{'' if count == 1 else 's'}>"
+        summaries = [summary for lowered in self._lowered.values() if (summary := lowered.summary) is not None]
+        last = "the last compiled one: " if count > 1 else ""
+        verdict = f": {last}{summaries[-1]}" if summaries else ""
+        calls = f"{count or 'no'} call{'' if count == 1 else 's'}"
+        return f"<recompute.jax.jit({self._name}), lowered for {calls}{verdict}>"
+
+    @property
+    def package(self) -> str:
+        """The public package that messages and progress lines name, such as `recompute.nnx`."""
+        return self._package
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Return a bound method if the step is accessed through an instance."""
@@ -141,19 +155,32 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, but without the warning, whose text is in the attribute `why`.
+        """Lower as `lower` does, but without the warning. Its text is in the attribute `why`.
 
         Calls, `report` and `lower` share the result for arguments of equal types.
         """
         if is_disabled():
-            return not_rewritten(self._name, self._plain.lower(*args, **kwargs), self._options)
+            return unchanged_step(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None or key not in self._lowered:
-            lowered = rewritten(self._name, self.trace(*args, **kwargs), self._options)
+            lowered = self._lower(args, kwargs)
             if key is None:
                 return lowered
             self._lowered[key] = lowered
         return self._lowered[key]
+
+    def _lower(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Lowered:
+        """Lower and rewrite the step, and reword messages to name the functions of the step's package."""
+        in_terms = partial(why_plain.in_terms_of, self._package, arguments_package=package_for(args, kwargs))
+        with progress(f"{self._package}: {self._name}"):
+            try:
+                lowered = lower_and_rewrite(self._name, self.trace(*args, **kwargs), self._options)
+            except NoGradient as error:
+                if isinstance(error, ForwardOverReverse):
+                    raise
+                refusal = NoGradient(error.operation, in_terms(error.reason))
+                raise refusal.with_traceback(error.__traceback__) from error.__cause__
+        return lowered if lowered.why is None else replace(lowered, why=in_terms(lowered.why))
 
     def within(self, budget: str) -> Jitted[P, R]:
         """Return the same step with a budget in place of its plan, planner or pipeline."""
@@ -165,16 +192,16 @@ class Jitted(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain which values the step saves, and the effect of recomputing each segment.
 
-        The segments are those that scopes name, or those that a call chooses if it does not recompute the former as
-        they are. For a step on several devices, the bytes are those of one device. The plain step is compiled for its
-        temporaries, once for all explanations and reports.
+        The segments are those that scopes name. If a call would divide the step differently, they are the segments that
+        the call chooses. For a step on several devices, the bytes are those of one device. The plain step is compiled
+        once, for all explanations and reports, to measure its temporaries.
 
         Raises `Refusal` for a step without a gradient.
         """
         traced = self.trace(*args, **kwargs)
         selection = self._options.rewrite.selection
         options = self._options.rewrite if self._options.chooses_segments else None
-        module = as_module(module_of(lowered_for_us(traced), self._name))
+        module = as_module(module_of(lower_with_marks(traced), self._name))
         verify_module(module)
         devices, note = partitions_of(module), ""
         if devices > 1:
@@ -185,10 +212,14 @@ class Jitted(Generic[P, R]):
         try:
             explanations = explain_verified(module, selection, options=options)
         except NoGradient as error:
-            raise why_plain.in_jax_terms(self._name, error) from None
+            if isinstance(error, ForwardOverReverse):
+                raise
+            reason = why_plain.in_jax_terms(self._name, error).reason
+            reason = why_plain.in_terms_of(self._package, reason, package_for(args, kwargs))
+            raise NoGradient(error.operation, reason) from None
         key = key_of(Call.of(self._statics, args, kwargs))
         lowered = None if key is None else self._lowered.get(key)
-        plain = lowered or not_rewritten(self._name, traced.lower(), self._options)
+        plain = lowered or unchanged_step(self._name, traced.lower(), self._options)
         return explanations.measured(self._name, temporary_bytes(plain.plain_measured), note)
 
     @shortened
@@ -203,7 +234,7 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace as `jax.jit` does. If it rejects a module among the arguments, the error states the remedy."""
+        """Trace as `jax.jit` does. If `jax.jit` rejects a module among the arguments, the error also gives a remedy."""
         token = _OUTER.set(self._name)
         try:
             return self._plain.trace(*args, **kwargs)
@@ -224,12 +255,12 @@ class Jitted(Generic[P, R]):
         self._lowered.clear()
         self._steps.clear()
         self._plain.clear_cache()
-        self._dispatch = private.dispatched(self._name, self._miss, self._statics)
+        self._dispatch = private.dispatcher(self._name, self._miss, self._statics)
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
-        """Run the step under another transformation of JAX, which traces the caller.
+        """Run the step while another transformation of JAX traces its caller.
 
-        Inside another step, it becomes a part of that step.
+        Inside another step of `recompute.jax.jit`, it becomes a part of that step.
         """
         if (outer := _OUTER.get()) is not None:
             if not self._options.are_default:
@@ -271,7 +302,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
             `offload` has no effect, and a remark reports that.
         measure: Whether to also compile the plain step, and run the variant with fewer bytes of temporaries: `True`,
             `False`, or `"auto"`, which does so if the predicted saving is small.
-        search: The number of attempts to compile; the attempt with the fewest bytes of temporaries, then FLOPs, runs.
+        search: The number of attempts to compile. The one with the fewest bytes of temporaries runs; FLOPs break ties.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:

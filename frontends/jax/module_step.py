@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class ModuleStep(ABC, Generic[P, R]):
-    """A callable like the function, which takes modules of a framework.
+    """A jitted step that is called like its function, with modules of a framework as arguments.
 
     Attributes:
         CALLER: The public name of the function that makes such steps.
@@ -38,7 +38,7 @@ class ModuleStep(ABC, Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], inner: Jitted[..., Any]):
-        """Wrap a function. `inner`: the step of arrays that the framework calls."""
+        """Wrap a function. `inner`: the step that takes arrays, which the framework calls."""
         self._inner = inner
         update_wrapper(self, function, updated=())
 
@@ -47,8 +47,8 @@ class ModuleStep(ABC, Generic[P, R]):
         """Run the step."""
 
     @abstractmethod
-    def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method of the inner step with arrays in place of the modules among the arguments.
+    def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call a method of the inner step with the arguments of this step, in which arrays replace the modules.
 
         Args:
             method: A method of the inner step, such as `lower_quietly`.
@@ -58,8 +58,8 @@ class ModuleStep(ABC, Generic[P, R]):
             The result of the method.
         """
 
-    def in_its_terms(self, report: Report) -> Report:
-        """Return the report on the inner step with advice in terms of the options of this step."""
+    def reworded_report(self, report: Report) -> Report:
+        """Return the report on the inner step, with advice that names the options of this step."""
         return report
 
     @property
@@ -75,16 +75,16 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
-        """Return the report on a call, as `report` of a `recompute.jax.jit` step does. Modules are left unchanged."""
+        """Return the report on a call, as `report` of a `recompute.jax.jit` step does. Modules stay unchanged."""
         with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
-            lowered: Lowered = self.of_arrays(self._inner.lower_quietly, args, kwargs)
-            return self.in_its_terms(report(lowered))
+            lowered: Lowered = self.call_with_arrays(self._inner.lower_quietly, args, kwargs)
+            return self.reworded_report(report(lowered))
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
-        """Return the explanations of a call, as `explain` of a `recompute.jax.jit` step does. Modules are left
+        """Return the explanations of a call, as `explain` of a `recompute.jax.jit` step does. Modules stay
         unchanged."""
-        return self.of_arrays(self._inner.explain, args, kwargs)
+        return self.call_with_arrays(self._inner.explain, args, kwargs)
 
     def clear_cache(self) -> None:
         """Delete the compiled steps."""
@@ -93,6 +93,6 @@ class ModuleStep(ABC, Generic[P, R]):
 
 @dataclass(frozen=True)
 class Lowering:
-    """A replacement for a jitted function, whose method `lower` is given."""
+    """An object that replaces a jitted function. Its `lower` is the given function."""
 
     lower: Callable[..., Any]

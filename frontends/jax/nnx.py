@@ -40,13 +40,13 @@ source_info_util.register_exclusion(__file__)
 P = ParamSpec("P")
 R = TypeVar("R")
 _NNX: Any = nnx
-"""Partly unknown to type checkers."""
-OF_FLAX = frozenset({"graph", "graph_updates"})
+"""Typed as `Any`, because the types of the library are incomplete."""
+FLAX_KEYWORDS = frozenset({"graph", "graph_updates"})
 """Keywords of `nnx.jit` that `jax.jit` lacks."""
 
 
 class NnxJitted(ModuleStep[P, R]):
-    """The result of `recompute.nnx.jit`: a callable like the function, which updates modules among its arguments."""
+    """The result of `recompute.nnx.jit`: it is called like the function, and updates modules among its arguments."""
 
     CALLER: ClassVar[str] = "recompute.nnx.jit"
     PACKAGE: ClassVar[str] = "recompute.nnx"
@@ -63,7 +63,10 @@ class NnxJitted(ModuleStep[P, R]):
         self._flax.jitted_fn = self._inner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Raises as `nnx.jit` and `recompute.jax.jit` do. Warns `NothingSaved` if the plain step runs."""
+        """Run the step. Warns `NothingSaved` if the plain step runs.
+
+        Raises the errors of `nnx.jit` and of `recompute.jax.jit`.
+        """
         try:
             return cast(R, self._flax(*args, **kwargs))
         except Exception as error:
@@ -72,15 +75,15 @@ class NnxJitted(ModuleStep[P, R]):
 
     @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """Lower as `nnx.jit` does. The attribute `lowered` of the result is a `recompute.jax.Lowered`."""
+        """Lower the step. The attribute `lowered` of flax's result is a `recompute.jax.Lowered`."""
         return self._flax.lower(*args, **kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `nnx.jit` does."""
         return self._flax.eval_shape(*args, **kwargs)
 
-    def of_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call `method` with the arguments of the inner step, as flax's `lower` does."""
+    def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call `method` with the arguments that flax's `lower` passes to the inner step."""
         self._flax.jitted_fn = Lowering(method)
         try:
             return self._flax.lower(*args, **kwargs).lowered
@@ -91,7 +94,7 @@ class NnxJitted(ModuleStep[P, R]):
 def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the function so that its modules run in named scopes while it is traced."""
     if not callable(function) or isinstance(getattr(function, "__self__", None), _NNX.Module):
-        return function  # The error is left to `nnx.jit`.
+        return function  # `nnx.jit` raises the error.
 
     @wraps(function)
     def scoped(*args: Any, **kwargs: Any) -> Any:
@@ -104,7 +107,10 @@ def _with_scopes(function: Callable[..., Any]) -> Callable[..., Any]:
 def _demand_no_compiler_options(options: JitOptions) -> None:
     """Raise `TypeError` for a keyword of `jax.jit` that `nnx.jit` lacks."""
     if "compiler_options" in options.jit:
-        raise TypeError("recompute.nnx.jit: nnx.jit takes no compiler_options; set XLA_FLAGS, or split the module")
+        raise TypeError(
+            "recompute.nnx.jit: nnx.jit takes no compiler_options: set XLA_FLAGS, or call nnx.split and "
+            "recompute.jax.jit"
+        )
 
 
 @overload
@@ -126,14 +132,14 @@ def jit(*fn: Any, **keywords: Any) -> Any:
 
     Raises:
         TypeError, ValueError: For invalid keywords, before anything is compiled.
-        ImportError: For a version of flax without the attributes that are used here.
+        ImportError: If the installed flax lacks an attribute that this package uses.
 
     Example:
         >>> step = recompute.nnx.jit(train_step, donate_argnames=("model", "optimizer"))  # doctest: +SKIP
     """
     if len(fn) > 1:
         raise TypeError(f"recompute.nnx.jit takes one function, not {len(fn)} positional arguments")
-    demand_known(keywords, "recompute.nnx.jit", OF_FLAX)
-    of_flax = {name: keywords.pop(name) for name in OF_FLAX & keywords.keys()}
+    demand_known(keywords, "recompute.nnx.jit", FLAX_KEYWORDS)
+    of_flax = {name: keywords.pop(name) for name in FLAX_KEYWORDS & keywords.keys()}
     wrap: Any = partial(NnxJitted, options=options_of(keywords, NnxJitted.CALLER), of_flax=of_flax)
     return wrap(fn[0]) if fn else wrap

@@ -1,4 +1,4 @@
-"""Detect flax nnx modules that a step changes in place, since `jax.jit` and `recompute.jax.jit` lose such updates.
+"""Detect flax nnx modules that a step changes in place, because `jax.jit` and `recompute.jax.jit` lose such updates.
 
 Example:
 
@@ -18,7 +18,7 @@ from jax.extend import source_info_util
 
 source_info_util.register_exclusion(__file__)
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 LOST_UPDATE = (
     "{name} changes {kinds}, which {is_are} given to it as {an_argument}: jax.jit and recompute.jax.jit trace it "
@@ -31,11 +31,11 @@ class LostUpdate(TypeError):
     """Raised if a step changes a flax nnx module among its arguments, because the update would be lost."""
 
 
-def without_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def reject_lost_updates(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Wrap a step so that it raises `LostUpdate` if it changes a flax nnx module among its arguments.
 
-    A step that returns the changed arrays is accepted. The check runs while the step is traced, and takes no time in a
-    compiled step.
+    A step that returns the changed arrays is accepted. The check runs only while the step is traced, so that it takes
+    no time in a compiled step.
 
     `name`: the name of the step.
     """

@@ -4,15 +4,15 @@
         model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-The names appear as segments and as rows of reports. A module is named after the attribute of its parent that holds it;
-a module in a list, after attribute and index. The outermost module, and modules without such an attribute, are named
-after their class.
+The names appear as segments and as rows of reports. A module is named after the attribute of its parent that holds it.
+The name of a module in a list consists of the attribute and the index. The outermost module, and modules that no
+attribute holds, are named after their class.
 
-`named` changes neither the model nor its classes: it returns a copy that shares all arrays and variables, and that
-    consists of instances of subclasses whose `__call__` enters the scope. Make the copy inside the function that is
-    differentiated.
+`named` changes neither the model nor its classes. It returns a copy that shares all arrays and variables. The modules
+of the copy are instances of subclasses whose `__call__` enters the scope. Make the copy inside the function that is
+differentiated.
 
-For calls through MindSpore's and Paddle's interfaces, the scope encodes how the operations are treated.
+For calls through the interfaces of MindSpore and Paddle, the scope encodes the treatment of the operations.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ _LINEN = (("flax.linen", "Module"),)
 
 
 IS_NAMED = "__recompute_is_named__"
-"""The attribute that marks classes whose calls enter a scope."""
+"""The attribute that marks classes whose calls already enter a scope."""
 _PLAIN: Mapping[type[Any], Any] = {kind: kind for kind in (list, tuple, dict)}
 """The containers whose elements are copied; instances of their subclasses are not copied."""
 
@@ -133,7 +133,8 @@ def is_one_of(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
 
 
 class _Copies:
-    """The copies of modules, by the identity of the original. A shared module stays shared, and has its first name."""
+    """The copies of modules, by the identity of the original. A shared module stays shared, and keeps the name of its
+    first occurrence."""
 
     def __init__(self) -> None:
         self._copies: dict[int, Any] = {}
@@ -156,7 +157,7 @@ class _Copies:
         return self._copies[id(module)]
 
     def _members(self, members: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return copies of the members. The name of a list module's member, which is an index, is appended to
+        """Return copies of the members. The members of a list module are named by an index, which is appended to
         `name`."""
         return {key: self.of(member, f"{name}{key}" if key.isdigit() else key) for key, member in members.items()}
 
@@ -199,7 +200,7 @@ def module_scopes(
 
     Args:
         root: The base class of the modules.
-        is_layer: Whether the calls of a class get scopes.
+        is_layer: A predicate: whether calls of a class run in scopes.
         step: A module whose call is the whole step, including the gradient, so that it is not part of the model.
     """
     kinds = [kind for kind in _subclasses(root) if "__call__" in vars(kind) and is_layer(kind)]
@@ -220,7 +221,7 @@ def _set_call(kind: type[Any], call: Any) -> None:
 
 
 def _subclasses(root: type[Any]) -> Iterator[type[Any]]:
-    """Yield a class and all classes that derive from it, each only once."""
+    """Yield a class and all classes that derive from it, each once."""
     seen, ahead = set[type[Any]](), [root]
     while ahead:
         if (kind := ahead.pop()) not in seen:
@@ -233,7 +234,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
     def scoped(self: Any, *args: Any, **kwargs: Any) -> Any:
         around = _running.get()
-        # A call of a base class belongs to the scope of the module, and `recompute.jax.named` has made its own scope.
+        # A call of a base class belongs to the scope of its module, and a module of `recompute.jax.named` has a scope.
         if (around and around[-1] is self) or getattr(self, IS_NAMED, False):
             return call(self, *args, **kwargs)
         token = _running.set((*around, self))

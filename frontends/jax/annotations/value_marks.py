@@ -1,8 +1,8 @@
-"""Marks that make values of a model be saved, recomputed or offloaded, and the lowering of marks and `checkpoint_name`.
+"""Marks by which a model requests that values are saved, recomputed or offloaded, and their lowering.
 
-A mark is an identity function, which plain `jax.jit` lowers to nothing. `recompute.jax.jit` lowers it to a custom call
-that `recompute-take-marks` turns into an attribute, so that it never reaches the compiler. Only the value is marked,
-not its tangent or cotangent.
+A mark is an identity function, which plain `jax.jit` lowers to nothing. `recompute.jax.jit` lowers a mark, and also a
+`checkpoint_name`, to a custom call. The pass `recompute-take-marks` turns this call into an attribute, so that it never
+reaches the compiler. Only the value is marked, not its tangent or cotangent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAMES: Any = ad_checkpoint
 _RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)
 _STABLEHLO: Any = stablehlo
 _IR: Any = ir
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 
 def save(x: T) -> T:
@@ -61,7 +61,7 @@ def again(x: T) -> T:
 def offload(x: T) -> T:
     """Mark values to be saved in host memory.
 
-    This requires `recompute.jax.jit(…, offload="marked")` and a platform with separate host memory. Otherwise, the
+    This requires `recompute.jax.jit(…, offload="marked")`, and a platform whose host memory is separate. Otherwise, the
     values are saved on the device.
 
     Args:
@@ -136,10 +136,10 @@ def _custom_call(operands: Sequence[Any], target: str, config: str) -> Any:
 
 
 def _name_primitive() -> Any:
-    """Return the primitive behind `checkpoint_name`, which JAX lowers to nothing."""
+    """Return the primitive of `checkpoint_name`, which JAX lowers to nothing."""
     traced = _JAX.make_jaxpr(partial(_NAMES.checkpoint_name, name="name"))(0.0)
     return traced.eqns[0].primitive
 
 
 WRITTEN_AS_CALLS = ((_MARK, _lower_mark), (_name_primitive(), _lower_name))
-"""Lowering rules that emit marks and names as custom calls, and that replace JAX's own rules."""
+"""Lowering rules that emit marks and names as custom calls, in place of JAX's own rules."""

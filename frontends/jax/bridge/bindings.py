@@ -1,7 +1,7 @@
 """The parts of the bridge that depend on MLIR's Python bindings.
 
-These are the builders of the bindings, default properties that they omit, and the conversion through text of types and
-attributes that they do not expose.
+These are the builders of the bindings, the default properties that the printed form omits, and the parsers for types
+and attributes that the bindings expose only as text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ....support.type_guards import AnyShaped
 
 
 class NotBridged(Exception):
-    """Raised for a module that cannot be converted without its text; the message gives the reason."""
+    """Raised for a module that can be converted only through its text; the message gives the reason."""
 
 
 build: Any = ir
@@ -60,7 +60,7 @@ RESOURCE = "dense_resource<"
 
 
 class Texts:
-    """A parser of the texts of types and attributes in the context of one module."""
+    """A parser for the printed forms of types and attributes of one module."""
 
     def __init__(self, context: Context):
         self._context = context
@@ -93,7 +93,9 @@ class Texts:
 
 class _SmallParser(ModuleParser):
     def to_the_end(self, parsed: ParsedT) -> ParsedT:
-        """Return `parsed`. Raises `NotBridged` if text is left, because xDSL's parser stops at unknown syntax."""
+        """Return `parsed`. Raises `NotBridged` if a part of the text was not parsed, since xDSL's parser stops at
+        unknown
+        syntax."""
         if self._current_token.kind != MLIRTokenKind.EOF:
             raise NotBridged(f"xDSL does not parse the whole text: {self.lexer.input.content[:80]}")
         return parsed

@@ -30,7 +30,7 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def from_mlir(module: Any, name: str) -> ModuleOp:
-    """Convert a module of JAX's MLIR, whose locations may be missing. Arguments and errors are those of `module_of`."""
+    """Convert a module of JAX's MLIR, which may lack locations. `name` and the errors are as in `module_of`."""
     return _read(module, name, partial(str, module))
 
 
@@ -50,7 +50,7 @@ def demand_lowered(module: ModuleOp) -> None:
     """Raise `Refusal` at the first operation of the dialect `recompute`, which a user's pipeline may leave behind."""
     for op in every_operation(module):
         if op.name.startswith(RECOMPUTE_PREFIX):
-            raise Refusal(op, f"{op.name} is unknown to JAX: the pipeline must end with recompute-lower")
+            raise Refusal(op, f"{op.name} is unknown to JAX: the pipeline must end with the pass recompute-lower")
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
@@ -63,7 +63,7 @@ def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Low
 
 
 def _read(module: Any, name: str, text: Callable[[], str]) -> ModuleOp:
-    """Convert the module by the bridge, or else through its text."""
+    """Convert the module by the bridge, or if that fails, through its text."""
     try:
         from . import NotBridged, read
     except (ImportError, AttributeError):

@@ -1,6 +1,6 @@
 """Convert dense constants by their bits.
 
-The bindings expose the bits of some element types as a buffer, and accept the bits of all element types.
+The bindings expose the bits of a constant as a buffer for some element types. They accept bits for all element types.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ....support.type_guards import AnyShaped, is_shaped, is_tensor
 from .bindings import NotBridged, build
 
 
-def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
-    """Return the bits of all elements in row-major order, or of the single element of a splat.
+def exposed_bits(constant: Any, type: AnyShaped) -> bytes | None:
+    """Return the bits of all elements in row-major order, or for a splat, the bits of its single element.
 
-    Return None if the bindings do not expose them.
+    Return None if the bindings do not expose the bits of this element type.
     """
     try:
         view = memoryview(constant)
@@ -36,22 +36,22 @@ def bits_in(constant: Any, type: AnyShaped) -> bytes | None:
     return mask_bits(values.tobytes(), dtype)
 
 
-def small(type: Attribute, bits: bytes) -> DenseAttr:
-    """Return the value attribute of a `stablehlo.constant`, a `DenseAttr`."""
+def dense_attr(type: Attribute, bits: bytes) -> DenseAttr:
+    """Return the bits as a `DenseAttr`, the value attribute of a `stablehlo.constant`."""
     assert is_tensor(type), "MLIR's constants are tensors"
     return DenseAttr.get(type, bits)
 
 
-def standard(type: Attribute, bits: bytes) -> Attribute:
-    """Return xDSL's own dense attribute."""
+def standard_dense(type: Attribute, bits: bytes) -> Attribute:
+    """Return the bits as the dense attribute that xDSL itself defines."""
     assert is_shaped(type), "dense constants have a shape"
     return to_standard(type, bits)
 
 
-def constant_out(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
-    """Return MLIR's attribute for the bits of one element or of all elements. MLIR detects splats itself."""
+def elements_attr(type: ir.Type, element: Attribute, bits: bytes) -> ir.Attribute:
+    """Return the bits of one element or of all elements as MLIR's attribute. MLIR detects splats itself."""
     dtype = dtype_of(element)
-    # MLIR reads each element narrower than a byte from one byte. For wider elements, only the width has to match.
+    # MLIR reads an element narrower than a byte from a whole byte. For wider elements, only the width has to match.
     form = f"u{dtype.itemsize}" if dtype.itemsize <= 8 and dtype.kind != "c" else dtype
     values = np.frombuffer(bits, form)
     return build.DenseElementsAttr.get(values, type=type)

@@ -1,4 +1,4 @@
-"""Convert an MLIR module to an xDSL module, which prints the same text as the module parsed from JAX's text."""
+"""Convert an MLIR module to the xDSL module that would result from printing it and parsing the text."""
 
 from __future__ import annotations
 
@@ -39,16 +39,17 @@ from ....support.garbage import no_collection
 from ....support.locations import file_range, is_plain
 from ....support.type_guards import is_standard_dense
 from .bindings import Dictionary, NotBridged, Texts, defaults_of
-from .dense_bits import bits_in, small, standard
+from .dense_bits import dense_attr, exposed_bits, standard_dense
 
 
 class ValueHints:
-    """Gives xDSL values the names that MLIR prints."""
+    """A source of value names: it gives xDSL values the names that MLIR prints."""
 
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """For each operation name, whether results have only numbers: operations of a kind name all results or none."""
+        """For each operation name, whether MLIR only numbers the results. It names either all results of an operation
+        or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:
         if self._are_numbers.get(name):
@@ -127,8 +128,8 @@ class AttributesIn:
             ir.ArrayAttr: self._array,
             ir.DictAttr: self._dictionary,
             ir.DenseI64ArrayAttr: lambda attribute: DenseArrayBase.from_list(i64, list(attribute)),
-            ir.DenseIntElementsAttr: lambda attribute: standard(*self._bits(attribute)),
-            ir.DenseFPElementsAttr: lambda attribute: standard(*self._bits(attribute)),
+            ir.DenseIntElementsAttr: lambda attribute: standard_dense(*self._bits(attribute)),
+            ir.DenseFPElementsAttr: lambda attribute: standard_dense(*self._bits(attribute)),
             ir.DenseResourceElementsAttr: _resource,
         }
 
@@ -153,21 +154,21 @@ class AttributesIn:
         return converted
 
     def value(self, constant: ir.Attribute) -> Attribute:
-        """Convert the value of a `stablehlo.constant`; a dense constant becomes a `DenseAttr`."""
+        """Convert the value of a `stablehlo.constant`. A dense constant becomes a `DenseAttr`."""
         converted = self.values.get(constant)
         if converted is None:
             dense = isinstance(constant, ir.DenseElementsAttr)
-            converted = self.values[constant] = small(*self._bits(constant)) if dense else self.get(constant)
+            converted = self.values[constant] = dense_attr(*self._bits(constant)) if dense else self.get(constant)
         return converted
 
     def _bits(self, constant: Any) -> tuple[Any, bytes]:
         shaped: Any = self.type(constant.type)
-        bits = bits_in(constant, shaped)
+        bits = exposed_bits(constant, shaped)
         return self.texts.dense(constant) if bits is None else (shaped, bits)
 
     def _integer(self, attribute: Any) -> Attribute:
         kind: Any = self.type(attribute.type)
-        # Other types are rare, and the bindings return no integers wider than 64 bits.
+        # Other types are rare, and the bindings cannot return integers wider than 64 bits.
         return IntegerAttr(attribute.value, kind) if kind in (i32, i64) else self.texts.attribute(attribute)
 
     def _string(self, attribute: Any) -> Attribute:
@@ -200,14 +201,14 @@ def _resource(attribute: ir.Attribute) -> Attribute:
 
 
 def read(module: ir.Module) -> ModuleOp:
-    """Return the xDSL module. Raises `NotBridged` for a module that can only be converted through its text."""
+    """Convert an MLIR module to xDSL. Raises `NotBridged` for a module that can be converted only through its text."""
     try:
         with no_collection():
             converted = _OpReader(module).operation(module.operation)
     except NotBridged:
         raise
     except Exception as error:
-        # The bindings and xDSL's checks raise errors of many types. For each of them, the caller falls back to text.
+        # The bindings and xDSL's checks raise errors of many types. In all cases, the caller falls back to text.
         raise NotBridged(f"{type(error).__name__}: {error}") from error
     assert isinstance(converted, ModuleOp), "the outermost operation of a module is a module"
     return converted
@@ -228,7 +229,7 @@ class _OperationKind:
     is_plain: bool
     """Whether `make` can create the operation."""
     omitted: tuple[tuple[str, Attribute], ...]
-    """The properties that MLIR does not print if they have their default values, with these values."""
+    """The properties that MLIR omits if they have their default values, with these values."""
     converted: dict[ir.Attribute, Attribute]
     """The cache of converted attributes, in the form that operations of this name hold."""
 

@@ -1,4 +1,4 @@
-"""Convert an xDSL module to the MLIR module that MLIR would parse from its text, and verify it."""
+"""Convert an xDSL module to the MLIR module that would result from printing it and parsing the text, and verify it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ....support.garbage import no_collection
 from ....support.locations import RangeEnd, is_plain
 from ....support.type_guards import is_tensor
 from .bindings import RESOURCE, NotBridged, build
-from .dense_bits import constant_out
+from .dense_bits import elements_attr
 
 
 class LocationsOut:
@@ -87,7 +87,7 @@ class AttributesOut:
         # Keyed by identity, which is fast. Equal attributes that are distinct objects are converted separately.
         self.types: dict[int, ir.Type] = {}
         self._alive: list[Attribute] = []
-        """The types whose identity is a key, to keep them alive."""
+        """The types whose identities are keys. This list keeps them alive."""
         self._attributes: dict[int, tuple[Attribute, ir.Attribute]] = {}
         self._parsed_texts: dict[str, ir.Attribute] = {}
         self._kinds: dict[type[Attribute], Callable[[Any], ir.Attribute]] = {
@@ -126,7 +126,7 @@ class AttributesOut:
         return entry[1]
 
     def _dense(self, attribute: Any) -> ir.Attribute:
-        # A constant that is not a tensor, or whose element type numpy lacks, is converted through its text.
+        # Only tensors have bits that MLIR accepts. Other constants are converted through their text.
         is_plain_tensor = isinstance(attribute.type, TensorType)
         return self._constant(attribute, small_bits(attribute)) if is_plain_tensor else self._parse(attribute)
 
@@ -149,7 +149,7 @@ class AttributesOut:
         return self._parse(attribute)
 
     def _constant(self, attribute: Any, bits: bytes) -> ir.Attribute:
-        return constant_out(self.type(attribute.type), attribute.type.element_type, bits)
+        return elements_attr(self.type(attribute.type), attribute.type.element_type, bits)
 
     def _parse(self, attribute: Attribute) -> ir.Attribute:
         text = attribute_text(attribute)
@@ -181,7 +181,7 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
 class _ModuleWriter:
     """A writer of modules, which inserts each operation before it creates the next one.
 
-    Otherwise, MLIR could abort the process, because it does so if a value with uses is destroyed.
+    Otherwise, an error could destroy a value that still has uses, in which case MLIR aborts the process.
     """
 
     def __init__(self):
@@ -215,7 +215,7 @@ class _ModuleWriter:
                 self._types(results),
                 operands,
                 self._dictionary(op),
-                # Only if a region has several blocks can an operation have successors.
+                # An operation can have successors only if a region has several blocks.
                 [self._blocks[successor] for successor in op.successors] if self._blocks else None,
                 len(regions),
                 location_of(op.location),
@@ -266,7 +266,7 @@ class _ModuleWriter:
         return converted
 
     def _name(self, op: Operation) -> str:
-        """Return the name of an operation, cached by class. Each unregistered operation has a class of its own."""
+        """Return the name of an operation, and cache it by class. Each unregistered operation has its own class."""
         name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
         self._names[type(op)] = name
         return name

@@ -1,1 +1,2 @@
-"""Compiled steps: their measured memory, the choice among them, and the search under a budget by compilation."""
+"""Compiled steps: their measured memory, the choice among them, and the search for a budget, which compiles
+candidates."""

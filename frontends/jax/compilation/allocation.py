@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ....support.diagnostics import Refusal
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 
 
 class UnknownMemory(Refusal):
@@ -31,10 +31,10 @@ def temporary_bytes(compiled: jax.stages.Compiled) -> int | None:
 
 
 def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str) -> int:
-    """Return the bytes of temporaries for an option that needs them.
+    """Return the bytes of temporaries of a compiled step, for an option that needs them.
 
     Args:
-        module: The step, for the place of an error.
+        module: The step, for the position of an error.
         compiled: The compiled step.
         option: The name of the option, for the error.
 
@@ -43,7 +43,7 @@ def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str)
     """
     if (size := temporary_bytes(compiled)) is None:
         raise UnknownMemory(
-            module, f"{option} needs a compiler that reports the memory that it allocates, but this compiler does not"
+            module, f"{option} needs a compiler that reports memory sizes, but this compiler reports none"
         )
     return size
 

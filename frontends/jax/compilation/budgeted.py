@@ -12,12 +12,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
 import jax
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 
 from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, rewrite
@@ -31,16 +31,15 @@ from ....search.pool_cache import pool_of
 from ....support.diagnostics import Refusal
 from ....support.interrupts import Interrupt, stop_predicate
 from ....support.progress import ProgressLine
-from ....support.units import format_bytes, readable_bytes
 from ....transforms.merge_remat import merge_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ....transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
+from .budget_refusal import WITHOUT_BUDGET, BudgetNotReached, FailedSearch, least_bytes_of
 from .budgeted_result import BudgetedCompile, CompiledCandidate
 from .compiler_options import MEASURING
 from .device_limits import limit_of_step
 
-WITHOUT_BUDGET = "as without a budget"
 OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
 MOST_COMPILED = 4
 """The maximum number of candidates to compile before a search ends.
@@ -49,22 +48,9 @@ The plain step is not counted, nor are the candidates that precede a refusal: up
 other kinds, and the choice without a budget, which is also compiled for `min`.
 """
 BEFORE_PLANS = 0.4
-"""The approximate share of the time that the predictions take, before the first candidate is compiled."""
+"""The approximate share of the time that passes before the first candidate is compiled."""
 CompileModule = Callable[[ModuleOp, Mapping[str, Any]], jax.stages.Compiled]
 _LOG = logging.getLogger("recompute.jax")
-
-
-class BudgetNotReached(Refusal):
-    """Refusal because no compiled candidate is within the budget.
-
-    Attributes:
-        least_bytes: The temporaries, in bytes, of the smallest candidate that any search on the step has compiled; None
-            if nothing can be recomputed.
-    """
-
-    def __init__(self, op: Operation, reason: str, least_bytes: int | None):
-        super().__init__(op, reason)
-        self.least_bytes = least_bytes
 
 
 @dataclass(frozen=True)
@@ -97,67 +83,90 @@ def compile_within(
 
     The limit counts from the compilation of the plain step on. The plain step and one candidate are always compiled.
     For `min`, the candidates are those of all alternatives, the plain step, and the plain step with its own
-    `jax.checkpoint`, so that no choice without a budget needs less.
+    `jax.checkpoint`, so that no choice without a budget needs less memory.
 
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        alternatives: The options of the rewrite, at least one; later ones are tried only for `min`, and if earlier
-            ones do not reach the budget. A step with its own `jax.checkpoint` merges its copies first, then keeps them.
+        alternatives: Sets of options of the rewrite, at least one. Later sets are tried only for `min`, or if no
+            earlier one reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies,
+            and the second keeps them.
         budget: The budget, as `checked_budget` returns it.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
 
     Raises:
-        Refusal: If no compiled candidate is within the budget, and if the compiler or the device reports no sizes.
+        Refusal: If no compiled candidate is within the budget, or if the compiler or the device reports no sizes.
     """
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
     with stop_predicate(first.time_limit) as stop:
-        line.set_phase("compiling the plain step")
-        plain = compilers.compile_plain()
-        plain_bytes = reported_bytes(module, plain, "a budget")
-        limit_bytes = limit_of_step(module, budget, plain)
-        unchanged = BudgetedCompile(
-            budget=budget,
-            limit_bytes=limit_bytes,
-            plain_bytes=plain_bytes,
-            rounds=(),
-            rewritten=None,
-            compiled=plain,
-            plain_step=plain,
-        )
-        is_within = limit_bytes is not None and plain_bytes <= limit_bytes
+        line.begin("compiling the plain step", 0.0, BEFORE_PLANS)
+        unchanged = _plain_result(module, budget, compilers.compile_plain())
+        is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes
         if is_within and not first.selection.segment_budgets:
             return unchanged
-        results, refusals, is_cut = list[BudgetedCompile](), list[Refusal](), False
-        for alternative in alternatives:
-            is_cut = bool(results) and limit_bytes is None and stop()
-            if is_cut or (results and limit_bytes is not None):
-                break
-            search = _CompilerSearch(
+        searches = [
+            _CompilerSearch(
                 name=name,
                 module=module,
                 options=alternative,
                 budget=budget,
-                plain_bytes=plain_bytes,
-                limit_bytes=limit_bytes,
+                plain_bytes=unchanged.plain_bytes,
+                limit_bytes=unchanged.limit_bytes,
                 compilers=compilers,
                 line=line,
                 stop=stop,
             )
-            try:
-                results.append(replace(search.best(), plain_step=plain))
-            except Refusal as error:
-                refusals.append(error)
-        results += _results_without_rewrite(unchanged, compilers, bool(results))
-        if not results:
-            raise min(refusals, key=_least_bytes)
-        # Of equal sizes, the plain step needs no proof and the least work.
-        best = min(reversed(results), key=lambda result: reported_bytes(module, result.compiled, "a budget"))
-        rounds = tuple([compiled for result in results for compiled in result.rounds])
-        is_complete = not is_cut and all(result.is_complete for result in results)
-        return replace(best, rounds=rounds, is_complete=is_complete)
+            for alternative in alternatives
+        ]
+        return _best_result(unchanged, searches)
+
+
+def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> BudgetedCompile:
+    """Return the compiled plain step as a result, with the limit that the budget sets. Raises as `compile_within`
+    does."""
+    return BudgetedCompile(
+        budget=budget,
+        limit_bytes=limit_of_step(module, budget, plain),
+        plain_bytes=reported_bytes(module, plain, "a budget"),
+        rounds=(),
+        rewritten=None,
+        compiled=plain,
+        plain_step=plain,
+    )
+
+
+def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]) -> BudgetedCompile:
+    """Run the searches, and return the smallest result, with the candidates of all of them.
+
+    With a limit, no search follows one that has met it. For `min`, all searches are run until the time is over.
+
+    Args:
+        unchanged: The compiled plain step.
+        searches: A search for each alternative of the options, at least one.
+
+    Raises:
+        Refusal: If no result is within the budget: the refusal that states the smallest candidate.
+    """
+    is_minimum = unchanged.limit_bytes is None
+    results, refusals, is_cut = list[BudgetedCompile](), list[Refusal](), False
+    for search in searches:
+        is_cut = bool(results) and is_minimum and search.stop()
+        if is_cut or (results and not is_minimum):
+            break
+        try:
+            results.append(replace(search.best(), plain_step=unchanged.plain_step))
+        except Refusal as error:
+            refusals.append(error)
+    module, compilers = searches[0].module, searches[0].compilers
+    results += _results_without_rewrite(unchanged, compilers, bool(results))
+    if not results:
+        raise min(refusals, key=least_bytes_of)
+    # If sizes are equal, the plain step is preferred, which needs no proof and the least work.
+    best = min(reversed(results), key=lambda result: reported_bytes(module, result.compiled, "a budget"))
+    rounds = tuple([compiled for result in results for compiled in result.rounds])
+    return replace(best, rounds=rounds, is_complete=not is_cut and all(result.is_complete for result in results))
 
 
 def _results_without_rewrite(
@@ -165,8 +174,8 @@ def _results_without_rewrite(
 ) -> Iterator[BudgetedCompile]:
     """Yield the results that need no rewrite.
 
-    The plain step competes with rewritten steps for the budget `min`. The plain step with its own barriers also
-    competes if no rewritten step is within the limit.
+    For the budget `min`, the plain step is yielded beside rewritten steps. The plain step with its own barriers is
+    yielded for `min`, and if no rewritten step is within the limit.
 
     Args:
         unchanged: The plain step.
@@ -183,7 +192,7 @@ def _results_without_rewrite(
 
 
 def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled) -> BudgetedCompile | None:
-    """Return the plain step that keeps its own barriers as a result; None if it exceeds the limit or its size is
+    """Return the result of the plain step with its own barriers kept; None if it exceeds the limit or its size is
     unknown.
 
     Args:
@@ -197,17 +206,11 @@ def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled)
     return replace(unchanged, rounds=(candidate,), compiled=keeping, is_keeping=True)
 
 
-def _least_bytes(error: Refusal) -> float:
-    """Return the size of the smallest candidate that a refusal states, in bytes; infinity if it states none."""
-    least_bytes = error.least_bytes if isinstance(error, BudgetNotReached) else None
-    return inf if least_bytes is None else least_bytes
-
-
 def _work(rewritten: Rewritten) -> tuple[object, ...]:
-    """Return the copies that a rewrite makes, and their numbers of operations and FLOPs. They are equal for equal
-    plans.
+    """Return a key for the work of a rewrite, which is equal for equal plans.
 
-    Recomputation in loops is counted, although it is not part of a plan.
+    It consists of the number of copies, their FLOPs, and the groups of copies in the plans. The first two include
+    copies in loops, which are not part of a plan.
     """
     return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
@@ -225,8 +228,77 @@ class _Candidate:
 
 
 @dataclass(kw_only=True)
+class _CandidateCompiler:
+    """A compiler of the candidates of one search, which rewrites, compiles and records them.
+
+    Attributes:
+        name, module, options, limit_bytes, compilers, line: As in `_CompilerSearch`.
+        rounds: The candidates that have been compiled so far.
+        most_compiled: The maximum number of rewritten steps that the search compiles.
+    """
+
+    name: str
+    module: ModuleOp
+    options: RecomputeOptions
+    limit_bytes: int | None
+    compilers: Compilers
+    line: ProgressLine
+    rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
+    most_compiled: int = MOST_COMPILED
+
+    def measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
+        """Rewrite the step according to a candidate, and compile the result.
+
+        Args:
+            candidate: The candidate.
+            predicted: Its predicted temporaries in bytes.
+
+        Returns:
+            The measured temporaries in bytes, and the compiled candidate; None if its plans do not apply.
+        """
+        compiles, most = len(self.rounds), self.most_compiled
+        first, end = (BEFORE_PLANS + (1 - BEFORE_PLANS) * count / most for count in (compiles, compiles + 1))
+        self.line.begin(f"plan {compiles + 1} of at most {most}", first, end)
+        try:
+            rewritten = self._rewrite(candidate)
+        except (Refusal, NotProved):
+            self.rounds.append(CompiledCandidate(candidate.words, int(predicted), None, 0, None))
+            return None
+        compiled = self.compile(rewritten, candidate.words, int(predicted))
+        return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
+
+    def compile(self, rewritten: Rewritten, words: str, predicted_bytes: int | None) -> _Candidate:
+        """Compile a rewritten step, and record it under a description and its predicted temporaries."""
+        # With a limit, any candidate may be the one that runs. With "min", the first one, which is predicted to be the
+        # smallest, is likely to run.
+        is_final = self.limit_bytes is not None or not self.rounds
+        compiled = self.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
+        measured_bytes = reported_bytes(self.module, compiled, "a budget")
+        fits = None if self.limit_bytes is None else measured_bytes <= self.limit_bytes
+        self.rounds.append(CompiledCandidate(words, predicted_bytes, measured_bytes, rewritten.extra_flops, fits))
+        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
+        return _Candidate(rewritten, compiled, is_final)
+
+    def compiled_to_run(self, candidate: _Candidate) -> jax.stages.Compiled:
+        """Return the candidate, compiled with the compiler options with which the step runs."""
+        return (
+            candidate.compiled
+            if candidate.is_final
+            else self.compilers.compile_rewritten(candidate.rewritten.module, {})
+        )
+
+    def _rewrite(self, candidate: ModuleCandidate) -> Rewritten:
+        selection = selection_without_budgets(self.options.selection)
+        options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
+        rewritten = rewrite(self.module, options)
+        if not rewritten.copies:
+            raise Refusal(self.module, "nothing is recomputed")
+        return rewritten
+
+
+@dataclass(kw_only=True)
 class _CompilerSearch:
-    """The search for one step with one alternative of its options. The compiler serves as the measure of `Rounds`.
+    """The search for one step with one alternative of its options. The compiler measures the candidates of `Rounds`.
 
     Attributes:
         name, module, budget, compilers, line: As in `compile_within`.
@@ -234,8 +306,6 @@ class _CompilerSearch:
         plain_bytes: The temporaries of the plain step in bytes.
         limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
         stop: A predicate that ends the search with the best candidate so far.
-        rounds: The candidates that have been compiled so far.
-        most_compiled: The maximum number of rewritten steps that the search compiles.
         interrupts: The number of interrupts before the search.
         is_cut: Whether `stop` has ended a part of the search; otherwise more time would not change the result.
     """
@@ -249,84 +319,67 @@ class _CompilerSearch:
     compilers: Compilers
     line: ProgressLine
     stop: Stop
-    rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
-    most_compiled: int = MOST_COMPILED
     interrupts: int = field(default_factory=lambda: Interrupt.count)
     is_cut: bool = False
+
+    @cached_property
+    def _compiler(self) -> _CandidateCompiler:
+        return _CandidateCompiler(
+            name=self.name,
+            module=self.module,
+            options=self.options,
+            limit_bytes=self.limit_bytes,
+            compilers=self.compilers,
+            line=self.line,
+        )
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
         is_over = self._stop_of_planning()
-        plain_needs = (1.0, float(self.plain_bytes))
         pool = self._pool(is_over)
-        known = pool.measured.setdefault(self.compilers.key, {})
-        search = Rounds(
-            pool=pool,
-            limit=self.limit_bytes,
-            plain_needs=plain_needs,
-            measure=self._measure,
-            stop=self._is_stopped,
-            is_over=is_over,
-            measured_needs=known,
-        )
+        search = self._rounds(pool, is_over)
         # For `min` and before a refusal, the choice without a budget is also compiled.
-        self.most_compiled = search.most_measured(MOST_COMPILED) + 1
+        self._compiler.most_compiled = search.most_measured(MOST_COMPILED) + 1
         best = search.best(MOST_COMPILED)
         if not search.results:
-            # Planning found no candidate: it was cut short if the search is to end.
+            # Planning found no candidate. If the search must end now, planning was cut short.
             self._is_stopped()
         if self.limit_bytes is None or best is None:
             best = self._try_no_budget(pool, list(search.results.values()), best) or best
         if best is None:
             raise self._refusal(pool)
-        compiled = best.compiled if best.is_final else self.compilers.compile_rewritten(best.rewritten.module, {})
-        is_complete = is_compiled() and not self.is_cut
-        rounds = tuple(self.rounds)
+        compiled = self._compiler.compiled_to_run(best)
         return BudgetedCompile(
             budget=self.budget,
             limit_bytes=self.limit_bytes,
             plain_bytes=self.plain_bytes,
-            rounds=rounds,
+            rounds=tuple(self._compiler.rounds),
             rewritten=best.rewritten,
             compiled=compiled,
-            is_complete=is_complete,
+            is_complete=is_compiled() and not self.is_cut,
         )
 
-    def _measure(self, candidate: ModuleCandidate, predicted: float) -> tuple[float, _Candidate] | None:
-        """Rewrite by a candidate and compile the result; None if the plans do not apply."""
-        compiles, most = len(self.rounds), self.most_compiled
-        self.line.set_phase(
-            f"plan {compiles + 1} of at most {most}", BEFORE_PLANS + (1 - BEFORE_PLANS) * compiles / most
+    def _rounds(self, pool: Pool, is_over: Stop) -> Rounds[ModuleCandidate, _Candidate]:
+        return Rounds(
+            pool=pool,
+            limit=self.limit_bytes,
+            plain_needs=(1.0, float(self.plain_bytes)),
+            measure=self._compiler.measure,
+            stop=self._is_stopped,
+            is_over=is_over,
+            measured_needs=pool.measured.setdefault(self.compilers.key, {}),
         )
-        try:
-            rewritten = self._rewrite(candidate)
-        except (Refusal, NotProved):
-            self.rounds.append(CompiledCandidate(candidate.words, int(predicted), None, 0, None))
-            return None
-        compiled = self._compile(rewritten, candidate.words, int(predicted))
-        return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
-
-    def _compile(self, rewritten: Rewritten, words: str, predicted_bytes: int | None) -> _Candidate:
-        # The candidate that is likely to run is the last one with a limit, and with "min" the first, predicted to be
-        # smallest.
-        is_final = self.limit_bytes is not None or not self.rounds
-        compiled = self.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
-        measured_bytes = reported_bytes(self.module, compiled, "a budget")
-        fits = None if self.limit_bytes is None else measured_bytes <= self.limit_bytes
-        self.rounds.append(CompiledCandidate(words, predicted_bytes, measured_bytes, rewritten.extra_flops, fits))
-        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
-        return _Candidate(rewritten, compiled, is_final)
 
     def _try_no_budget(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
         """Return the choice without a budget if it is better than the candidates so far; otherwise None.
 
-        It is better if it is within the limit, or for `min`, if it needs less than the best candidate. So `min` never
-        needs more memory than no budget, and a budget that this choice meets is never refused, even after a time limit.
-        The pool stores the measured size for later searches.
+        It is better if it is within the limit, or for `min`, if it needs less memory than the best candidate. So `min`
+        never needs more memory than no budget, and a budget that this choice meets is never refused, even after a time
+        limit. The pool stores the measured size for later searches.
         """
         if best is not None and self._is_stopped():
             return None
-        most_bytes = float("inf") if self.limit_bytes is None else self.limit_bytes
+        most_bytes = inf if self.limit_bytes is None else self.limit_bytes
         if best is not None:
             most_bytes = reported_bytes(self.module, best.compiled, "a budget") - 1
         if pool.unbudgeted.get(self.compilers.key, 0.0) > most_bytes:
@@ -338,7 +391,7 @@ class _CompilerSearch:
         if not rewritten.copies:
             return None
         alike = next((candidate for candidate in tried if _work(rewritten) == _work(candidate.rewritten)), None)
-        ordinary = alike or self._compile(rewritten, WITHOUT_BUDGET, None)
+        ordinary = alike or self._compiler.compile(rewritten, WITHOUT_BUDGET, None)
         ordinary_bytes = reported_bytes(self.module, ordinary.compiled, "a budget")
         pool.unbudgeted[self.compilers.key] = float(ordinary_bytes)
         return ordinary if alike is None and ordinary_bytes <= most_bytes else None
@@ -358,44 +411,19 @@ class _CompilerSearch:
         return lambda: is_over() or self._is_stopped()
 
     def _is_stopped(self) -> bool:
-        """Return whether the search must end; called where there is more work."""
+        """Return whether the search must end. It is called only while work is left, and so sets `is_cut`."""
         self.is_cut = self.is_cut or self.stop()
         return self.is_cut
 
-    def _rewrite(self, candidate: ModuleCandidate) -> Rewritten:
-        selection = selection_without_budgets(self.options.selection)
-        options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
-        rewritten = rewrite(self.module, options)
-        if not rewritten.copies:
-            raise Refusal(self.module, "nothing is recomputed")
-        return rewritten
-
     def _refusal(self, pool: Pool) -> BudgetNotReached:
-        """Return the refusal: a line with the smallest size that this search or an earlier one on the step measured,
-        and a line for each candidate that this search compiled."""
-        sizes = list(pool.measured[self.compilers.key].values())
-        if self.compilers.key in pool.unbudgeted:
-            sizes.append(pool.unbudgeted[self.compilers.key])
-        least_bytes = int(min(sizes)) if sizes else None
-        limit = f"{format_bytes(self.limit_bytes or 0)} of {format_bytes(self.plain_bytes)} of temporaries"
-        least, remedy = "nothing can be recomputed", ""
-        if least_bytes is not None:
-            least = f"the smallest compiled candidate needs {readable_bytes(least_bytes)}"
-        failure = f"no plan is within the budget {self.budget}"
-        if self.is_cut and Interrupt.count > self.interrupts:
-            failure = f"no plan for the budget {self.budget} was found before the interrupt"
-        elif self.is_cut:
-            seconds = f"{self.options.time_limit:g} s"
-            failure = f"no plan for the budget {self.budget} was found within the time limit of {seconds}"
-            remedy = "; give the search more time with time_limit="
-        lines = [*map(str, self.rounds), *self._lines_of_earlier_search(pool, least_bytes)]
-        reason = "\n  ".join([f"{failure}, {limit}: {least}{remedy}", *lines])
-        return BudgetNotReached(self.module, reason, least_bytes)
-
-    def _lines_of_earlier_search(self, pool: Pool, least_bytes: int | None) -> Iterator[str]:
-        """Yield a line on the smallest candidate if an earlier search on the step compiled it, not this search."""
-        if least_bytes is None or least_bytes in [compiled.measured_bytes for compiled in self.rounds]:
-            return
-        is_unbudgeted = pool.unbudgeted.get(self.compilers.key) == least_bytes
-        words = WITHOUT_BUDGET if is_unbudgeted else "a candidate of an earlier search"
-        yield f"{words}: {format_bytes(least_bytes)} by the compiler, above the budget"
+        is_interrupted = self.is_cut and Interrupt.count > self.interrupts
+        failed = FailedSearch(
+            module=self.module,
+            budget=self.budget,
+            limit_bytes=self.limit_bytes or 0,
+            plain_bytes=self.plain_bytes,
+            rounds=self._compiler.rounds,
+            is_interrupted=is_interrupted,
+            seconds=self.options.time_limit if self.is_cut and not is_interrupted else None,
+        )
+        return failed.refusal(pool, self.compilers.key)

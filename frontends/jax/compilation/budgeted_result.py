@@ -9,13 +9,14 @@ from typing import Any
 import jax
 
 from ....driver.api import Rewritten
-from ....support.units import format_bytes, readable_bytes
-from .allocation import temporary_bytes
+from ....search.budget.refusal_text import budget_verdict
+from ....support.units import format_bytes, is_share, readable_bytes
+from .allocation import fixed_bytes, temporary_bytes
 
 
 @dataclass(frozen=True)
 class CompiledCandidate:
-    """A candidate of the search that was compiled.
+    """A compiled candidate of the search.
 
     Attributes:
         words: The description of the candidate.
@@ -34,9 +35,8 @@ class CompiledCandidate:
     def __str__(self) -> str:
         if self.measured_bytes is None:
             return f"{self.words}: cannot be applied"
-        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
         predicted = "" if self.predicted_bytes is None else f"{format_bytes(self.predicted_bytes)} predicted, "
-        measured = f"{format_bytes(self.measured_bytes)} by the compiler{verdict}"
+        measured = f"{format_bytes(self.measured_bytes)} by the compiler{budget_verdict(self.fits)}"
         return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
 
 
@@ -53,7 +53,7 @@ class BudgetedCompile:
         compiled: The compiled step: the rewritten step if there is one, otherwise the plain step.
         plain_step: The compiled plain step; None if an earlier process computed the result.
         is_complete: Whether the search was completed rather than stopped by a time limit or Ctrl-C.
-        is_keeping: Whether the plain step runs with its own barriers, which `plain_step` does not keep.
+        is_keeping: Whether the step that runs is the plain step with its own barriers kept. `plain_step` drops them.
     """
 
     budget: str
@@ -67,8 +67,30 @@ class BudgetedCompile:
     is_keeping: bool = False
 
     @property
-    def nothing_to_do(self) -> str:
-        """The message on why the plain step runs."""
+    def summary(self) -> str:
+        """The result of the search, with the bytes that were compared with the budget.
+
+        A share limits the temporaries, and bytes limit the memory of the device:
+
+            19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
+            19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
+        """
+        measured = temporary_bytes(self.compiled)
+        after = self.plain_bytes if measured is None else measured
+        before = format_bytes(self.plain_bytes)
+        if self.limit_bytes is None:
+            return f"{before} -> {format_bytes(after)} of temporaries, the minimum that was found"
+        with_fixed = ""
+        if measured is not None and not is_share(self.budget):
+            with_fixed = f"; {format_bytes(after + fixed_bytes(self.compiled))} with arguments and results"
+        within = f"{with_fixed}, within the budget of {self.budget}"
+        if self.rewritten is None and not self.is_keeping:
+            return f"{before} of temporaries{within} as it is"
+        return f"{before} -> {format_bytes(after)} of temporaries{within}"
+
+    @property
+    def why_plain(self) -> str:
+        """The message that states why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
             return f"its own jax.checkpoint already recomputes, and the plain step with it needs {needed}"

@@ -23,8 +23,9 @@ from .compiler_options import MEASURING
 if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
-SURE = 0.15
-"""If the predicted saving is above this share of the peak, nothing is measured, since the model's error is smaller."""
+LARGE_SAVING = 0.15
+"""If the predicted saving exceeds this share of the peak, nothing is measured, since the error of the model is
+smaller."""
 
 
 class Variant(Enum):
@@ -99,7 +100,7 @@ def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
         compiled[best] = _compile(lowered, best)
         sizes[best] = temporary_bytes(compiled[best])
         best = _smallest({variant: sizes[variant] for variant in Variant if variant in compiled})
-    lowered.cache.keep_choice(
+    lowered.cache.store_choice(
         lowered.options.measure, best.name, {variant.name: size for variant, size in sizes.items()}
     )
     return best, sizes, compiled[best]
@@ -117,15 +118,15 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
         return list(variants)
     predicted = {variant: size for variant in variants if (size := _predicted_bytes(lowered, variant)) is not None}
     first = min(reversed(predicted), key=predicted.__getitem__)
-    limit = float("inf") if first is Variant.KEEPING else predicted[first] / (1 - SURE)
+    limit = float("inf") if first is Variant.KEEPING else predicted[first] / (1 - LARGE_SAVING)
     near = [variant for variant in predicted if variant is not first and predicted[variant] <= limit]
     return [first, *sorted(near, key=lambda variant: (variant is not Variant.KEEPING, predicted[variant]))[:1]]
 
 
 def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
-    """Return the temporaries under the model of XLA:CPU in bytes.
+    """Return the temporaries of a variant in bytes, as the model of XLA:CPU predicts them.
 
-    Return None for the plain step without its barriers, which needs at least as many bytes as with them.
+    Return None for the plain step without its barriers, which needs at least as much memory as with them.
     """
     if variant is Variant.PLAIN:
         return None
@@ -163,7 +164,7 @@ def _variants(lowered: Lowered) -> list[Variant]:
         # The user has fixed the bytes that segments save, and a measurement must not override them.
         measure = False
     if measure == "auto":
-        measure = lowered.own_barriers or rewritten.predicted_saving < SURE
+        measure = lowered.own_barriers or rewritten.predicted_saving < LARGE_SAVING
     return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
 
 
@@ -174,7 +175,11 @@ def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | No
         return lowered.compile_merged(options)
     if variant is Variant.PLAIN or (variant is Variant.KEEPING and not lowered.drops_barriers):
         return lowered.plain_compiled if options is None else lowered.plain_measured
-    return lowered.compile(options) if variant is Variant.RECOMPUTED else lowered.compile_plain(options, keeping=True)
+    return (
+        lowered.compile(options)
+        if variant is Variant.RECOMPUTED
+        else lowered.compile_plain(options, keeps_barriers=True)
+    )
 
 
 def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
@@ -193,7 +198,7 @@ def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int |
     rewritten, plain_bytes = lowered.rewritten, sizes[variant]
     rewritten_bytes = sizes.get(Variant.RECOMPUTED, sizes.get(Variant.MERGED))
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"
-    why = why_plain.plain_is_less(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
+    why = why_plain.plain_is_smaller(lowered.name, plain_bytes, rewritten_bytes, rewritten.remarks)
     if lowered.options.rewrite.strict:
         raise strict_refusal(rewritten.module, why)
     return why

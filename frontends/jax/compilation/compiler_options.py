@@ -25,7 +25,7 @@ _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 
 def merges_copies(platforms: Sequence[str]) -> bool:
-    """Return whether XLA by default removes barriers, and merges copies with originals."""
+    """Return whether XLA, by default, removes barriers and then merges copies with their originals."""
     return "cpu" in platforms and jax.__version_info__ < NO_LONGER_MERGES
 
 
@@ -57,7 +57,7 @@ def are_kept_by_flags() -> bool:
 
 
 def _disabled_by_flags() -> list[str]:
-    """List the passes that `XLA_FLAGS` disables. The variable holds flags, or the name of a file with flags."""
+    """Return the passes that `XLA_FLAGS` disables. The variable holds flags, or the name of a file with flags."""
     flags = os.environ.get("XLA_FLAGS", "")
     if flags and not flags.lstrip().startswith("-"):
         flags = Path(flags).read_text() if Path(flags).is_file() else ""

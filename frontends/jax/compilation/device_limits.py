@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....search.limits import temporaries_limit
 from ....support.units import is_share, parse_budget
-from ..keywords.budget_option import DEVICE
+from ..keywords.budget_option import DEVICE, reported_free_bytes
 from .allocation import UnknownMemory, fixed_bytes, reported_bytes
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 
 
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
@@ -32,7 +32,7 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
     """Return the bytes that a budget leaves for temporaries; None for the budget `min`.
 
     Args:
-        module: The step, for the place of an error.
+        module: The step, for the position of an error.
         budget: The budget, as `checked_budget` returns it.
         plain: The compiled plain step.
 
@@ -45,12 +45,18 @@ def limit_of_step(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
     return temporaries_limit(module, text, plain_bytes, fixed_bytes(plain))
 
 
+def demand_device_memory(module: ModuleOp, budget: str | None) -> None:
+    """Raise `UnknownMemory` for the budget `device` if the device does not report its memory, before anything is
+    compiled."""
+    if budget == DEVICE:
+        free_bytes(module)
+
+
 def free_bytes(module: ModuleOp) -> int:
     """Return the number of bytes that the device reports as free. Raises `UnknownMemory` if it does not report it."""
-    device: Any = _JAX.local_devices()[0]
-    stats: Any = device.memory_stats()
-    if not stats or "bytes_limit" not in stats:
+    if (count := reported_free_bytes()) is None:
+        device: Any = _JAX.local_devices()[0]
         raise UnknownMemory(
             module, f'budget="device": {device.platform} does not report its memory: give bytes or a share'
         )
-    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))
+    return count

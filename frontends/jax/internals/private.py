@@ -1,7 +1,7 @@
 """The private attributes of JAX and equinox on which this package depends. No other module uses private attributes.
 
-With the public API of JAX, it is not possible to replace the module of a `jax.stages.Lowered`, or to read which
-arguments of a jitted function are static.
+JAX's public API can neither replace the module of a `jax.stages.Lowered`, nor state which arguments of a jitted
+function are static.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import jax
 
 TRIED_VERSIONS = ("0.10.2", "0.11.2", "0.12.0.1")
 """The versions of JAX with which this module was tested."""
-OF_MODULES = (
+MODULE_ATTRIBUTES = (
     ("jax._src.config", "trace_context"),
     ("jax._src.core", "trace_state_clean"),
     ("jax._src.interpreters.mlir", "make_ir_context"),
     ("jaxlib.mlir.ir", "Module.parse"),
     ("jax.interpreters.mlir", "LoweringParameters.override_lowering_rules"),
 )
-"""Attributes of modules that every rewrite needs."""
-OF_JITTED = ("_jit_info.static_argnums", "_jit_info.static_argnames")
-"""Attributes of the result of `jax.jit`."""
-OF_LOWERED = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
-"""Attributes of a `jax.stages.Lowered`."""
-OF_EXPORT = (
+"""Attributes that every rewrite needs, as pairs of module and path."""
+JITTED_ATTRIBUTES = ("_jit_info.static_argnums", "_jit_info.static_argnames")
+"""Attributes of a result of `jax.jit` that hold its static arguments."""
+LOWERED_ATTRIBUTES = ("_lowering._hlo", "_lowering._executable", "_lowering._platforms")
+"""Attributes of a `jax.stages.Lowered` that hold its module, its compiled step, and its platforms."""
+EXPORT_ATTRIBUTES = (
     ("jax._src.lib", "_jax.mlir.serialize_portable_artifact"),
     ("jax._src.xla_bridge", "get_backend"),
     ("jax.extend.mlir.dialects.stablehlo", "get_current_version"),
 )
-"""Attributes of modules that serialize the module of a step inside another `jax.jit`."""
-OF_DISPATCH = (
+"""Attributes for serializing the module of a step inside another `jax.jit`, as pairs of module and path."""
+DISPATCH_ATTRIBUTES = (
     ("jax._src.interpreters.pxla", "_jax.pjit"),
     ("jax._src.interpreters.pxla", "JitGlobalCppCacheKeys"),
     ("jax._src.interpreters.pxla", "cc_shard_arg"),
@@ -45,13 +45,14 @@ OF_DISPATCH = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes of modules that make calls as fast as calls of `jax.jit`. Without them, calls are slower."""
+"""Attributes that make calls as fast as those of `jax.jit`, as pairs of module and path. Without them, calls are
+slower."""
 
 
-OF_EQUINOX = "_cached"
+EQUINOX_ATTRIBUTE = "_cached"
 """The attribute of an `eqx.filter_jit` result that holds its jitted function."""
-OF_PROPAGATION = ("jaxlib.mlir.passmanager", "PassManager")
-"""The attribute that runs MLIR passes, for reports on steps that run on several devices."""
+PROPAGATION_ATTRIBUTE = ("jaxlib.mlir.passmanager", "PassManager")
+"""The attribute that runs MLIR passes, for reports on steps on several devices."""
 PROPAGATION = "sdy-add-data-flow-edges,sdy-aggressive-propagate"
 """Shardy's passes that propagate shardings.
 
@@ -75,26 +76,26 @@ class UnsupportedJax(RuntimeError):
 
 @dataclass(frozen=True)
 class Statics:
-    """The indices and the names of static arguments, each of which `jax.jit` derives from the other."""
+    """The static arguments, by index and by name. `jax.jit` derives each form from the other."""
 
-    numbers: tuple[int, ...]
+    indices: tuple[int, ...]
     names: tuple[str, ...]
 
 
 def statics_of(jitted: Any) -> Statics:
     """Return the static arguments of a result of `jax.jit`. This and the following functions raise `UnsupportedJax`."""
-    numbers, names = (_get(jitted, path) for path in OF_JITTED)
-    return Statics(tuple(numbers), tuple(names))
+    indices, names = (_get(jitted, path) for path in JITTED_ATTRIBUTES)
+    return Statics(tuple(indices), tuple(names))
 
 
 def trace_context() -> Any:
     """Return, as a hashable value, the settings of JAX on which lowering depends, such as precision, x64 and mesh."""
-    return _of_module(*OF_MODULES[0])()
+    return _of_module(*MODULE_ATTRIBUTES[0])()
 
 
 def is_under_a_trace() -> bool:
-    """Return whether JAX is tracing the caller."""
-    return not _of_module(*OF_MODULES[1])()
+    """Return whether the caller runs inside a trace of JAX."""
+    return not _of_module(*MODULE_ATTRIBUTES[1])()
 
 
 def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
@@ -104,21 +105,21 @@ def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowere
 
 @cache
 def _with_rules(rules: Any) -> Any:
-    _of_module(*OF_MODULES[4])
-    return _of_module(OF_MODULES[4][0], "LoweringParameters")(override_lowering_rules=rules)
+    _of_module(*MODULE_ATTRIBUTES[4])
+    return _of_module(MODULE_ATTRIBUTES[4][0], "LoweringParameters")(override_lowering_rules=rules)
 
 
 Missed = tuple[Any, Any, bool]
 """The answer to a cache miss of JAX's dispatch.
 
-It consists of the results, the data with which C++ code handles equal calls, and whether to drop these data again.
+It consists of the results, the data with which C++ code handles later equal calls, and whether to discard these data.
 """
 
 
-def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
-    """Return a function that dispatches as `jax.jit` does; None if the installed JAX has no such dispatch.
+def dispatcher(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
+    """Return a function that dispatches calls as `jax.jit` does; None if the installed JAX has no such dispatch.
 
-    It looks up the compiled step by the tree structure, types, shardings and settings of the call.
+    The function looks up the compiled step by the tree structure, types, shardings and settings of the call.
 
     Args:
         name: The name of the step.
@@ -126,21 +127,21 @@ def dispatched(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
         statics: The static arguments.
     """
     try:
-        pjit, keys, shard, registry, *_ = (_of_module(*place) for place in OF_DISPATCH)
-        return pjit(name, None, miss, list(statics.numbers), list(statics.names), keys(), registry, shard)
+        pjit, keys, shard, registry, *_ = (_of_module(*place) for place in DISPATCH_ATTRIBUTES)
+        return pjit(name, None, miss, list(statics.indices), list(statics.names), keys(), registry, shard)
     except (UnsupportedJax, TypeError):
         return None
 
 
-def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
-    """Call a compiled step, and return the answer for `dispatched`.
+def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
+    """Call a compiled step, and return the answer for `dispatcher`.
 
     The C++ code cannot handle steps with effects, mutable arrays, or constants as arguments.
     """
     whole: Any = compiled
     try:
         executable, params = whole._executable, whole._params
-        fastpath, call = (_of_module(*place) for place in OF_DISPATCH[4:])
+        fastpath, call = (_of_module(*place) for place in DISPATCH_ATTRIBUTES[4:])
         needs_python = params.const_args or params.is_high or executable._mut
     except (UnsupportedJax, AttributeError):
         return compiled(*args, **kwargs), None, False
@@ -152,14 +153,14 @@ def called(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
 
 def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:
     """Return the platforms for which a step was lowered."""
-    return tuple(_get(lowered, OF_LOWERED[2]))
+    return tuple(_get(lowered, LOWERED_ATTRIBUTES[2]))
 
 
 def demand_attributes(lowered: jax.stages.Lowered) -> None:
     """Raise `UnsupportedJax` if the installed JAX lacks an attribute that a rewrite needs, before any work is done."""
-    for path in OF_LOWERED:
+    for path in LOWERED_ATTRIBUTES:
         _get(lowered, path)
-    for module, path in OF_MODULES:
+    for module, path in MODULE_ATTRIBUTES:
         _of_module(module, path)
 
 
@@ -176,13 +177,13 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
     return changed
 
 
-def propagated(module: Any) -> Any | None:
-    """Propagate the shardings of an MLIR module in place by Shardy's pass, and return the module.
+def propagate_shardings(module: Any) -> Any | None:
+    """Propagate the shardings of an MLIR module in place with Shardy's passes, and return the module.
 
-    Return None if the installed JAX lacks the pass, or if the pass fails.
+    Return None if the installed JAX lacks the passes, or if they fail.
     """
     try:
-        manager = _of_module(*OF_PROPAGATION)
+        manager = _of_module(*PROPAGATION_ATTRIBUTE)
         with module.context:
             manager.parse(f"builtin.module({PROPAGATION})").run(module.operation)
     except (UnsupportedJax, ValueError, RuntimeError):  # MLIR reports errors as `RuntimeError`.
@@ -192,28 +193,30 @@ def propagated(module: Any) -> Any | None:
 
 def jitted_of_equinox(wrapper: Any) -> Any:
     """Return the jitted function that an `eqx.filter_jit` result calls. Raises `ImportError` if it has none."""
-    if not hasattr(wrapper, OF_EQUINOX):
-        lacking = f"recompute.eqx needs the attribute {OF_EQUINOX} of the result of eqx.filter_jit, which is missing"
+    if not hasattr(wrapper, EQUINOX_ATTRIBUTE):
+        lacking = (
+            f"recompute.eqx needs the attribute {EQUINOX_ATTRIBUTE} of the result of eqx.filter_jit, which is missing"
+        )
         raise ImportError(f"{lacking}; it was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
-    return getattr(wrapper, OF_EQUINOX)
+    return getattr(wrapper, EQUINOX_ATTRIBUTE)
 
 
 def with_jitted_of_equinox(wrapper: Any, jitted: Any) -> Any:
     """Return a copy of an `eqx.filter_jit` result that calls the given jitted function."""
     changed: Any = copy.copy(wrapper)
-    object.__setattr__(changed, OF_EQUINOX, jitted)  # Modules of equinox are frozen.
+    object.__setattr__(changed, EQUINOX_ATTRIBUTE, jitted)  # Modules of equinox are frozen.
     return changed
 
 
 def mlir_context() -> Any:
     """Return a new MLIR context with all dialects that JAX uses."""
-    return _of_module(*OF_MODULES[2])()
+    return _of_module(*MODULE_ATTRIBUTES[2])()
 
 
 def parse_mlir(text: str) -> Any:
     """Parse and verify an MLIR module, in a new context."""
     with mlir_context():
-        return _of_module(*OF_MODULES[3])(text)
+        return _of_module(*MODULE_ATTRIBUTES[3])(text)
 
 
 def portable_artifact(text: str) -> bytes:
@@ -221,7 +224,7 @@ def portable_artifact(text: str) -> bytes:
 
     Raises `ValueError` if MLIR cannot serialize it.
     """
-    serialize, backend, version = (_of_module(*place) for place in OF_EXPORT)
+    serialize, backend, version = (_of_module(*place) for place in EXPORT_ATTRIBUTES)
     try:
         return serialize(parse_mlir(text), version(), backend().serialize_with_sdy)
     except Exception as error:  # MLIR raises errors of several types.
@@ -231,14 +234,14 @@ def portable_artifact(text: str) -> bytes:
 def bytecode_of(lowered: jax.stages.Lowered) -> bytes:
     """Return the module as MLIR bytecode with locations. Equal modules have equal bytes in every process."""
     stream = BytesIO()
-    _get(lowered, OF_LOWERED[0]).operation.write_bytecode(stream)
+    _get(lowered, LOWERED_ATTRIBUTES[0]).operation.write_bytecode(stream)
     return stream.getvalue()
 
 
 def module_of_bytecode(data: bytes) -> Any:
     """Read and verify a module that `bytecode_of` wrote, in a new context. Raises MLIR's errors."""
     with mlir_context():
-        return _of_module(*OF_MODULES[3])(data)
+        return _of_module(*MODULE_ATTRIBUTES[3])(data)
 
 
 @cache

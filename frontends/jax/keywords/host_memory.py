@@ -8,8 +8,8 @@ from dataclasses import replace
 from .jit_options import JitOptions
 
 NO_HOST = (
-    "offload= has no effect: on {platform} the device's memory is the host's, and XLA drops the moves; "
-    "values are saved or recomputed"
+    "offload= has no effect: on {platform}, device memory is host memory, so XLA drops the moves; "
+    "values are saved or recomputed instead"
 )
 
 

@@ -1,5 +1,4 @@
-"""Check the keywords of `recompute.jax.jit` before anything is lowered: its own options, and the options of
-`jax.jit`."""
+"""Check the keywords of `recompute.jax.jit`, including those of `jax.jit`, before anything is lowered."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _JIT = EntryPoint.JIT.value
 SELECTION = tuple(option.name for option in fields(Selection))
 REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
 _BESIDE_REWRITE = ("budget", "search")
-"""The options that are not options of the rewrite, but may exclude some of those."""
+"""The options that do not belong to the rewrite, but may conflict with options that do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +34,10 @@ class JitOptions:
     Attributes:
         rewrite: The options of the rewrite.
         measure: Whether the plain step is compiled and measured: True, False or "auto".
-        search: The number of attempts to compile; 0 to choose by the model.
+        search: The number of attempts to compile; 0 if the model of XLA:CPU chooses among them.
         jit: The keywords for `jax.jit`.
         budget: The budget as a string; None without one.
-        named: For each of the options `save`, `names` and `policy`, the names of values that it contains.
+        named: The names of values that the options `save`, `names` and `policy` contain, by option.
     """
 
     rewrite: RecomputeOptions
@@ -60,8 +59,9 @@ class JitOptions:
         return self.budget is None and rewrite.plan is rewrite.planner is rewrite.pipeline is None
 
     def demands(self, error: Exception) -> bool:
-        """Return whether to raise this error, as with `strict`, a budget or a plan, instead of running the plain
-        step."""
+        """Return whether the options, such as `strict`, a budget or a plan, require raising this error instead of
+        running
+        the plain step."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)
@@ -158,4 +158,4 @@ def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 def _demand_budget_for_time_limit(checked: Mapping[str, Any]) -> None:
     if checked.get("time_limit") is not None and checked.get("budget") is None:
-        raise ValueError("recompute.jax.jit: time_limit= limits only the search under a budget: give budget= as well")
+        raise ValueError("recompute.jax.jit: time_limit= limits only the search for a budget: give budget= as well")

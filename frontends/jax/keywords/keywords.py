@@ -1,4 +1,4 @@
-"""The keywords of `recompute.jax.jit`, with their types: the fields of the options, and the keywords of `jax.jit`."""
+"""The types of the keywords of `recompute.jax.jit`: the fields of its options, and the keywords of `jax.jit`."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ class JitKeywords(SelectionKeywords, RewriteKeywords, CompilationKeywords, JaxJi
 OWN_KEYWORDS = frozenset(
     name for keywords in (SelectionKeywords, RewriteKeywords, CompilationKeywords) for name in keywords.__annotations__
 )
-"""The keywords that `jax.jit` does not have."""
+"""The keywords that `jax.jit` lacks."""

@@ -1,6 +1,6 @@
-"""Reject names in the options `save`, `names` and `policy` that no value of the step has.
+"""Reject names in the options `save`, `names` and `policy` that match no value of the step.
 
-Otherwise, a misspelt name would silently save no value.
+Without this check, a misspelt name would save no value, without a message.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks wi
 
 
 POLICY = "policy"
-"""The option whose value, a JAX policy, may contain names."""
+"""The option whose value may be a JAX policy that contains names."""
 
 
 class UnknownName(BadSelection):
-    """Raised for a name that no value of the step has."""
+    """Raised for a name that matches no value of the step."""
 
 
 def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> None:
@@ -43,8 +43,8 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
         patterns: Names and shell-style patterns, by option.
 
     Raises:
-        UnknownName: For a pattern that matches nothing; the message lists similar names, or else existing ones. For a
-            name of a policy with other names that match, the warning `UnmatchedName` is given instead.
+        UnknownName: For a pattern that matches nothing. The message lists similar names, or else existing ones. If
+            other names of the same policy match, the warning `UnmatchedName` is given instead.
     """
     requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
     if not requested or not _without_match(every_operation(module), requested):
@@ -70,14 +70,16 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
 
 
 def _patterns_of_scopes(operations: Sequence[Operation]) -> list[str]:
-    """Return the pattern for the values of each scope of the user, `block0/*`, in program order."""
+    """Return a pattern such as `block0/*` for the values of each user-named scope, in program order."""
     scopes = [scope for op in operations for scope in scope_of(op.location).path if scope not in LOOP_SCOPES]
     return [f"{scope}/*" for scope in dict.fromkeys(scopes)]
 
 
 def _existing_names(operations: Sequence[Operation]) -> str:
-    """List the values that `checkpoint_name` names, or else the patterns for the values of scopes; without either, how
-    to name values."""
+    """Return a phrase that lists existing names: those by `checkpoint_name`, or else patterns for the values of scopes.
+
+    If there are none, return advice on naming values.
+    """
     named = list(dict.fromkeys([name for op in operations for name in given_names(op)]))
     for kind, names in (("the named values are", named), ("the scopes are", _patterns_of_scopes(operations))):
         if names:

@@ -1,4 +1,4 @@
-"""Checks of the values of the options of `recompute.jax.jit`, derived from the types of their fields."""
+"""Checks of the option values of `recompute.jax.jit`, derived from the types of the option fields."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
 
 def _planner(name: str, value: Any) -> Any:
     if value is not None and not callable(value):
-        raise _wrong_type(name, "a function, Graph -> Plan", value)
+        raise _wrong_type(name, "a function from a Graph to a Plan", value)
     return value
 
 
@@ -191,7 +191,7 @@ _BY_NAME: Mapping[str, OptionCheck] = {
     "search": _count_from_zero,
     "time_limit": _seconds,
 }
-"""The checks of options that have a special syntax or type, by name."""
+"""The checks of options with a special syntax or type, by option name."""
 
 
 def _check_of(option: Field[Any]) -> OptionCheck:
@@ -208,4 +208,4 @@ OPTION_CHECKS: Mapping[str, OptionCheck] = {
         for option in (*fields(Selection), *options_with(RecomputeOptions, EntryPoint.JIT))
     },
 }
-"""The check of each option, by name."""
+"""The check of each option, by option name."""

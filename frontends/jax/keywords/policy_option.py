@@ -1,4 +1,4 @@
-"""The option `policy` as an object: one of `jax.checkpoint_policies`, or a user's function.
+"""The option `policy`, given as one of `jax.checkpoint_policies` or as a user's function.
 
 Example:
 
@@ -70,8 +70,7 @@ def _name_in_jax(policy: Any) -> str | None:
 
 
 def _policy_on_names(policy: Any) -> tuple[str, Iterable[str]] | None:
-    """Return the policy's name and the names that it contains for a JAX policy that selects by name; None for
-    others."""
+    """Return the name of a JAX policy that selects by name, and the names that it contains; None for other policies."""
     if type(policy).__name__ in WITH_NAMES:
         name, attribute = WITH_NAMES[type(policy).__name__]
         return name, getattr(policy, attribute)

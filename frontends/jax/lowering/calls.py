@@ -14,12 +14,12 @@ from ..internals.private import Statics, is_under_a_trace, trace_context
 
 _CORE: Any = jax_core
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of a call: the arguments of the compiled step, and the static arguments by index or name."""
+    """The arguments of a call: those of the compiled step, and the static ones by index or name."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -27,7 +27,7 @@ class Call:
 
     @staticmethod
     def of(statics: Statics, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        numbers = {number + len(args) if number < 0 else number for number in statics.numbers}
+        numbers = {number + len(args) if number < 0 else number for number in statics.indices}
         static = [
             *((number, value) for number, value in enumerate(args) if number in numbers),
             *((name, kwargs[name]) for name in sorted(kwargs.keys() & set(statics.names))),
@@ -45,7 +45,7 @@ class Call:
         return is_under_a_trace() or any(isinstance(leaf, Tracer) for leaf in leaves)
 
 
-def completed(
+def complete_arguments(
     static: Sequence[tuple[int | str, Any]], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments of a call, with the static arguments back at their positions."""
@@ -77,9 +77,9 @@ def _type_of(value: object) -> Hashable:
 
 
 def _kind(leaf: Any) -> tuple[Hashable, ...]:
-    """Return shape, element type and weak type of a leaf; for a committed array, also sharding and layout.
+    """Return the shape, element type and weak type of a leaf, and for a committed array also its sharding and layout.
 
-    The placement of an uncommitted array follows that of other arrays.
+    JAX places an uncommitted array where the other arguments are, so its placement does not distinguish calls.
     """
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer) and leaf.committed:
         layout = getattr(getattr(leaf, "format", None), "layout", None)

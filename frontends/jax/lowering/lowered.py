@@ -22,7 +22,7 @@ from ....support.units import format_bytes
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
-from ..compilation.choice import CompiledStep, choose_variant
+from ..compilation.choice import CompiledStep, Variant, choose_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..internals import private
 from ..keywords.jit_options import JitOptions
@@ -32,9 +32,11 @@ from .merged import merged
 from .step_cache import StepCache
 
 NOT_CACHED = StepCache("")
+BEFORE_COMPILING = 0.7
+"""The approximate share of the time that a rewrite without a budget takes, before its result is compiled."""
 
 
-def _nothing_to_read() -> None:
+def nothing_to_read() -> None:
     """Return None, because the step cannot be parsed."""
 
 
@@ -46,26 +48,26 @@ class Lowered:
         name: The name of the step.
         options: The options of the step.
         plain: JAX's own `Lowered` of the plain step.
-        less: The `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
+        optimized: JAX's own `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
-        own_barriers: Whether the plain step has barriers of its own, such as the barriers of `jax.checkpoint`.
+        own_barriers: Whether the plain step itself has barriers, such as those of `jax.checkpoint`.
         within: The result of the search for a budget; None without a budget.
-        read: A function that reads and returns `module`, called at its first use.
+        read: A function that returns `module`, and reads it at the first call.
         cache: The disk cache of the step.
     """
 
     name: str
     options: JitOptions
     plain: jax.stages.Lowered
-    less: jax.stages.Lowered
+    optimized: jax.stages.Lowered
     rewritten: Rewritten | None
     remarks: tuple[Remark | str, ...]
     why: str | None
     own_barriers: bool = False
     within: BudgetedCompile | None = None
-    read: Callable[[], ModuleOp | None] = field(default=_nothing_to_read, repr=False)
+    read: Callable[[], ModuleOp | None] = field(default=nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
 
     @property
@@ -75,31 +77,44 @@ class Lowered:
 
     @property
     def drops_barriers(self) -> bool:
-        """Whether `jax.jit` drops the step's own barriers on this platform, and merges the copies that they protect."""
+        """Whether `jax.jit` drops the step's own barriers on this platform, and then merges the copies that they
+        protect."""
         return self.own_barriers and merges_copies(private.platforms(self.plain))
 
     @cached_property
-    def choice(self) -> CompiledStep:
-        """The variant that a call runs; it is compiled once. With `strict`, raises `Refusal` if the plain step needs
-        less."""
+    def compiled_step(self) -> CompiledStep:
+        """The variant that a call runs, compiled once. With `strict`, raises `Refusal` if the plain step needs less
+        memory."""
         with progress(f"recompute.jax: {self.name}") as line:
-            line.set_phase("compiling")
+            if self.within is None:
+                line.begin("compiling", BEFORE_COMPILING, 1.0)
             choice = choose_variant(self)
             if self.within is None:
                 line.result = _result_of(choice)
             return choice
 
+    @property
+    def summary(self) -> str | None:
+        """A short description of the result; None before the step is compiled.
+
+        Example: `21.8 MiB of temporaries, 949 operations are computed again`.
+        """
+        if self.within is not None:
+            return self.within.summary
+        choice: CompiledStep | None = vars(self).get("compiled_step")
+        return None if choice is None else _result_of(choice)
+
     @cached_property
     def plain_compiled(self) -> jax.stages.Compiled:
-        """The plain step as `jax.jit` compiles it; it is compiled once."""
+        """The plain step as `jax.jit` compiles it, compiled once."""
         return self.compile_plain()
 
     @cached_property
     def plain_measured(self) -> jax.stages.Compiled:
-        """The plain step, compiled once for its sizes.
+        """The plain step, compiled once to measure its sizes.
 
-        On CPU, it is compiled without optimizations unless it is already compiled: the sizes are the same, and it takes
-        less time.
+        On CPU, it is compiled without optimizations unless it is already compiled. This takes less time, and the sizes
+        are the same.
         """
         if self.within is not None and self.within.plain_step is not None:
             return self.within.plain_step
@@ -109,7 +124,7 @@ class Lowered:
 
     @cached_property
     def comparison(self) -> Report:
-        """The report on the step, which is made once."""
+        """The report on the step, computed once."""
         with progress(f"recompute.jax: {self.name}") as line:
             line.set_phase("compiling the plain step for the report")
             return compare(self)
@@ -120,18 +135,18 @@ class Lowered:
             return self.within.compiled
         if self.why is not None:
             return self.compile_plain(compiler_options)
-        return compile_lowered(self.less, keeping_options(self.plain, self.options, compiler_options))
+        return compile_lowered(self.optimized, keeping_options(self.plain, self.options, compiler_options))
 
     def compile_plain(
-        self, compiler_options: Mapping[str, Any] | None = None, *, keeping: bool = False
+        self, compiler_options: Mapping[str, Any] | None = None, *, keeps_barriers: bool = False
     ) -> jax.stages.Compiled:
         """Compile the plain step as `jax.jit` does.
 
         Args:
             compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`.
-            keeping: Whether to add the compiler options that keep barriers, as for rewritten steps.
+            keeps_barriers: Whether to add the compiler options that keep barriers, as for rewritten steps.
         """
-        options = keeping_options(self.plain, self.options, compiler_options) if keeping else compiler_options
+        options = keeping_options(self.plain, self.options, compiler_options) if keeps_barriers else compiler_options
         return compile_lowered(self.plain, None if options is None else dict(options))
 
     @property
@@ -149,19 +164,21 @@ class Lowered:
 
     def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
         """Compile the merged step, which must exist (`merged` is not None)."""
-        _, less = self._merged
-        assert less is not None, "there is a merged step"
-        return compile_lowered(less, keeping_options(self.plain, self.options, compiler_options))
+        _, lowered = self._merged
+        assert lowered is not None, "there is a merged step"
+        return compile_lowered(lowered, keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the text of the module that is compiled, as `jax.stages.Lowered.as_text` does."""
-        return self.less.as_text(dialect, debug_info=debug_info)
+        return self.optimized.as_text(dialect, debug_info=debug_info)
 
 
 def _result_of(choice: CompiledStep) -> str:
     """Describe the step that runs: `21.8 MiB of temporaries, 949 operations are computed again`."""
     measured = temporary_bytes(choice.compiled)
-    size = "" if measured is None else f"{format_bytes(measured)} of temporaries, "
+    plain_bytes = choice.sizes.get(Variant.PLAIN)
+    before = "" if plain_bytes is None or choice.rewritten is None else f"{format_bytes(plain_bytes)} -> "
+    size = "" if measured is None else f"{before}{format_bytes(measured)} of temporaries, "
     if choice.rewritten is None:
         return f"{size}the plain step runs"
     copies = choice.rewritten.copies

@@ -19,10 +19,10 @@ from ....transforms.take_scopes import take_scopes
 
 
 def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
-    """Merge and rewrite a step, and prove the result equal to the original module.
+    """Merge the copies of a step's own `jax.checkpoint`, rewrite the step, and prove the result equal to the original.
 
-    Return None if that fails. Also return None if options or marks in the step select the operations to recompute,
-    since merging would override them.
+    Return None if that fails, or if options or marks in the step select the operations to recompute, since merging
+    would override them.
 
     Args:
         module: The step; None if it could not be read.
@@ -41,7 +41,7 @@ def merging_options(module: ModuleOp, request: RecomputeOptions) -> RecomputeOpt
 
     Return None if there are no such copies, or if options or marks in the step select the operations to recompute.
     """
-    if selects_places(request) or not any(map(is_of_remat, every_operation(module))):
+    if selects_segments(request) or not any(map(is_of_remat, every_operation(module))):
         return None
     try:
         return None if _is_marked(module) else replace(request, merge_remat=True)
@@ -49,8 +49,8 @@ def merging_options(module: ModuleOp, request: RecomputeOptions) -> RecomputeOpt
         return None
 
 
-def selects_places(request: RecomputeOptions) -> bool:
-    """Return whether the options select segments or a plan. A policy does not count, since it applies to any
+def selects_segments(request: RecomputeOptions) -> bool:
+    """Return whether the options select segments or give a plan. A policy does not count, since it applies to any
     segment."""
     if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True

@@ -1,5 +1,5 @@
-"""Steps inside another `jax.jit`: a single primitive of its trace, which is rewritten when the outer function is
-lowered.
+"""Steps inside another `jax.jit`: each is a single primitive in the outer trace, and is rewritten when the outer
+function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
@@ -41,12 +41,12 @@ from ..keywords.name_check import demand_names
 from ..messages import why_plain
 from ..messages.call_site_warnings import BarriersDropped, NothingSaved, warn
 from ..messages.tracebacks import shortened
-from .calls import Call, completed
+from .calls import Call, complete_arguments
 
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
 _RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 _STEP: Any = Primitive("recompute_step")
 _STEP.multiple_results = True
 
@@ -72,14 +72,14 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
-        """Give a warning, unless the same warning was given before."""
+        """Give a warning, unless this step has already given the same one."""
         if words not in self.warned:
             self.warned.add(words)
             warn(words, kind)
 
 
 def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Make the step for these arguments. If it has effects or closes over traced values, warn and return None.
+    """Return the step for these arguments. If the step has effects or closes over traced values, warn and return None.
 
     Args:
         name: The name of the step.
@@ -92,7 +92,7 @@ def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call:
     static, trees = call.static, list[Any]()
 
     def flat(*leaves: Any) -> list[Any]:
-        args, kwargs = completed(static, *_JAX.tree.unflatten(arguments, leaves))
+        args, kwargs = complete_arguments(static, *_JAX.tree.unflatten(arguments, leaves))
         out, tree = _JAX.tree.flatten(plain(*args, **kwargs))
         trees.append(tree)
         return out
@@ -138,7 +138,7 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     try:
         exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
-        step.warn_once(why_plain.plain_because_of(step.name, f"jax.export: {error}"))
+        step.warn_once(why_plain.plain_message(step.name, f"jax.export: {error}"))
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and merges_copies(platforms) and not are_kept_by_flags():
@@ -176,16 +176,14 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     try:
         serialized = _serialize(rewritten)
     except ValueError as error:
-        return step.warn_once(
-            why_plain.plain_because_of(step.name, f"MLIR cannot serialize the rewritten step: {error}")
-        )
+        return step.warn_once(why_plain.plain_message(step.name, f"MLIR cannot serialize the rewritten step: {error}"))
     return replace(exported, mlir_module_serialized=serialized).call
 
 
 def _rewrite_options(options: JitOptions) -> RecomputeOptions:
     """Return the options of the rewrite.
 
-    A budget is checked under the model of XLA:CPU, since the step is not compiled by itself.
+    A budget is checked with the model of XLA:CPU, since the step is not compiled separately.
     """
     if options.budget is None:
         return options.rewrite
@@ -195,7 +193,7 @@ def _rewrite_options(options: JitOptions) -> RecomputeOptions:
 
 
 def _serialize(rewritten: Rewritten) -> bytes:
-    """Return the rewritten module as a portable artifact, which has no attributes that StableHLO does not define.
+    """Return the rewritten module as a portable artifact, without attributes that StableHLO does not define.
 
     Raises `ValueError` if MLIR cannot serialize the module.
     """

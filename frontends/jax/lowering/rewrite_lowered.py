@@ -1,13 +1,13 @@
 """Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
-The path of a step: `jax.stages.Lowered`, StableHLO with locations, `recompute.rewrite`, and `Lowered`, which holds the
-    plain and the rewritten step.
+A step passes through these forms: `jax.stages.Lowered`, StableHLO with locations, the result of `recompute.rewrite`,
+and `Lowered`, which holds the plain and the rewritten step.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache as cache_of_call
 from typing import Any
@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import ParseError
 
 from ....dialects.mark_calls import is_named_as_mark
 from ....dialects.stablehlo.control import OptimizationBarrierOp
-from ....driver.api import rewrite
+from ....driver.api import Rewritten, rewrite
 from ....driver.stored_rewrite import RewriteRecord
 from ....driver.verified import NotProved
 from ....options.selection import BadSelection
@@ -27,23 +27,30 @@ from ....planning.plan_file import from_json
 from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
-from ....support.units import format_bytes, is_share
 from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
-from ..compilation.allocation import fixed_bytes
 from ..compilation.budgeted import Compilers, compile_within
 from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
+from ..compilation.device_limits import demand_device_memory
 from ..internals import private
 from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
 from ..messages import why_plain
-from .lowered import Lowered, compile_lowered, keeping_options, searching_options
-from .merged import merging_options, selects_places
+from .lowered import (
+    BEFORE_COMPILING,
+    NOT_CACHED,
+    Lowered,
+    compile_lowered,
+    keeping_options,
+    nothing_to_read,
+    searching_options,
+)
+from .merged import merging_options, selects_segments
 from .step_cache import StepCache, StoredStep
 
 _LOG = logging.getLogger("recompute.jax")
@@ -52,145 +59,164 @@ for _file in (__file__, private.__file__):
     source_info_util.register_exclusion(_file)
 
 
-def lowered_for_us(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower a step such that its marks and names become custom calls, which `recompute-take-marks` reads."""
+def lower_with_marks(traced: jax.stages.Traced) -> jax.stages.Lowered:
+    """Lower a step such that its marks and names become custom calls, which the pass `recompute-take-marks` reads."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
-def rewritten(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
+def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions) -> Lowered:
     """Lower and rewrite the step. If it cannot be rewritten, return the plain step with the reason in `why`.
 
     Raises:
         ValueError: For a selection that does not apply to the step.
         UnsupportedJax: If the installed JAX lacks a private attribute.
         Refusal, NotProved, ParseError: As `recompute.rewrite` raises them, if the options demand a rewrite (`strict`, a
-            budget, a plan, a planner or a pipeline); otherwise they become the reason.
+            budget, a plan, a planner or a pipeline). Otherwise, the message of the error becomes the reason.
     """
-    marked = lowered_for_us(traced)
+    marked = lower_with_marks(traced)
     private.demand_attributes(marked)
     cache = StepCache.of(name, marked, options)
     if (stored := cache.step()) is not None:
         lowered = _from_cache(name, traced, marked=marked, options=options, cache=cache, stored=stored)
         if lowered is not None:
             return lowered
-    lowered = _rewritten(name, traced, marked, options, cache)
+    lowered = _rewrite_uncached(name, traced, marked, options, cache)
     if cache.key is not None and (lowered.within is None or lowered.within.is_complete):
         stored = _stored(lowered, marked)
-        cache.keep_step(stored)
+        cache.store_step(stored)
         if lowered.within is not None and (module := lowered.read()) is not None:
-            cache.without_lines(module).keep_step(replace(stored, less=b""))
+            cache.without_lines(module).store_step(replace(stored, bytecode=b""))
     return lowered
 
 
-def _rewritten(
+def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
+    """Return the plain step, which runs while recomputation is switched off."""
+    step = _LoweredStep(name=name, options=options, plain=plain)
+    return step.unchanged((WHY,), f"{name}: the plain step runs: {WHY}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LoweredStep:
+    """A step that JAX has lowered: the attributes of `Lowered` that do not depend on the rewrite."""
+
+    name: str
+    options: JitOptions
+    plain: jax.stages.Lowered
+    own_barriers: bool = False
+    read: Callable[[], ModuleOp | None] = nothing_to_read
+    cache: StepCache = NOT_CACHED
+
+    def result(
+        self,
+        rewritten: Rewritten | None,
+        optimized: jax.stages.Lowered,
+        remarks: Sequence[Remark | str],
+        why: str | None,
+        within: BudgetedCompile | None = None,
+    ) -> Lowered:
+        """Return the step together with the result of its rewrite. The parameters are attributes of `Lowered`."""
+        return Lowered(
+            name=self.name,
+            options=self.options,
+            plain=self.plain,
+            optimized=optimized,
+            rewritten=rewritten,
+            remarks=tuple(remarks),
+            why=why,
+            own_barriers=self.own_barriers,
+            within=within,
+            read=self.read,
+            cache=self.cache,
+        )
+
+    def unchanged(self, remarks: Sequence[Remark | str], why: str) -> Lowered:
+        """Return the plain step, which is not rewritten for the reason `why`."""
+        return self.result(None, self.plain, remarks, why)
+
+    def refused(self, error: Refusal | NotProved | ParseError) -> Lowered:
+        """Return the plain step, whose rewrite was refused with this error. If the options demand a rewrite, raise the
+        error."""
+        if self.options.demands(error):
+            raise why_plain.in_jax_terms(self.name, error) from error.__cause__
+        remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
+        return self.unchanged((remark,), why_plain.refused(self.name, error))
+
+
+def _rewrite_uncached(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: JitOptions, cache: StepCache
 ) -> Lowered:
-    """Rewrite as `rewritten` does, but without the cache. `marked`: the step, lowered with its marks."""
+    """Rewrite as `lower_and_rewrite` does, but without the cache. `marked`: the step, lowered with its marks."""
     try:
         module = crossing.module_of(marked, name)
     except ParseError as error:
-        return _PlainStep(
-            name=name, options=options, plain=traced.lower(), own_barriers=False, module=None, cache=cache
-        ).plain_because_of(error)
+        return _LoweredStep(name=name, options=options, plain=traced.lower(), cache=cache).refused(error)
     demand_names(name, module, options.named)
-    plain = traced.lower() if any(map(is_named_as_mark, every_operation(module))) else marked
-    own_barriers = any(isinstance(op, OptimizationBarrierOp) for op in every_operation(module))
+    demand_device_memory(module, options.budget)
+    operations = every_operation(module)
+    plain = traced.lower() if any(map(is_named_as_mark, operations)) else marked
     options, host_remarks = supported_options(options, private.platforms(plain))
+    own_barriers = any(isinstance(op, OptimizationBarrierOp) for op in operations)
+    step = _LoweredStep(
+        name=name, options=options, plain=plain, own_barriers=own_barriers, read=lambda: module, cache=cache
+    )
     try:
-        with progress(f"recompute.jax: {name}") as line:
-            if options.budget is not None:
-                step = _PlainStep(
-                    name=name, options=options, plain=plain, own_barriers=own_barriers, module=module, cache=cache
-                )
-                lowered = _within(step, options.budget, module, line)
-                return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
-            rewritten = rewrite(module, searching_options(options, plain))
-            line.result = _recomputed(rewritten.copies)
-        for remark in rewritten.remarks:
-            _LOG.debug("%s: %s", name, remark)
+        with progress(f"{why_plain.PACKAGE}: {name}") as line:
+            lowered = _without_budget(step, module, line) if options.budget is None else _within(step, module, line)
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise BadSelection(f"{name}: {error.__cause__}") from error
-        return _PlainStep(
-            name=name, options=options, plain=plain, own_barriers=own_barriers, module=module, cache=cache
-        ).plain_because_of(error)
-    why, less = None, plain
+        return step.refused(error)
+    return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
+
+
+def _without_budget(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Lowered:
+    """Rewrite the step without a budget. Raises `Refusal` and `NotProved`."""
+    line.span = 0.0, BEFORE_COMPILING
+    rewritten = rewrite(module, searching_options(step.options, step.plain))
+    line.result = _recomputed(rewritten.copies)
+    for remark in rewritten.remarks:
+        _LOG.debug("%s: %s", step.name, remark)
     if rewritten.copies:
-        less = crossing.with_module(plain, rewritten.module)
-    else:
-        why = why_plain.nothing_recomputed(name, rewritten.remarks)
-        if any(map(is_of_remat, every_operation(module))):
-            why = why_plain.checkpointed(name, selects_places(options.rewrite))
-    remarks = (*rewritten.remarks, *host_remarks)
-    return Lowered(
-        name=name,
-        options=options,
-        plain=plain,
-        less=less,
-        rewritten=rewritten,
-        remarks=remarks,
-        why=why,
-        own_barriers=own_barriers,
-        read=lambda: module,
-        cache=cache,
-    )
+        return step.result(rewritten, crossing.with_module(step.plain, rewritten.module), rewritten.remarks, None)
+    why = why_plain.nothing_recomputed(step.name, rewritten.remarks)
+    if any(map(is_of_remat, every_operation(module))):
+        why = why_plain.checkpointed(step.name, selects_segments(step.options.rewrite))
+    return step.result(rewritten, step.plain, rewritten.remarks, why)
 
 
-def not_rewritten(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
-    """Return the plain step, for a call while recomputation is switched off."""
-    return Lowered(
-        name=name,
-        options=options,
-        plain=plain,
-        less=plain,
-        rewritten=None,
-        remarks=(WHY,),
-        why=f"{name}: the plain step runs: {WHY}",
-    )
-
-
-def _within(step: _PlainStep, budget: str, module: ModuleOp, line: ProgressLine) -> Lowered:
-    """Rewrite the step within the budget. Raises `Refusal` if no candidate meets it."""
-    name, options, plain, cache = step.name, step.options, step.plain, step.cache
-    merging = merging_options(module, options.rewrite) if step.own_barriers else None
-    alternatives = [options.rewrite] if merging is None else [merging, options.rewrite]
+def _within(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Lowered:
+    """Rewrite the step within its budget. Raises `Refusal` if no candidate meets it."""
     result = None if step.own_barriers else _by_earlier_search(step, module)
     if result is None:
-        result = compile_within(
-            name, module, alternatives=alternatives, budget=budget, compilers=_compilers_of(step), line=line
-        )
-    why = None
-    less = plain
-    remarks = tuple[Remark | str, ...]((result.nothing_to_do,))
-    line.result = _result_of(result)
-    if (rewritten := result.rewritten) is None:
-        remedy = why_plain.SMALLER_BUDGET
-        if result.is_keeping or result.limit_bytes is None:
-            remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
-        why = why_plain.plain_because_of(name, result.nothing_to_do, remedy)
-    else:
-        less = crossing.with_module(plain, rewritten.module)
-        remarks = rewritten.remarks
-    return Lowered(
-        name=name,
-        options=options,
-        plain=plain,
-        less=less,
-        rewritten=rewritten,
-        remarks=remarks,
-        why=why,
-        own_barriers=step.own_barriers,
-        within=result,
-        read=lambda: module,
-        cache=cache,
+        result = _search(step, module, line)
+    line.result = result.summary
+    if (rewritten := result.rewritten) is not None:
+        optimized = crossing.with_module(step.plain, rewritten.module)
+        return step.result(rewritten, optimized, rewritten.remarks, None, result)
+    remedy = why_plain.SMALLER_BUDGET
+    if result.is_keeping or result.limit_bytes is None:
+        remedy = why_plain.REMOVE_CHECKPOINT if result.is_keeping else why_plain.NAME_BLOCKS
+    why = why_plain.plain_message(step.name, result.why_plain, remedy)
+    return step.result(None, step.plain, (result.why_plain,), why, result)
+
+
+def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:
+    """Search for a candidate within the budget, if possible first with the copies of the step's own `jax.checkpoint`
+    merged."""
+    options, budget = step.options.rewrite, step.options.budget
+    assert budget is not None, "the caller checks for a budget"
+    merging = merging_options(module, options) if step.own_barriers else None
+    alternatives = [options] if merging is None else [merging, options]
+    return compile_within(
+        step.name, module, alternatives=alternatives, budget=budget, compilers=_compilers_of(step), line=line
     )
 
 
-def _by_earlier_search(step: _PlainStep, module: ModuleOp) -> BudgetedCompile | None:
+def _by_earlier_search(step: _LoweredStep, module: ModuleOp) -> BudgetedCompile | None:
     """Return the result of an earlier search on the same step at other lines of its files.
 
-    The plan of that search is applied and proved again. Return None if there is no such search, or if the copies or the
-    size of the result have changed.
+    The plan of that search is applied and proved again. Return None if there is no such search, or if the copies, their
+    FLOPs, or the size of the result have changed.
     """
     stored = step.cache.without_lines(module).step()
     if stored is None or stored.rewritten is None or stored.within is None:
@@ -207,7 +233,7 @@ def _by_earlier_search(step: _PlainStep, module: ModuleOp) -> BudgetedCompile | 
     return result_of_record(stored.within, rewritten, compiled)
 
 
-def _compilers_of(step: _PlainStep) -> Compilers:
+def _compilers_of(step: _LoweredStep) -> Compilers:
     """Return the functions that compile a step during the search under its budget."""
     options, plain = step.options, step.plain
     platforms = private.platforms(plain)
@@ -227,7 +253,7 @@ def _compilers_of(step: _PlainStep) -> Compilers:
 
 
 def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
-    """Return the form of a step that the cache stores. `marked`: the step, lowered with its marks."""
+    """Return a step in the form that the cache stores. `marked`: the step, lowered with its marks."""
     rewritten = lowered.rewritten
     return StoredStep(
         has_marks=lowered.plain is not marked,
@@ -236,7 +262,7 @@ def _stored(lowered: Lowered, marked: jax.stages.Lowered) -> StoredStep:
         rewritten=None if rewritten is None else RewriteRecord.of(rewritten),
         remarks=lowered.remarks[0 if rewritten is None else len(rewritten.remarks) :],
         within=None if lowered.within is None else record_of(lowered.within),
-        less=b"" if lowered.less is lowered.plain else lowered.cache.bytecode_of(lowered.less),
+        bytecode=b"" if lowered.optimized is lowered.plain else lowered.cache.bytecode_of(lowered.optimized),
     )
 
 
@@ -260,85 +286,22 @@ def _from_cache(
 
     plain = traced.lower() if stored.has_marks else marked
     options, _ = supported_options(options, private.platforms(plain))
-    less = private.with_module(plain, private.module_of_bytecode(stored.less)) if stored.less else plain
-    rewritten = None if stored.rewritten is None else cache.rewrite_of(stored.rewritten, less, read)
+    optimized = private.with_module(plain, private.module_of_bytecode(stored.bytecode)) if stored.bytecode else plain
+    rewritten = None if stored.rewritten is None else cache.restore_rewrite(stored.rewritten, optimized, read)
     result = None
     if stored.within is not None:
         is_plain = rewritten is None and not stored.within["is_keeping"]
         keeping = None if is_plain else keeping_options(plain, options, None)
-        result = result_of_record(stored.within, rewritten, compile_lowered(less, keeping))
+        result = result_of_record(stored.within, rewritten, compile_lowered(optimized, keeping))
         if result is None:
             return None
     remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)
-    return Lowered(
-        name=name,
-        options=options,
-        plain=plain,
-        less=less,
-        rewritten=rewritten,
-        remarks=remarks,
-        why=stored.why,
-        own_barriers=stored.own_barriers,
-        within=result,
-        read=read,
-        cache=cache,
+    step = _LoweredStep(
+        name=name, options=options, plain=plain, own_barriers=stored.own_barriers, read=read, cache=cache
     )
+    return step.result(rewritten, optimized, remarks, stored.why, result)
 
 
 def _recomputed(copies: int) -> str:
-    """Describe the result of a rewrite without a budget."""
+    """Describe the result of a rewrite without a budget, for the progress line."""
     return f"{copies or 'no'} operation{' is' if copies == 1 else 's are'} computed again"
-
-
-def _result_of(within: BudgetedCompile) -> str:
-    """Describe the result of a search under a budget, with the bytes that were compared to the budget.
-
-    A share limits the temporaries, and bytes limit the memory of the device:
-
-        19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
-        19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
-    """
-    sizes = within.compiled.memory_analysis()
-    after = within.plain_bytes if sizes is None else int(sizes.temp_size_in_bytes)
-    before = format_bytes(within.plain_bytes)
-    if within.limit_bytes is None:
-        return f"{before} -> {format_bytes(after)} of temporaries, the minimum that was found"
-    with_fixed = ""
-    if sizes is not None and not is_share(within.budget):
-        with_fixed = f"; {format_bytes(after + fixed_bytes(within.compiled))} with arguments and results"
-    kept = f"{with_fixed}, within the budget of {within.budget}"
-    if within.rewritten is None and not within.is_keeping:
-        return f"{before} of temporaries{kept} as it is"
-    return f"{before} -> {format_bytes(after)} of temporaries{kept}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PlainStep:
-    """A step that runs unchanged if its rewrite is refused."""
-
-    name: str
-    options: JitOptions
-    plain: jax.stages.Lowered
-    own_barriers: bool
-    module: ModuleOp | None
-    cache: StepCache
-
-    def plain_because_of(self, error: Refusal | NotProved | ParseError) -> Lowered:
-        """Return the plain step, which runs because of this error. Raises the error if the options demand a rewrite."""
-        if self.options.demands(error):
-            raise why_plain.in_jax_terms(self.name, error) from error.__cause__
-        why = why_plain.refused(self.name, error)
-        remark = Remark(error.operation, error.reason) if isinstance(error, Refusal) else str(error)
-        plain, barriers, module = self.plain, self.own_barriers, self.module
-        return Lowered(
-            name=self.name,
-            options=self.options,
-            plain=plain,
-            less=plain,
-            rewritten=None,
-            remarks=(remark,),
-            why=why,
-            own_barriers=barriers,
-            read=lambda: module,
-            cache=self.cache,
-        )

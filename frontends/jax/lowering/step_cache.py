@@ -8,7 +8,7 @@ The result of a search under a budget is also stored with a key that ignores the
 moves the step in its file, the stored plan is applied and proved again, and no search is needed.
 
 On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. The bytecode is the same as in the first run, so
-    that JAX's own persistent compilation cache also has an entry for it.
+that JAX's own persistent compilation cache also has an entry for it.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from ..internals import private
 from ..keywords.jit_options import JitOptions
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 FLAG_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 """The environment variables that hold compiler flags."""
 
 
 @dataclass(frozen=True)
 class StoredStep:
-    """The form in which a lowered and rewritten step is stored.
+    """A lowered and rewritten step in the form in which the cache stores it.
 
     Attributes:
         has_marks: Whether the module had marks, so that the plain step must be lowered separately.
         own_barriers: As in `Lowered`.
         why: As in `Lowered`.
         rewritten: The record of the rewrite; None if it was refused.
-        remarks: The remarks other than those of the rewrite.
+        remarks: The remarks that do not belong to the rewrite.
         within: The record of the search under a budget, as JSON values; None without a budget.
-        less: The rewritten module as bytecode; empty if the plain step is compiled.
+        bytecode: The rewritten module as bytecode; empty if the plain step is compiled.
     """
 
     has_marks: bool
@@ -61,7 +61,7 @@ class StoredStep:
     rewritten: RewriteRecord | None
     remarks: tuple[Remark | str, ...]
     within: Mapping[str, Any] | None
-    less: bytes
+    bytecode: bytes
 
     def to_entry(self) -> Entry:
         """Return the cache entry for the step."""
@@ -73,7 +73,7 @@ class StoredStep:
             "remarks": [remark if isinstance(remark, str) else remark_to_json(remark) for remark in self.remarks],
             "within": self.within,
         }
-        return Entry(record, self.less)
+        return Entry(record, self.bytecode)
 
     @classmethod
     def from_entry(cls, entry: Entry) -> StoredStep:
@@ -88,7 +88,7 @@ class StoredStep:
                 [remark if isinstance(remark, str) else remark_from_json(remark) for remark in record["remarks"]]
             ),
             within=record["within"],
-            less=entry.attachment,
+            bytecode=entry.attachment,
         )
 
 
@@ -99,9 +99,9 @@ class StepCache:
     Attributes:
         name: The name of the step.
         key: The key of its module and options; None if nothing is cached.
-        measured: The part of a key that identifies the compiler and the devices.
+        measured: A digest of the compiler and the devices, for the keys of measurements.
         disk: The disk cache; None if it is off.
-        settings: The parts of the key other than the module.
+        settings: The parts of the key that do not depend on the module.
     """
 
     name: str
@@ -144,7 +144,7 @@ class StepCache:
         entry = self._get("rewrite")
         return None if entry is None else StoredStep.from_entry(entry)
 
-    def keep_step(self, step: StoredStep) -> None:
+    def store_step(self, step: StoredStep) -> None:
         """Store the step."""
         self._put("rewrite", step.to_entry())
 
@@ -158,23 +158,23 @@ class StepCache:
         if (entry := self._get("merged")) is not None:
             if entry.record["rewritten"] is None:
                 return None, None
-            less = private.with_module(plain, private.module_of_bytecode(entry.attachment))
-            return self.rewrite_of(RewriteRecord.from_json(entry.record["rewritten"]), less, original), less
+            lowered = private.with_module(plain, private.module_of_bytecode(entry.attachment))
+            return self.restore_rewrite(RewriteRecord.from_json(entry.record["rewritten"]), lowered, original), lowered
         if (rewritten := merge()) is None:
             self._put("merged", Entry({"rewritten": None}))
             return None, None
-        less = crossing.with_module(plain, rewritten.module)
-        self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(less)))
-        return rewritten, less
+        lowered = crossing.with_module(plain, rewritten.module)
+        self._put("merged", Entry({"rewritten": RewriteRecord.of(rewritten).to_json()}, self.bytecode_of(lowered)))
+        return rewritten, lowered
 
-    def rewrite_of(
-        self, record: RewriteRecord, less: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
+    def restore_rewrite(
+        self, record: RewriteRecord, lowered: jax.stages.Lowered, original: Callable[[], ModuleOp | None]
     ) -> StoredRewrite:
         """Return the rewrite that a cache record describes.
 
         Args:
             record: The record of the rewrite.
-            less: The rewritten step, as JAX compiles it.
+            lowered: The rewritten step, as JAX compiles it.
             original: A function that returns the step as JAX lowered it, with marks.
         """
 
@@ -186,19 +186,21 @@ class StepCache:
         def after() -> ModuleOp:
             if record.spelling is None:
                 return clone_of(before())
-            return respell(crossing.module_of(less, self.name), record.spelling)
+            return respell(crossing.module_of(lowered, self.name), record.spelling)
 
         return StoredRewrite(record, after, before)
 
     def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
-        """Return the stored choice: the name of the variant that runs, and the bytes of temporaries of all compiled
-        variants."""
-        entry = self._get("choice", measure, self.measured)
-        return None if entry is None else (entry.record["way"], dict(entry.record["sizes"]))
+        """Return the stored choice; None if there is none.
 
-    def keep_choice(self, measure: bool | str, way: str, sizes: Mapping[str, int | None]) -> None:
+        It consists of the name of the variant that runs, and the bytes of temporaries of all compiled variants.
+        """
+        entry = self._get("choice", measure, self.measured)
+        return None if entry is None else (entry.record["variant"], dict(entry.record["sizes"]))
+
+    def store_choice(self, measure: bool | str, variant: str, sizes: Mapping[str, int | None]) -> None:
         """Store the choice, in the form that `choice` returns."""
-        self._put("choice", Entry({"way": way, "sizes": dict(sizes)}), measure, self.measured)
+        self._put("choice", Entry({"variant": variant, "sizes": dict(sizes)}), measure, self.measured)
 
     def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
         """Return the module's bytecode if the cache will store it, otherwise `b""`."""

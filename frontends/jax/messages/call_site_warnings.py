@@ -11,17 +11,17 @@ from ...nothing_saved import NothingSaved as NothingSaved
 class BarriersDropped(UserWarning):
     """A step inside another `jax.jit` is rewritten, but its barriers may be dropped.
 
-    They are dropped unless the outer `jax.jit` has the compiler option that the message names. The inner step cannot
-    read the options of the outer one.
+    They are dropped unless the outer `jax.jit` has the compiler option that the message names. The step cannot read the
+    options of the outer `jax.jit`.
     """
 
 
 class OptionsIgnored(UserWarning):
-    """A step with options is called inside another `recompute.jax.jit`, whose options apply instead."""
+    """A step with options of its own is called inside another `recompute.jax.jit`, whose options apply instead."""
 
 
 class UnmatchedName(UserWarning):
-    """A name in a policy of `jax.checkpoint_policies` matches no value of the step, although other names of the policy
+    """A name in a policy of `jax.checkpoint_policies` matches no value of the step, while other names of the policy do
     match."""
 
 

@@ -1,4 +1,4 @@
-"""Argument checks of the MindSpore and Paddle interfaces."""
+"""Argument checks for the MindSpore and Paddle interfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short tracebacks, as JAX prints them: the user's lines and the message, without frames of this package.
+"""Short tracebacks in the style of JAX: the user's lines and the message, without frames of this package.
 
     train.py:12: step(state, batch)
     Refusal: train.py:8:9: error: no plan is within the budget 1%, …
@@ -23,7 +23,7 @@ import xdsl
 P = ParamSpec("P")
 R = TypeVar("R")
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 _ROOT = Path(__file__).resolve().parents[3]
 _OURS = (
     "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning",
@@ -32,17 +32,17 @@ _OURS = (
 """The directories whose frames are left out. Tests, examples and benchmarks count as user code."""
 _PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))
 _HIDDEN = (*_PATHS, contextlib.__file__)
-_OF_USERS = (TypeError, ValueError, ImportError)
-"""The built-in errors that this package raises for mistakes of its users, besides its own errors and those of xDSL."""
+_USER_ERRORS = (TypeError, ValueError, ImportError)
+"""The built-in errors that this package raises for incorrect use, in addition to its own errors and those of xDSL."""
 
 
 def shorten(error: BaseException) -> None:
     """Remove the frames of this package and of xDSL from the traceback of an error.
 
-    If this package raises the error, its causes are also removed, since the message states the reason. Tracebacks of
-    internal errors are left complete.
+    If this package raises the error, its causes are also removed, since the message states the reason. The tracebacks
+    of internal errors stay complete.
 
-    Call this in the outermost function, and then `raise` without an argument, which adds no frame.
+    Call this function in the outermost function, and then `raise` without an argument, which adds no frame.
     """
     frames = list(walk_tb(error.__traceback__))
     if _JAX.config.jax_traceback_filtering == "off" or not frames:
@@ -50,7 +50,7 @@ def shorten(error: BaseException) -> None:
     of_package = f"{__name__.partition('.frontends.')[0]}."
     is_of_class = type(error).__module__.startswith((of_package, "xdsl."))
     if _is_hidden(frames[-1][0]):
-        if not is_of_class and not isinstance(error, _OF_USERS):
+        if not is_of_class and not isinstance(error, _USER_ERRORS):
             return
         error.__cause__, error.__suppress_context__ = None, True
     short = None

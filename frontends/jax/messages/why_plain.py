@@ -1,4 +1,4 @@
-"""Messages on why a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
+"""Messages that state why a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
 
 The reason is a remark or a refusal. The remedy follows from the topic of the remark, or from the class of the refusal.
 """
@@ -6,6 +6,7 @@ The reason is a remark or a refusal. The remedy follows from the topic of the re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
 from ....planning.by_segment.copy_requests import FREES_NOTHING
@@ -14,7 +15,15 @@ from ....support.locations import base_name
 from ....support.units import format_bytes
 from ....transforms.phase import ForwardOverReverse, NoGradient
 
-_GRADIENT_INSIDE = "take the gradient inside: recompute.jax.jit(jax.value_and_grad(loss))"
+_JIT, _GRADIENT = "recompute.jax.jit", "jax.value_and_grad(loss)"
+_GRADIENT_INSIDE = f"take the gradient inside: {_JIT}({_GRADIENT})"
+PACKAGE = "recompute.jax"
+_TERMS: Mapping[str, tuple[str, str]] = {
+    "recompute.nnx": ("recompute.nnx.jit", "nnx.value_and_grad(loss)"),
+    "recompute.eqx": ("recompute.eqx.filter_jit", "eqx.filter_value_and_grad(loss)"),
+}
+"""For each package for a framework with modules: its counterparts of `recompute.jax.jit` and of
+`jax.value_and_grad(loss)`."""
 NAME_BLOCKS = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
     "or mark larger pieces"
@@ -33,11 +42,11 @@ _REMEDIES: Mapping[Topic, str] = {
 _CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
 _MERGE_CHECKPOINT = (
-    ", or leave out segments= and checkpoints=, which keep its copies: without them they may be merged back and "
-    "planned again"
+    ", or leave out segments= and checkpoints=, which keep its copies: without these options, the copies may "
+    "be merged back and planned again"
 )
 _ONE_LAYER = (
-    "in a model of one layer nothing can be freed: name the blocks of a larger one with jax.named_scope or "
+    "in a model of one layer nothing can be freed: name the blocks of a larger model with jax.named_scope or "
     "recompute.jax.block, and choose them with segments='block*'"
 )
 SMALLER_BUDGET = 'a smaller budget, or "min", saves memory'
@@ -49,36 +58,37 @@ _LOOPS = (
 )
 _COLLECTIVES = (Topic.COLLECTIVES, Topic.COLLECTIVES_UNEQUAL)
 _BEFORE_REMEDY = "; "
+E = TypeVar("E", bound=Exception)
 
 
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     """Return the message on a step in which nothing is recomputed, given the remarks of its rewrite.
 
-    Remarks on loops have precedence, since loops save most; then remarks on collectives. The remark on the chosen
-    attempt does not count as a reason.
+    Remarks on loops have precedence, because loops save the most bytes, then remarks on collectives. The remark on the
+    chosen attempt is not a reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(loops or collectives or reasons or remarks)
-    return plain_because_of(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
+    return plain_message(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
 
 
-def checkpointed(name: str, selects_places: bool) -> str:
+def checkpointed(name: str, selects_segments: bool) -> str:
     """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
 
-    `selects_places`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back.
+    `selects_segments`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back.
     """
-    return plain_because_of(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_places else ''}")
+    return plain_message(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_segments else ''}")
 
 
-def plain_because_of(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
+def plain_message(name: str, reason: str, remedy: str = NAME_BLOCKS) -> str:
     """Return the message on a step that runs unchanged because of this reason."""
     return f"{name}: the plain step runs: {reason}{_BEFORE_REMEDY}{remedy}"
 
 
-def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
-    """Return the message on a rewritten step that needs more temporaries than the plain step.
+def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Sequence[Remark]) -> str:
+    """Return the message on a plain step that needs no more temporaries than the rewritten step.
 
     Args:
         name: The name of the step.
@@ -88,14 +98,15 @@ def plain_is_less(name: str, plain_bytes: int, rewritten_bytes: int, remarks: Se
     """
     remark = main_reason(remarks)
     sizes = (
-        f"compiled it needs {format_bytes(plain_bytes)} of temporaries, and {format_bytes(rewritten_bytes)} recomputed"
+        f"as compiled, it needs {format_bytes(plain_bytes)} of temporaries, and the rewritten step needs "
+        f"{format_bytes(rewritten_bytes)}"
     )
     reason = "no remarks" if remark is None else reason_in_model(remark)
-    return plain_because_of(name, f"{sizes} ({reason})", _remedy_for(remark))
+    return plain_message(name, f"{sizes} ({reason})", _remedy_for(remark))
 
 
 def refused(name: str, error: Exception) -> str:
-    """Return the message on a step that cannot be rewritten."""
+    """Return the message on a step whose rewrite was refused with this error."""
     if isinstance(error, NoGradient) and not isinstance(error, ForwardOverReverse):
         return (
             f"{name} computes no gradient, so there is nothing to recompute and the plain step runs{_BEFORE_REMEDY}"
@@ -104,16 +115,32 @@ def refused(name: str, error: Exception) -> str:
     return f"{name}: the plain step runs: {error.reason if isinstance(error, Refusal) else error}"
 
 
-def in_jax_terms(name: str, error: Exception) -> Exception:
-    """Return the error to raise for a step that cannot be rewritten; if it has no gradient, with a remedy in JAX's
-    terms."""
+def in_jax_terms(name: str, error: E) -> E | NoGradient:
+    """Return the error to raise for a step that cannot be rewritten. If the step has no gradient, the error states a
+    remedy in JAX's terms."""
     if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
         return error
     reason = (
         f"{name} computes no gradient, so there is nothing to recompute{_BEFORE_REMEDY}{_GRADIENT_INSIDE}; for a "
-        "gradient written by hand, give the number of the loss among the results, such as primal_results=0"
+        "gradient written by hand, give the index of the loss among the results, such as primal_results=0"
     )
     return NoGradient(error.operation, reason).with_traceback(error.__traceback__)
+
+
+def in_terms_of(package: str, message: str, arguments_package: str = PACKAGE) -> str:
+    """Return a message of this module in which the functions of a package replace those of `recompute.jax`.
+
+    Args:
+        package: The package of the step, such as `recompute.nnx`.
+        message: The message.
+        arguments_package: The package that suits the modules among the arguments. For a step of `recompute.jax`, the
+            advice on the gradient names its functions.
+    """
+    gradient_package = arguments_package if package == PACKAGE else package
+    if gradient_package in _TERMS:
+        jit, gradient = _TERMS[gradient_package]
+        message = message.replace(f"{_JIT}({_GRADIENT})", f"{jit}({gradient})")
+    return message.replace(_JIT, _TERMS[package][0]) if package in _TERMS else message
 
 
 def under_a_trace(name: str) -> str:
@@ -133,26 +160,26 @@ def not_alone(name: str) -> str:
 
 
 def options_are_ignored(name: str, outer: str) -> str:
-    """Return the text of the warning `OptionsIgnored`."""
+    """Return the text of the warning `OptionsIgnored`, for a step inside the step `outer`."""
     return (
-        f"{name} is called inside recompute.jax.jit({outer}), which rewrites both as one step by its own options: "
-        f"those of {name} have no effect; give them to {outer}"
+        f"{name} is called inside recompute.jax.jit({outer}), which rewrites both as one step with its own "
+        f"options: the options of {name} have no effect; give them to {outer}"
     )
 
 
 def barriers_are_dropped(name: str) -> str:
-    """Return the text of the warning `BarriersDropped`."""
+    """Return the text of the warning `BarriersDropped` for a step."""
     return (
-        f"{name} is called inside another jax.jit, which drops the barriers on CPU, and the saving with them, unless "
-        "it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS disables "
-        "this pass; or use recompute.jax.jit in its place, which rewrites both as one step"
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, so that the saving is lost, "
+        "unless it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS disables "
+        "this pass; or use recompute.jax.jit as the outer jit, which rewrites both as one step"
     )
 
 
 def reason_in_model(remark: Remark) -> str:
-    """Return the reason of a remark, in which a segment has the name under which the user finds it in the model.
+    """Return the reason of a remark, in which the segment has the name by which the user knows it in the model.
 
-    The remark is at an operation of the segment. A reason that names no segment, or several, is returned as it is.
+    The remark is at an operation of the segment. A reason that names no segment, or several, is returned unchanged.
     """
     if len(remark.segments) != 1:
         return remark.reason
@@ -163,13 +190,13 @@ def reason_in_model(remark: Remark) -> str:
 
 
 def main_reason(remarks: Sequence[Remark]) -> Remark | None:
-    """Return the last remark that is a reason by itself; if there is none, the last remark, or None without remarks."""
+    """Return the last remark that states a specific reason, or else the last remark; None without remarks."""
     specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
     return next(reversed(specific or remarks), None)
 
 
 def reason_in(message: str) -> str:
-    """Return only the reason in a message of this module, without the name of the step and the remedy."""
+    """Return the reason in a message of this module, without the name of the step and the remedy."""
     reason = message.partition(": the plain step runs: ")[2].rpartition(_BEFORE_REMEDY)[0]
     return reason or message.rpartition(_BEFORE_REMEDY)[0] or message
 

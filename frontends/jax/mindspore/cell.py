@@ -20,7 +20,7 @@ _JAX: Any = jax
 
 
 class Cell(Generic[R]):
-    """A wrapper of a function or of a module of flax or equinox, which stays unchanged.
+    """A wrapper around a function, or around a module of flax or equinox. The wrapped object stays unchanged.
 
     A cell is a pytree that contains the module, so that a cell around an equinox module can be part of a model.
 
@@ -99,7 +99,7 @@ _JAX.tree_util.register_pytree_with_keys(Cell, _flatten_with_keys, _unflatten, _
 
 
 class Primitive(Generic[R]):
-    """A wrapper of a JAX function, such as `jnp.exp`, that is treated as a single operation.
+    """A wrapper around a JAX function, such as `jnp.exp`, which is treated as a single operation.
 
     Args:
         function: The function.
@@ -141,14 +141,14 @@ class Primitive(Generic[R]):
 def recompute(
     block: Callable[..., R], *args: Any, use_reentrant: bool = True, output_recompute: bool = False, **kwargs: Any
 ) -> R:
-    """Call a function; the backward pass saves only its arguments and results, and recomputes the other values.
+    """Call a function such that only its arguments and results are saved, and its other values are recomputed.
 
     A call inside another such call is part of the outer segment.
 
     Args:
         block: The function or the module.
         *args: Its positional arguments.
-        use_reentrant: Has no effect: JAX has no tape, and differentiates complex types either way.
+        use_reentrant: Has no effect. JAX has no tape, and differentiates complex types either way.
         output_recompute: Also recompute the results. Consecutive calls stay separate segments.
         **kwargs: Its keyword arguments.
 

@@ -21,7 +21,7 @@ from ..messages.checked import type_name
 
 R = TypeVar("R")
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 
 def recompute(
@@ -48,8 +48,8 @@ def recompute(
         **kwargs: Its keyword arguments.
 
     Raises:
-        TypeError: For a function that is not callable, a switch that is not a bool, and `offload_indices` that is not
-            a list of ints or names an argument without arrays.
+        TypeError: For a function that is not callable, for a switch that is not a bool, and for `offload_indices` that
+            are not a list of ints or that include an argument without arrays.
         ValueError: For an index out of range.
     """
     switches = switches_of("recompute", function, preserve_rng_state)
@@ -61,7 +61,10 @@ def recompute(
 
 
 def switches_of(caller: str, function: object, preserve_rng_state: object) -> Switches:
-    """Return the switches of a segment. As in Paddle, every collective may be recomputed. Raises `TypeError`."""
+    """Check the arguments of a segment and return its switches. As in Paddle, every collective may be recomputed.
+
+    Raises `TypeError` for a function that is not callable, and for a switch that is not a bool.
+    """
     checked.a_callable(caller, function)
     checked.flags(caller, preserve_rng_state=preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
@@ -139,7 +142,7 @@ def _check_options(ctx: object) -> dict[str, Any]:
     options: dict[Any, Any] = dict(ctx)  # pyright: ignore[reportUnknownArgumentType]
     if unknown := [key for key in options if key not in SEQUENTIAL_DEFAULTS]:
         raise ValueError(
-            f"recompute_sequential: ctx has no {unknown[0]!r}; expected one of {', '.join(SEQUENTIAL_DEFAULTS)}"
+            f"recompute_sequential: ctx has the unknown key {unknown[0]!r}; expected {' or '.join(SEQUENTIAL_DEFAULTS)}"
         )
     return {**SEQUENTIAL_DEFAULTS, **options}
 
@@ -150,7 +153,7 @@ def _stages(functions: Any) -> Sequence[Callable[..., Any]]:
         return tuple(stages)
     except TypeError:
         raise TypeError(
-            "recompute_sequential: functions must be a list or tuple of callables, or have `layers`, "
+            "recompute_sequential: functions must be a list or tuple of callables, or an object with `layers`, "
             f"not {type_name(functions)}"
         ) from None
 
@@ -170,7 +173,7 @@ def _borders(segments: object, count: int) -> list[int]:
 
 
 def _chain(stages: Sequence[Callable[..., Any]], first: int) -> Callable[..., Any]:
-    """Compose stages into a single function, which has the name of the segment."""
+    """Compose stages into a single function with the name of the segment."""
 
     def chain(*args: Any, **kwargs: Any) -> Any:
         result = stages[0](*args, **kwargs)

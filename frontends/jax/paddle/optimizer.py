@@ -28,7 +28,7 @@ from .optimizer_program import Program, applied, differentiated_leaves, gradient
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 Pairs = list[tuple[Any, Any]]
 Loss = Callable[[Any], Any]
 
@@ -76,7 +76,7 @@ class RecomputeOptimizer:
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
         """Set the checkpoints, which are the borders of the segments.
 
-        If it is called inside the loss, while `backward` or `minimize` runs it, the list applies to that run only.
+        If the loss calls this method while `backward` or `minimize` runs it, the list applies to that run only.
 
         Args:
             checkpoints: A list of names of `jax.ad_checkpoint.checkpoint_name`, and inside the loss also of values of
@@ -107,9 +107,9 @@ class RecomputeOptimizer:
             parameter_list: The parameters with respect to which the loss is differentiated: a collection of names,
                 such as `layers/0/w`, and of the parameters themselves; by default all.
             no_grad_set: The parameters for which no gradient is computed, in the same form.
-            callbacks: Functions of the name, the parameter and the gradient of a pair, whose result replaces the
-                gradient unless it is None.
-            checkpoints: The checkpoints for this call, in place of the checkpoints that are set.
+            callbacks: Functions that take the name, the parameter and the gradient of a pair. The result of a function
+                replaces the gradient, unless it is None.
+            checkpoints: The checkpoints for this call, in place of those that are set.
 
         Raises:
             ValueError: Without a program, and for unknown parameters.
@@ -153,7 +153,7 @@ class RecomputeOptimizer:
     ) -> Program:
         """Apply a step of the inner optimizer to this program, as `apply_gradients` does, and return the new program.
 
-        The loss is not run: its value comes from the last `backward` on this program, if there was one.
+        The loss is not computed: its value comes from the last `backward` on this program, if there was one.
         """
         return self._apply(_program("apply_optimize", startup_program), params_grads)
 

@@ -1,4 +1,4 @@
-"""The checkpoints of an optimizer: names, which apply to every step, and values, which apply to one run of the loss."""
+"""The checkpoints of an optimizer: names apply to every step, and values apply to one run of the loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..messages.call_site_warnings import warn
 from ..messages.checked import type_name
 
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 NOT_INSIDE = (
     "set_checkpoints was called with values outside the loss, where they have no meaning: call it inside the loss, or "
     "give names of jax.ad_checkpoint.checkpoint_name; no checkpoints are set"
@@ -48,7 +48,7 @@ class CheckpointList:
 
 
 class Checkpoints:
-    """The checkpoints that are set.
+    """The checkpoints that are currently set for an optimizer.
 
     A list that is set while the loss runs is dropped when the run ends, so that no tracer outlives its trace.
     """
@@ -64,8 +64,8 @@ class Checkpoints:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss. Outside a run, set those of all later runs, which must be
-        names.
+        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
+        which must be names.
 
         Raises as `CheckpointList.of` does.
         """
@@ -78,7 +78,7 @@ class Checkpoints:
             self._lasting, self._lost = CheckpointList(checkpoint_list.names), False
 
     def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
-        """Run the loss, and return its value and the checkpoints that are set at its end.
+        """Run the loss, and return its value and the checkpoints that are set when it ends.
 
         `checkpoints`: the checkpoints for this run; None for the checkpoints that are set. Raises `TypeError` if the
         loss is not a scalar.

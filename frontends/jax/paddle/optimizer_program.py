@@ -1,7 +1,7 @@
 """The program of a Paddle optimizer: its parameters and state, gradients of a loss, and steps of the inner optimizer.
 
-The cotangent with which the backward pass begins carries the mark of the checkpoints, because every gradient depends on
-it, while the value of the loss may be unused.
+The mark that lists the checkpoints is on the cotangent with which the backward pass begins, because every gradient
+depends on it, while the value of the loss may be unused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..messages.checked import type_name
 from .optimizer_checkpoints import Checkpoints
 
 _JAX: Any = jax
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
@@ -88,7 +88,7 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
 
 
 def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """Return the leaf indices of a name or an array. Arrays are compared by identity; an array may be several
+    """Return the indices of the leaves with this name, or of those that are this array. An array may occur at several
     leaves."""
     if isinstance(parameter, str):
         numbers = [number for number, name in enumerate(names) if name == parameter]
@@ -111,8 +111,8 @@ def _spell(parameter: Any) -> str:
 
 def _suggest(parameter: Any, names: Sequence[str]) -> str:
     near = get_close_matches(parameter, names, 1, cutoff=0.3) if isinstance(parameter, str) else []
-    nearest = f"the nearest is '{near[0]}', and " if near else ""
-    return f"{nearest}there are {', '.join(names)}"
+    nearest = f"the most similar name is '{near[0]}'; " if near else ""
+    return f"{nearest}the parameters are {', '.join(names)}"
 
 
 def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
@@ -147,7 +147,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
-    """Return the first leaf index of a parameter that is not taken; an array may occur in several leaves."""
+    """Return the first leaf index of a parameter that is not taken. An array may occur at several leaves."""
     numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     if not numbers:
         raise ValueError(
@@ -206,9 +206,8 @@ def _without_tangents(values: Sequence[Any]) -> list[Any]:
 
 
 NOT_OF_THE_LOSS = (
-    "set_checkpoints: a value belongs to a function that is jitted, looped over or differentiated inside "
-    "the loss; name "
-    "it there with jax.ad_checkpoint.checkpoint_name, and give the name"
+    "set_checkpoints: a value belongs to a function that is jitted, looped over or differentiated inside the loss: "
+    "name it there with jax.ad_checkpoint.checkpoint_name, and give the name"
 )
 
 
@@ -216,7 +215,7 @@ def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss
     """Apply a step of the inner optimizer, and return the new program with this loss. `gradients`: by leaf index.
 
     Parameters without a gradient keep their values: the inner optimizer gets zeros as their gradients, and the updates
-        that it returns for them are discarded.
+    that it returns for them are discarded.
     """
     leaves, tree = _JAX.tree.flatten(program.parameters)
     padded = [gradients[n] if n in gradients else _JAX.numpy.zeros_like(leaf) for n, leaf in enumerate(leaves)]

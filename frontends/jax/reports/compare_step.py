@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
 _JAX: Any = jax
-"""JAX's own types are partly unknown to type checkers."""
+"""Typed as `Any`, because the types of JAX are incomplete."""
 OUTSIDE_SEGMENTS = "unnamed"
 """The name for recomputed operations outside all segments."""
 
@@ -44,7 +44,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
     """Return the report on a step under the caller's budget. Raises as a call does.
 
     Args:
-        lowered: The step. Its rewrite, compiled variants and report are made once, and shared with calls.
+        lowered: The step. Its rewrite, compiled variants and report are computed once, and shared with calls.
         budget: The budget in bytes; the default is the memory of the device.
         budget_text: The budget as the caller wrote it.
     """
@@ -54,7 +54,7 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
 
 def compare(lowered: Lowered) -> Report:
     """Compile the step that a call runs and the plain step, and report on both. Raises as a call does."""
-    choice = lowered.choice
+    choice = lowered.compiled_step
     plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
     rewritten = choice.rewritten
     devices = device_count(choice.compiled)
@@ -103,8 +103,8 @@ def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
 def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
     """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
-    Return None for a step that keeps its own barriers: its program is the same as that of the plain step, in which the
-    compiler may merge the copies that the barriers protect.
+    Return None for a step that keeps its own barriers: it has the same program as the plain step, in which the compiler
+    may merge the copies that the barriers protect.
     """
     if lowered.module is None or choice.variant is Variant.KEEPING:
         return None
@@ -116,7 +116,7 @@ def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] |
 
 
 def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
-    """Return the remarks on the variant that runs, except for remarks on executors other than XLA."""
+    """Return the remarks on the variant that runs, without those on executors other than XLA."""
     remarks = rewritten.remarks if variant is Variant.MERGED and rewritten is not None else lowered.remarks
     return tuple(remark for remark in remarks if isinstance(remark, str) or remark.topic is not Topic.EAGER)
 
@@ -138,7 +138,7 @@ def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
 
 
 def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
-    """Return the operations, without copies, of each segment that the rewritten step states, in program order."""
+    """Return the operations of each segment in the rewritten step, without copies, in program order."""
     segments = dict[str, list[Operation]]()
     for op in every_operation(rewritten.module):
         stated = op.attributes.get(Names.SEGMENT)
@@ -159,7 +159,7 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
     counts, modules = Counter[str](), dict[Operation, str]()
     for op in every_operation(rewritten.module):
         if is_copy(op):
-            # Copies in a loop belong to the module of the loop, as their bytes do.
+            # Copies in a loop count for the module of the loop, as their bytes do.
             named = parent if isinstance(parent := op.parent_op(), WhileOp) else op
             if named not in modules:
                 modules[named] = names.of_module(module_of(named))
@@ -168,10 +168,10 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
 
 
 def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the modules to which the operations of each segment by structure belong.
+    """Return, for each segment by structure, the modules to which its operations belong.
 
-    The names of such segments do not refer to the model. If the operations are in no module, return the line of the
-    first operation.
+    The names of such segments do not refer to the model. For operations outside modules, the line of the first one
+    replaces the modules.
     """
     parts = dict[str, list[str]]()
     for segment, operations in _operations_of_segments(rewritten).items():
@@ -202,7 +202,7 @@ class _View:
 
 
 def _view(lowered: Lowered, devices: int) -> _View:
-    """Return the view of one device if the shardings of the plain step can be propagated, otherwise that of whole
+    """Return the view of one device if the shardings of the plain step can be propagated, otherwise the view of whole
     arrays."""
     if devices > 1 and lowered.module is not None:
         try:
@@ -215,9 +215,9 @@ def _view(lowered: Lowered, devices: int) -> _View:
 def _saved_values(
     lowered: Lowered, variant: Variant, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
 ) -> tuple[SavedValue, ...]:
-    """Return the values that the variant that runs saves for its backward pass, the largest first.
+    """Return the values that a variant saves for its backward pass, the largest first.
 
-    If the options have a selection that explains every recomputed segment, its reasons are reported.
+    If the selection in the options explains every recomputed segment, its reasons are reported.
 
     Args:
         lowered: The step.
@@ -242,7 +242,7 @@ def _saved_values(
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """Name the timelines `plain` and `recomputed`, preceded by the function's name if there are several functions."""
+    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

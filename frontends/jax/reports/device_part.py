@@ -1,10 +1,10 @@
-"""The part of a step that one device holds, for reports: values with the shapes of their shards.
+"""The part of a step that runs on one device, for reports: values have the shapes of their shards.
 
     %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
 
 Shardy's own pass, which is a part of JAX, propagates the shardings of the arguments and of constraints through the
 step. The compiler uses the same propagation. The new shapes serve only to count bytes and FLOPs, and are never
-compiled. Attributes stay unchanged, and describe the whole arrays.
+compiled. Attributes stay unchanged, so that they describe whole arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..internals import private
 
 
 class NotPropagated(Exception):
-    """Raised if shardings cannot be propagated, because the installed JAX lacks the pass or the pass changes
+    """Raised if shardings cannot be propagated, because the installed JAX lacks the passes, they fail, or they change
     operations."""
 
 
@@ -45,7 +45,7 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
     `module`: the step, with or without calls of marks. It is left unchanged. Raises `NotPropagated`.
     """
     copy = flat_copy(as_module(module))
-    propagated = private.propagated(crossing.to_mlir(copy))
+    propagated = private.propagate_shardings(crossing.to_mlir(copy))
     if propagated is None:
         raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")
     sharded = crossing.from_mlir(propagated, "the propagated step")
@@ -80,8 +80,8 @@ def _values_of(op: Operation) -> list[SSAValue]:
 
 
 def _sharded_like(op: Operation) -> list[SSAValue]:
-    """For each of the operation's `_values_of`, return the value with its sharding; inside a loop, the loop's
-    result."""
+    """Return, for each of the operation's `_values_of`, the value that has its sharding: for an argument of a loop's
+    region, the corresponding result of the loop."""
     if isinstance(op, WhileOp):
         return [*op.results, *(result for region in op.regions for result in op.results[: len(region.block.args)])]
     return _values_of(op)

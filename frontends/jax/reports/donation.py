@@ -1,9 +1,9 @@
 """Find arguments that a step could donate, because it returns new values for them.
 
-The new values could take over the buffers of the arguments, as with `donate_argnums` of `jax.jit`, which saves memory
-without extra work. A new value, such as a weight minus its scaled gradient, is computed from an argument only by
-elementwise operations. A gradient also has the type of a weight, but it is not a new value of the weight, which the
-caller still needs.
+A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`, which saves memory without
+extra work. A new value, such as a weight minus its scaled gradient, is computed from an argument only by elementwise
+operations. A gradient also has the type of its weight, but it is not a new value for the weight, which the caller still
+needs.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from ....rules.buffers import type_bytes
 from ....support.type_guards import is_tensor
 
 _TREE: Any = jax.tree
-"""Partly unknown to type checkers."""
+"""Typed as `Any`, because the types of the library are incomplete."""
 _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""
-MOST = 0.9
-"""The minimum share of an argument's bytes that must have new values: counters and random keys may have none."""
+LEAST_UPDATED = 0.9
+"""The minimum share of an argument's bytes for which there must be new values. It is below 1, since counters and random
+keys may have none."""
 LEAST_SHARE = 0.1
-"""A donation of less than this share of the bytes of arguments and results is not mentioned."""
+"""The minimum size of a donation that is reported, as a share of the bytes of arguments and results."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,13 @@ class Donation:
 
     Attributes:
         option: The option of `recompute.jax.jit`, such as `donate_argnums=0`.
-        bytes: The bytes of results that take over buffers, of whole arrays.
+        bytes: The bytes of the results that would use donated buffers, counted for whole arrays.
+        caution: A clause that states the consequence for the caller.
     """
 
     option: str
     bytes: int
+    caution: str = "the caller must not use the old values again"
 
 
 def possible_donation(
@@ -56,7 +59,7 @@ def possible_donation(
 ) -> Donation | None:
     """Return the arguments that are not donated although the step returns new values for nearly all of their bytes.
 
-    Return None if they have less than `LEAST_SHARE` of the bytes of arguments and results.
+    Return None if these arguments hold less than `LEAST_SHARE` of the bytes of arguments and results.
 
     Args:
         plain: The step.
@@ -78,7 +81,7 @@ def possible_donation(
         types = Counter(map(_type_of, leaves))
         matched = types & updated
         size = _bytes(matched.elements())
-        if size and size >= MOST * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
+        if size and size >= LEAST_UPDATED * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
             updated -= matched
             donations[option].append(key)
             saved += size
@@ -121,7 +124,7 @@ def _arguments_and_results(plain: Any) -> tuple[tuple[Any, ...], dict[str, Any],
 
 
 def _traced_numbers(static: int | Iterable[int] | None, most: int) -> list[int]:
-    """Return the indices of the first `most` arguments that are not static. The indices include static arguments."""
+    """Return the indices of the first `most` arguments that are not static. Static arguments count in the indices."""
     fixed = {static} if isinstance(static, int) else set(static or ())
     return list(islice((number for number in count() if number not in fixed), most))
 

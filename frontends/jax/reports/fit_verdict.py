@@ -15,7 +15,7 @@ class FitVerdict:
     """The answer to whether a step fits a memory limit.
 
     Attributes:
-        fits: Whether it fits, recomputed if that is needed; None if that is unknown.
+        fits: Whether it fits, if necessary with recomputation; None if that is unknown.
         text: One line: `fits: needs 5.2 GiB of 8.0 GiB per device; the plain step needs 9.1 GiB`.
     """
 
@@ -29,53 +29,52 @@ class DeviceBytes:
 
     Attributes:
         plain: The plain step; None if the compiler reports no sizes.
-        less: The step that runs.
+        runs: The step that runs.
         fixed: The arguments and results, which no plan changes.
-        least: The lowest number of bytes of all steps that were compiled.
+        least: The bytes of the smallest candidate of a failed search; None without one.
         devices: The number of devices.
     """
 
     plain: int | None
-    less: int | None
+    runs: int | None
     fixed: int
     least: int | None
     devices: int
 
     @property
     def place(self) -> str:
-        """The phrase for the place of the bytes: "per device" if there are several devices, otherwise "on the
-        device"."""
+        """The phrase that states where the bytes are: "per device" for several devices, otherwise "on the device"."""
         return "per device" if self.devices > 1 else "on the device"
 
 
-def fit_verdict(needs: DeviceBytes, limit: int | None, *, searched: bool) -> FitVerdict:
-    """Return the verdict.
+def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> FitVerdict:
+    """Return the verdict on a step and a limit.
 
     Args:
-        needs: The bytes of the step.
+        needs: The bytes that the step needs.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
-        searched: Whether plans for the budget were searched.
+        has_failed: Whether a search for plans was made and found none within the limit.
     """
-    if needs.less is None or needs.plain is None:
+    if needs.runs is None or needs.plain is None:
         return FitVerdict(None, UNKNOWN_NEEDS)
     if limit is None:
         return FitVerdict(None, UNKNOWN_LIMIT)
     at_most = f"{format_bytes(limit)} {needs.place}"
-    if needs.less <= limit:
-        if needs.less == needs.plain:
+    if needs.runs <= limit:
+        if needs.runs == needs.plain:
             return FitVerdict(True, f"fits: the plain step needs {format_bytes(needs.plain)} of {at_most}")
         needed = f"needs {format_bytes(needs.plain)}"
         plain = f"the plain step {needed if needs.plain > limit else 'also fits'}"
-        return FitVerdict(True, f"fits: needs {format_bytes(needs.less)} of {at_most}; {plain}")
+        return FitVerdict(True, f"fits: needs {format_bytes(needs.runs)} of {at_most}; {plain}")
     if needs.fixed > limit:
         fixed = f"arguments and results alone need {format_bytes(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
-    if searched:
-        least = min(size for size in (needs.less, needs.plain, needs.least) if size is not None)
+    if has_failed:
+        least = min(size for size in (needs.runs, needs.plain, needs.least) if size is not None)
         needed = f"the smallest step found needs {format_bytes(least)}"
         return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")
     return FitVerdict(
         False,
-        f"does not fit without a budget: needs {format_bytes(needs.less)}, above the limit of {at_most}; "
+        f"does not fit without a budget: needs {format_bytes(needs.runs)}, above the limit of {at_most}; "
         'search for plans with budget="device" or a size',
     )

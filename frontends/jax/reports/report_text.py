@@ -14,7 +14,7 @@ from ....analysis.memory.timeline import Timeline
 from ....analysis.step.descriptions import is_scope, without_loop_scopes
 from ....planning.by_segment.numbered_segments import is_numbered, number_of_segment, numbered_segment
 from ....reports import memory_chart, memory_html
-from ....reports.by_module import ModuleRow
+from ....reports.by_module import OUTSIDE, ModuleRow
 from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
@@ -27,19 +27,20 @@ from ..messages.why_plain import reason_in, reason_in_model, remedy_in
 from .device_part import bytes_per_device, whole_bytes
 
 if TYPE_CHECKING:
+    from .donation import Donation
     from .step_report import Needs, Report
 
 _MOST = 8
-"""The maximum number of segments, and of places, to list; further ones are only counted."""
+"""The maximum number of segments, and of places, to list. Further ones are only counted."""
 _MODULES, _PLACES = 5, 3
 """The maximum number of modules, and of saved values, in the short text."""
 _INDENT = 14
-"""The columns before the continuation of a line with bytes, more than before its text."""
+"""The indentation of continuation lines of an entry that begins with a byte count."""
 _WIDTH = 72
 MOST_OF = 0.4
-"""A single saved value above this share of the temporaries is named as their cause.
+"""The share of the temporaries above which a single saved value is named as their cause.
 
-Together with the values that are computed from it, it makes up most of the temporaries.
+Together with the values that are computed from it, such a value makes up most of the temporaries.
 """
 _IN_PARTS = (
     "{operation} at {position} alone saves {size}: compute that part of the model in microbatches, with jax.lax.map or "
@@ -52,23 +53,30 @@ NOTABLE_WORK = 0.1
 """The minimum extra work, as a share of the step's work, at which a saving that is smaller than it is mentioned."""
 _NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
 _LITTLE_SAVED = (
-    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" keeps the products, which cost most of them, '
-    "budget=0.9 takes the least work that fits, and jax.jit runs the plain step"
+    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" saves the matrix products, which cost most of '
+    "these FLOPs; budget=0.9 finds the least work that fits; jax.jit runs the plain step"
 )
 _LEAST = 'this is the least memory that the search finds; budget=0.5 or "8GiB" takes less extra work'
 _LEAST_SO_FAR = (
-    "this is the least memory that the search found before it was stopped: with a larger time_limit=, or none, it "
-    "may find less"
+    "this is the least memory that the search found before it was stopped: with a larger time_limit=, or without one, "
+    "it may find a smaller plan"
 )
-_MERGED = "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and plans its own"
-_DONATE = "next: {option} saves {size} more; the caller must not use the old values again"
+_MERGED = (
+    "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and recomputes values of "
+    "its own choice"
+)
+_DONATE = "next: {option} saves {size} more; {caution}"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
     "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
 )  # fmt: skip
-"""The fields of a report that are written to JSON unchanged."""
+"""The fields of a report that JSON contains unchanged."""
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
+_NO_MODULES = (
+    "no table of modules: no stored value belongs to a named module; name parts of the model with jax.named_scope or "
+    "recompute.jax.block"
+)
 _QUOTED = re.compile(r"'([^']+)'")
 _NOT_REPORTED = "not reported by the compiler"
 
@@ -96,7 +104,7 @@ def to_details(report: Report) -> str:
 
 
 def remark_lines(report: Report) -> list[str]:
-    """Return the remarks, and the place in the model of each segment by structure that the remarks name."""
+    """Return the remarks, followed by the place in the model of each segment by structure that they name."""
     remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]
     segments = [name for remark in report.remarks if isinstance(remark, Remark) for name in remark.segments]
@@ -109,7 +117,8 @@ def remark_lines(report: Report) -> list[str]:
 
 
 def _without_loop_names(remark: Remark) -> Remark:
-    """Replace the name of a segment that only a loop names by its place; numbered segments keep their numbers."""
+    """Return the remark with the name of a segment that only a loop names replaced by its place. Numbered segments keep
+    their numbers."""
     return remark if any(map(is_numbered, remark.segments)) else replace(remark, reason=reason_in_model(remark))
 
 
@@ -141,7 +150,8 @@ def _is_line(place: str) -> bool:
 
 def to_html(report: Report) -> str:
     """Return the report as an HTML page that contains its data and its script."""
-    modules = tuple((row.module, *_sizes(row)) for row in report.modules)
+    rows = report.modules if _has_named_modules(report) else ()
+    modules = tuple((row.module, *_sizes(row)) for row in rows)
     numbers = (("", *_columns(report)), *_numbers(report))
     facts = PageFacts("\n".join(_verdicts(report)), numbers, modules, tuple(remark_lines(report)))
     return memory_html.to_html(report.timelines, report.name, facts)
@@ -167,23 +177,24 @@ def to_json(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the page in an iframe, which separates its styles and its script from the notebook."""
+    """Return the HTML page in an iframe, which separates its styles and its script from the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
 def headline(report: Report) -> str:
-    """Return the first line of the report: whether the step fits, for `recompute.jax.explain`, or else the saving."""
+    """Return the first line of the report: for `recompute.jax.explain` whether the step fits, otherwise the saving."""
     return verdict(report) if report.fit is None else report.fit.text
 
 
 def _verdicts(report: Report) -> list[str]:
-    """Return the lines on whether the step fits, for `recompute.jax.explain`, and on the saving."""
+    """Return the lines that state the saving, and for `recompute.jax.explain` first whether the step fits."""
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
     return [part for line in lines for part in wrap_line(line)]
 
 
 def verdict(report: Report) -> str:
-    """Return one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved equal`."""
+    """Return the saving in one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved
+    equal`."""
     plain, less = report.plain, report.less
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
@@ -210,14 +221,18 @@ def _change(before: int, after: int) -> str:
 
 
 def needs(report: Report) -> Iterator[str]:
-    """Yield a table of the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
+    """Yield a table with the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
-    yield f"runs: {report.variant.value}"
+    yield f"{'runs' if report.fit is None else 'a call runs'}: {report.variant.value}"
+    if report.fit is not None:
+        yield "sizes: as the compiler reports them; on the device: temporaries, arguments and results"
     if report.executed_flops is not None:
         yield "FLOPs: counted in the program, all iterations of loops included"
     elif report.has_loops:
         yield "FLOPs: as the compiler counts them, the body of each loop once"
+    elif report.fit is not None:
+        yield "FLOPs: as the compiler counts them"
     if report.devices > 1:
         yield bytes_per_device(report.devices)
     if not report.values_per_device:
@@ -242,19 +257,24 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield the lines of `needs`, all variants and candidates that were compiled, and the recomputed operations."""
+    """Yield the lines of `needs`, then all compiled variants and candidates, then the recomputed operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
+    if report.rounds and report.executed_flops is None:
+        yield "  FLOPs of these candidates: counted in the program, before the compiler simplifies it"
     yield report.why or f"computed again: {_recomputed(report)}"
 
 
 def _modules(report: Report, most: int) -> Iterator[str]:
-    """Yield a row for each module: the bytes saved for the backward pass before and after, and the bytes recomputed.
+    """Yield a table of modules: the bytes saved for the backward pass before and after, and the recomputed bytes.
 
-    `most`: the maximum number of modules.
+    If no stored value belongs to a named module, yield the reason instead. `most`: the maximum number of rows.
     """
     if not report.modules:
+        return
+    if not _has_named_modules(report):
+        yield from wrap_line(_NO_MODULES)
         return
     for place in report.places:
         words, _, position = place.rpartition(" ")
@@ -268,6 +288,10 @@ def _modules(report: Report, most: int) -> Iterator[str]:
     if others:
         sums = [sum(column) for column in zip(*map(_sizes, others), strict=True)]
         yield _module_row(ModuleRow(f"{len(others)} more", *sums), width)
+
+
+def _has_named_modules(report: Report) -> bool:
+    return any(row.module != OUTSIDE for row in report.modules)
 
 
 def _module_row(row: ModuleRow, width: int) -> str:
@@ -285,7 +309,7 @@ def _bytes_of(row: ModuleRow) -> int:
 
 
 def next_steps(report: Report) -> Iterator[str]:
-    """Yield the advice on the next step, and how to show the details."""
+    """Yield advice on what to do next, and on how to show the details."""
     yield ""
     if report.refused:
         yield from wrap_line(f"why: {report.refused.splitlines()[0]}")
@@ -307,15 +331,19 @@ def next_steps(report: Report) -> Iterator[str]:
     if report.variant is Variant.MERGED:
         yield from wrap_line(_MERGED)
     if report.donation is not None:
-        yield from wrap_line(_DONATE.format(option=report.donation.option, size=format_bytes(report.donation.bytes)))
+        yield from wrap_line(_donation_advice(report.donation))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
+
+
+def _donation_advice(donation: Donation) -> str:
+    return _DONATE.format(option=donation.option, size=format_bytes(donation.bytes), caution=donation.caution)
 
 
 def _cheaper(report: Report) -> str | None:
     """Return advice on a plan with less work; None if the work is worth the saving.
 
-    The advice is to take a plan that needs hardly more memory but much less work. Without a budget, it may also be to
-    spend less work on a small saving.
+    With a budget, the advice names a plan that needs hardly more memory but much less work. Without a budget, it names
+    options that spend less work on a small saving.
     """
     plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
     if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
@@ -347,7 +375,8 @@ def _cheaper(report: Report) -> str | None:
 
 
 def _budget_of(needs: int, plain: int) -> str:
-    """Return the smallest share of the plain temporaries, in percent, that is enough for `needs`."""
+    """Return the smallest budget that allows `needs` bytes, as a share of the plain temporaries in whole percent:
+    `0.35`."""
     return f"{-(-100 * needs // plain) / 100:g}"
 
 
@@ -381,7 +410,7 @@ def _fits(report: Report, needs: Needs) -> str:
 
 
 def _recomputed(report: Report) -> str:
-    """Describe the recomputed operations by number: `12 operations: layer1 4, layer0 4, layer2 4`."""
+    """Return the numbers of recomputed operations as text: `12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{module} {count}" for module, count in report.again[:_MOST]]
     others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
     in_step = sum(count for _, count in report.again)
@@ -391,13 +420,16 @@ def _recomputed(report: Report) -> str:
 
 
 def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield the values saved for the backward pass; values with the same operation, position and reason share a
-    line."""
+    """Yield lines on the values that are saved for the backward pass. Values with the same operation, position and
+    reason
+    share a line."""
     if not report.kept:
         return
-    compared = "; the table counts those after it" if report.modules else ""
-    size = format_bytes(_bytes(report.kept))
-    yield f"kept for the backward pass: {size} of values before fusion{compared}"
+    compared = ""
+    if report.modules:
+        stored = format_bytes(sum(row.saved_bytes for row in report.modules))
+        compared = f", {stored} after it{', as in the table' if _has_named_modules(report) else ''}"
+    yield f"kept for the backward pass: {format_bytes(_bytes(report.kept))} of values before fusion{compared}"
     by_place = dict[tuple[str, str, str | None], list[SavedValue]]()
     for value in report.kept:
         by_place.setdefault((value.operation, value.position, value.reason), []).append(value)
@@ -413,7 +445,8 @@ def _kept(report: Report, most: int, place_of: Callable[[str], str] = str) -> It
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """Return the modules or named segments of values, ` in LM/Block_0, LM/Block_1 and 2 more`; "" if they have none."""
+    """Return the modules or named segments of values as ` in LM/Block_0, LM/Block_1 and 2 more`; "" if they have
+    none."""
     places = [value.module or value.segment for value in group if value.module or is_scope(value.segment)]
     names = list(dict.fromkeys([without_loop_scopes(place) for place in places]))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""

@@ -1,4 +1,4 @@
-"""The report on a step, plain and rewritten, which `compare_step.py` makes.
+"""The report on a plain and a rewritten step, which `compare_step.py` computes.
 
 It covers memory, FLOPs, live values at the peak, saved values, and recomputed operations.
 
@@ -69,8 +69,8 @@ class Report:
         timelines: The live bytes over time before and after the rewrite, under the model of XLA:CPU; for each step
             inside a loop, also those of one iteration.
         remarks: The remarks of the rewrite.
-        budget: The bytes on each device that the caller's budget allows, or else the memory of the device; None if it
-            is unknown.
+        budget: The bytes on each device that the caller's budget allows; without a budget, the memory of the device, or
+            None if it is unknown.
         rounds: The candidates that were compiled in the search for a budget.
         proved: Whether the step that runs is proved equal to the plain step.
         modules: The bytes that are saved and recomputed, by module of the model.
@@ -84,7 +84,7 @@ class Report:
             arrays.
         module_names: The names of the modules.
         segments: The modules to which each segment by structure belongs, or the line of its first operation.
-        places: The places of steps inside loops. For such a step, `modules` gives the bytes of one iteration.
+        places: The positions of steps inside loops. For such a step, `modules` gives the bytes of one iteration.
         has_loops: Whether the step has loops. The compiler counts the body of each loop once.
         is_minimum: Whether the step that runs is the result of the budget `min`.
         is_complete: Whether the search for a budget was completed, not stopped by a time limit or Ctrl-C.
@@ -150,7 +150,7 @@ class Report:
         """
         suffix = Path(path).suffix.lower()
         if (write := FORMATS.get(suffix)) is None:
-            raise ValueError(f"cannot write a report to '{path}': expected a suffix of {', '.join(FORMATS)}")
+            raise ValueError(f"cannot write a report to '{path}': expected one of the suffixes {', '.join(FORMATS)}")
         Path(path).write_text(write(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:

@@ -18,6 +18,7 @@ from functools import cached_property
 
 from ....planning.calibrated_search import Prediction, Ratio
 from ....planning.solvers.result import Stop, never_stop
+from ....search.budget.refusal_text import refusal_text
 from ....search.budget.rounds import Rounds
 from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from ..fx.halves import Halves
@@ -242,8 +243,8 @@ def _refusal_text(budget: str, limit: int, plain_bytes: int, least_bytes: int, r
     The message states the lowest peak of all steps that were compiled for any budget, then lists the steps that were
     compiled for this budget.
     """
-    limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)}"
-    words = f"no compiled step is within the budget {budget}, {limits} in addition to weights and inputs"
+    failure = f"no compiled step is within the budget {budget}"
+    limits = f"{readable_bytes(limit)} of {readable_bytes(plain_bytes)} in addition to weights and inputs"
     of_rounds = min((each.peak_bytes for each in rounds), default=plain_bytes)
     least = "no other step is left to compile"
     if rounds:
@@ -251,4 +252,4 @@ def _refusal_text(budget: str, limit: int, plain_bytes: int, least_bytes: int, r
         least = f"{smallest} needs {readable_bytes(of_rounds)}"
     if least_bytes < of_rounds:
         least += f"; a step compiled for another budget needs {readable_bytes(least_bytes)}"
-    return "; ".join([f"{words}: {least}", *map(str, rounds)])
+    return refusal_text(failure, limits, least, rounds, separator="; ")

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ....planning.plan import Optimality
+from ....search.budget.refusal_text import budget_verdict
 from ....support.counted import counted
 from ....support.units import format_bytes, readable_bytes
 from .warning import reason_of
@@ -32,9 +33,8 @@ class Round:
     fits: bool | None
 
     def __str__(self) -> str:
-        verdict = {True: ", within the budget", False: ", above the budget", None: ""}[self.fits]
         planned, compiled = readable_bytes(self.planned_bytes), readable_bytes(self.peak_bytes)
-        return f"{self.words}: {planned} in program order, {compiled} as compiled{verdict}"
+        return f"{self.words}: {planned} in program order, {compiled} as compiled{budget_verdict(self.fits)}"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@
 // DEVICE: error: no plan is within the budget of 1B, 1 B of the device: arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'
-// SHARE:  error: invalid budget '150%': a share of the plain peak must be above 0 and at most 1
+// SHARE:  error: invalid budget '150%': a share of the peak of the original step must be above 0 and at most 1
 // MODEL:  error: unknown memory model 'tpu'; expected one of order, xla
 // TARGET: error: unknown target 'tpu'
 // BOTH:   error: recompute: give plan or budget, not both

@@ -110,3 +110,14 @@ def test_estimated_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
         "step: planning, about 50 % done, 30 s so far",
         "step: planning, about 90 % done, 4 s left",
     ]
+
+
+def test_phases_of_each_candidate_stay_within_its_span():
+    """Repeated phases advance the share from candidate to candidate, and never end it early."""
+    line, shares = ProgressLine("step"), list[float]()
+    for first, end in ((0.0, 0.5), (0.5, 0.75), (0.75, 1.0)):
+        line.begin("planning", first, end)
+        for name in ("prepare", "plan", "prove"):
+            line.enter(name)
+            shares.append(line.share)
+    assert shares == sorted(set(shares)) and shares[2] == 0.45 and shares[-1] < 1

@@ -96,5 +96,5 @@ def test_readable_bytes_include_the_exact_number(count: int, text: str):
 
 @pytest.mark.parametrize("budget", [-1, 0])
 def test_budget_below_one_byte_is_rejected_as_given(budget: int):
-    with pytest.raises(ValueError, match=f"invalid budget {budget}: a number of bytes must be at least 1"):
+    with pytest.raises(ValueError, match=f"invalid budget {budget}: a budget must be positive"):
         budget_text(budget)

@@ -140,7 +140,10 @@ def test_fit_verdict_is_printed(graph: str, capsys: pytest.CaptureFixture[str]) 
         (["--budget", "3 apples"], "recompute-plan: error: invalid budget '3 apples': "),
         (["--budget", ""], "recompute-plan: error: invalid budget '': expected bytes ('8GiB'"),
         (["--budget", "1e400"], "invalid budget '1e400': the number is too large"),
-        (["--budget", "1.5"], "invalid budget '1.5': a share must be at most 1, and bytes must be whole"),
+        (
+            ["--budget", "1.5"],
+            "invalid budget '1.5': a share of the peak of the original step must be at most 1, and bytes must be whole",
+        ),
         (["--budget", "0.5", "--memory-model", "xla"], "--memory-model applies only to steps in MLIR"),
         (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
         (["--sweep", "0"], "recompute-plan: error: --sweep must be at least 1, not 0"),

@@ -23,6 +23,7 @@ from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED
 from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.keywords import budget_option
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.frontends.jax.messages.call_site_warnings import BarriersDropped, NothingSaved
 from recompute.mlir_io.parser import parse_module
@@ -184,6 +185,19 @@ def test_device_budget_requires_memory_stats(monkeypatch: pytest.MonkeyPatch, pl
     around = analysis.argument_size_in_bytes + analysis.output_size_in_bytes
     monkeypatch.setattr(device_limits, "free_bytes", lambda _: around + temporaries(plain) * 6 // 10)
     assert temporaries(step.lower(*five_layers()).compile()) <= 0.6 * temporaries(plain)
+
+
+def test_device_budget_is_refused_before_anything_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_option, "reported_free_bytes", lambda: None)
+    monkeypatch.setattr(device_limits, "reported_free_bytes", lambda: None)
+    monkeypatch.setattr(jax.stages.Lowered, "compile", lambda *_: pytest.fail("something is compiled"))
+    with pytest.raises(Refusal, match=r'budget="device": .* does not report its memory: give bytes or a share'):
+        recompute.jax.jit(STEP, budget="device")(*five_layers())
+    with pytest.raises(ValueError, match=r"or 'min'$"):
+        recompute.jax.jit(STEP, budget="8 apples")
+    monkeypatch.setattr(budget_option, "reported_free_bytes", lambda: 2**30)
+    with pytest.raises(ValueError, match=r'; budget="device" stands for the free memory of the device$'):
+        recompute.jax.jit(STEP, budget="8 apples")
 
 
 @pytest.mark.slow
@@ -382,10 +396,12 @@ def test_budget_covers_memory_around_a_loop(model: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*budget=\"device\" stands for"),
+        ({"budget": "8 apples"}, ValueError, "invalid budget '8 apples'.*"),
+        ({"budget": "-5MiB"}, ValueError, "invalid budget '-5MiB': a budget must be positive"),
+        ({"budget": "150%"}, ValueError, "a share of the peak of the original step must be above 0 and at most 1"),
         ({"budget": 1.5}, ValueError, "invalid budget 1.5: "),
         ({"budget": 8}, ValueError, "budget=8 is a number of bytes; did you mean '8GiB'?"),
-        ({"budget": True}, TypeError, "budget must be a str, a share or bytes, not bool"),
+        ({"budget": True}, TypeError, "budget must be a str, a share \\(float\\) or bytes \\(int\\), not bool"),
         ({"budget": 0.5, "planner": lambda _: None}, ValueError, "give planner= or budget=, not both"),
         ({"budget": 0.5, "search": 3}, ValueError, "budget= and search= both select the values to recompute"),
     ],
@@ -479,7 +495,7 @@ def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: floa
     explained = recompute.jax.explain(STEP, *five_layers(), budget=budget)
     forget_pools()
     called = recompute.jax.jit(STEP, budget=budget)
-    choice = called.lower(*five_layers()).choice
+    choice = called.lower(*five_layers()).compiled_step
     assert explained.variant is choice.variant is (Variant.PLAIN if budget == "8GiB" else Variant.RECOMPUTED)
     assert explained.less.temporaries == temporaries(choice.compiled)
     assert explained.less == called.report(*five_layers()).less
@@ -540,7 +556,7 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
     ordinary = recompute.jax.jit(step).lower(*arguments)
     if not ordinary.drops_barriers:
         pytest.skip("XLA keeps the barriers of the plain step, which is a candidate of its own")
-    keeping = temporaries(ordinary.compile_plain(keeping=True))
+    keeping = temporaries(ordinary.compile_plain(keeps_barriers=True))
 
     def refused(self: Any) -> Any:
         raise budgets.BudgetNotReached(self.module, "a reason", None)
@@ -550,8 +566,8 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
             if best is not None:
                 patch.setattr(budgets, "_CompilerSearch", type("Search", (budgets._CompilerSearch,), {"best": best}))  # pyright: ignore[reportPrivateUsage]
             limited = recompute.jax.jit(step, budget=budget)
-            choice = limited.lower(*arguments).choice
-            assert temporaries(choice.compiled) <= min(keeping, temporaries(ordinary.choice.compiled))
+            choice = limited.lower(*arguments).compiled_step
+            assert temporaries(choice.compiled) <= min(keeping, temporaries(ordinary.compiled_step.compiled))
             if best is not None:
                 report = limited.report(*arguments)
                 assert choice.variant is report.variant is Variant.KEEPING and report.less.temporaries == keeping

@@ -70,7 +70,7 @@ def test_plain_and_rewritten_executables_stay_distinct():
     plain = jax.jit(step).lower(weights(), batch())
     plain.compile()
     lowered = recompute.jax.jit(step).lower(weights(), batch())
-    less = lowered.less.compile()
+    less = lowered.optimized.compile()
     assert less.as_text() != plain.compile().as_text()
     assert "opt-barrier" not in str(plain.compile().as_text())
 
@@ -87,7 +87,7 @@ def test_plain_and_rewritten_executables_stay_distinct():
 def test_plain_step_is_measured_if_the_prediction_is_uncertain(
     measure: bool | str, sure: float, expected: list[bool], compiled: list[bool], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(choice, "SURE", sure)
+    monkeypatch.setattr(choice, "LARGE_SAVING", sure)
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         recompute.jax.jit(mlp().step, measure=measure)(weights(), batch())
@@ -99,7 +99,7 @@ def test_predicted_saving_is_that_of_the_peaks():
     assert result is not None
     ((before, after),) = result.memory("xla").values()
     assert result.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
-    assert result.predicted_saving > choice.SURE
+    assert result.predicted_saving > choice.LARGE_SAVING
 
 
 def useless(graph: recompute.Graph) -> recompute.Plan:
@@ -122,21 +122,24 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     chosen = choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.why is not None
-    assert "the plain step runs: compiled it needs 100 B of temporaries, and 200 B recomputed" in chosen.why
+    assert (
+        "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B"
+        in chosen.why
+    )
     assert "segments='block*'" in chosen.why
 
 
 def test_useless_copies_fall_back_to_plain_step():
     """The plain step runs if the copies of a planner save nothing when measured."""
     step = recompute.jax.jit(mlp().step, planner=useless, measure=True)
-    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: compiled it needs"):
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: as compiled, it needs"):
         results = step(weights(), batch())
     assert far_apart(results, jax.jit(mlp().step)(weights(), batch())) == []
 
 
 def test_strict_rejects_a_step_without_measured_saving(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
-    with pytest.raises(recompute.Refusal, match=r"100 B recomputed .*\(strict\)"):
+    with pytest.raises(recompute.Refusal, match=r"rewritten step needs 100 B .*\(strict\)"):
         recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
 
 

@@ -43,13 +43,13 @@ X = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
 def python_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Record the calls that reach Python."""
     items = list[Any]()
-    original = private.called
+    original = private.call_compiled
 
     def counted(compiled, args, kwargs):
         items.append(args)
         return original(compiled, args, kwargs)
 
-    monkeypatch.setattr(private, "called", counted)
+    monkeypatch.setattr(private, "call_compiled", counted)
     return items
 
 
@@ -146,7 +146,9 @@ def test_step_joins_enclosing_trace() -> None:
 
 
 def test_calls_work_without_jax_dispatch(monkeypatch: pytest.MonkeyPatch, python_calls) -> None:
-    monkeypatch.setattr(private, "OF_DISPATCH", (("jax._src.pjit", "no_such_thing"), *private.OF_DISPATCH[1:]))
+    monkeypatch.setattr(
+        private, "DISPATCH_ATTRIBUTES", (("jax._src.pjit", "no_such_thing"), *private.DISPATCH_ATTRIBUTES[1:])
+    )
     ours, ws = fast_jit(step), weights()
     for _ in range(2):
         same(ours(ws, X)[0], step(ws, X)[0])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -76,13 +77,13 @@ def test_training_equals_that_of_filter_jit():
     assert losses == expected_losses and losses[0] > losses[-1]
     assert type(network) is Network and network.activation is jnp.sin
     assert bool(eqx.tree_equal(network, expected))
-    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 1 call>"
+    assert repr(step).startswith("<recompute.eqx.filter_jit(train_step), lowered for 1 call: ")
 
 
 def test_each_static_argument_gives_a_step_of_its_own():
     step = recompute.eqx.filter_jit(train_step)
     assert trained(step, scale=0.5)[0] == trained(eqx.filter_jit(train_step), scale=0.5)[0] != trained(step)[0]
-    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 2 calls>"
+    assert repr(step).startswith("<recompute.eqx.filter_jit(train_step), lowered for 2 calls: ")
     step.clear_cache()
     assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for no calls>"
 
@@ -96,7 +97,7 @@ def test_reports_have_the_names_of_modules():
                           given)  # fmt: skip
     assert str(step.report(*shapes)) == str(report) and len(step.explain(*given)) == 1
     step(*given)
-    assert repr(step) == "<recompute.eqx.filter_jit(train_step), lowered for 1 call>"
+    assert repr(step).startswith("<recompute.eqx.filter_jit(train_step), lowered for 1 call: ")
     assert "named_scope" not in eqx.nn.Linear.__call__.__code__.co_names, "the scopes end with the trace"
 
 
@@ -201,3 +202,12 @@ def test_messages_name_the_caller(option: str, value: str):
 def test_explain_refuses_filter_jit_with_the_remedy():
     with pytest.raises(TypeError, match=r"result of eqx\.filter_jit; give the result of recompute\.eqx\.filter_jit"):
         recompute.jax.explain(eqx.filter_jit(train_step), *start())
+
+
+def test_donation_hint_states_that_all_arguments_are_donated():
+    from recompute.frontends.jax.reports.donation import Donation
+
+    donation = Donation("donate_argnums=(0,)", 2**20)
+    report = recompute.eqx.filter_jit(train_step).report(*start())
+    hint = str(recompute.eqx.filter_jit(train_step).reworded_report(replace(report, donation=donation)))
+    assert 'next: donate="all" saves 1.0 MiB more; it donates all arrays among the arguments, also the batch' in hint

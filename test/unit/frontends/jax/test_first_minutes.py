@@ -22,13 +22,13 @@ from .steps import batch, jax, jnp, mlp, weights
 def test_step_is_rewritten_once_for_all_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """The methods `report` and `lower`, calls, and calls for shapes share one rewrite."""
     module: Any = import_module("recompute.frontends.jax.jitted")
-    rewritten, result = module.rewritten, list[str]()
+    rewritten, result = module.lower_and_rewrite, list[str]()
 
     def counted(name: str, *rest: Any) -> Any:
         result.append(name)
         return rewritten(name, *rest)
 
-    monkeypatch.setattr(module, "rewritten", counted)
+    monkeypatch.setattr(module, "lower_and_rewrite", counted)
     step, given = recompute.jax.jit(mlp().step), (weights(), batch())
     report = step.report(*given)
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), given)
@@ -66,8 +66,8 @@ def test_report_and_call_share_their_work(options: Any, monkeypatch: pytest.Monk
     """Report and call rewrite once and compile each program once, in either order, also after a donating call."""
     forget_pools()
     module: Any = import_module("recompute.frontends.jax.jitted")
-    rewritten, result = module.rewritten, list[str]()
-    monkeypatch.setattr(module, "rewritten", lambda *given: result.append(given[0]) or rewritten(*given))
+    rewritten, result = module.lower_and_rewrite, list[str]()
+    monkeypatch.setattr(module, "lower_and_rewrite", lambda *given: result.append(given[0]) or rewritten(*given))
 
     def train_step(w: Any, x: Any) -> Any:
         value, w = mlp().step(w, x)

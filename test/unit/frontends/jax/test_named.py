@@ -101,7 +101,7 @@ def test_blocks_are_scopes_with_their_names(requests: Any):
         assert float(jnp.abs(result - expected).max()) <= 8 * jnp.finfo(result.dtype).eps * float(
             jnp.abs(expected).max()
         )
-    less, more = (temporary_bytes(item) for item in (lowered.compile(), lowered.compile_plain(keeping=True)))
+    less, more = (temporary_bytes(item) for item in (lowered.compile(), lowered.compile_plain(keeps_barriers=True)))
     assert less is not None and more is not None and less < 0.75 * more
     assert lowered.rewritten is not None
     assert {group.segment for plan in lowered.rewritten.plans for group in plan.plan.groups} >= {"layers0", "layers1"}

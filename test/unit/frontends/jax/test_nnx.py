@@ -14,6 +14,8 @@ import pytest
 
 import recompute
 from recompute.frontends.jax.annotations.scopes import module_scopes
+from recompute.support import progress as progress_lines
+from recompute.support.diagnostics import Refusal
 
 from .nnx_models import MODELS, SCANNED, Dense, jax, jnp, nnx, optax, train_step
 
@@ -162,9 +164,9 @@ def test_reports_leave_modules_unchanged():
     report, (explanation,) = step.report(model, optimizer, x), step.explain(model, optimizer, x)
     assert report.copies > 0 and explanation.saved_bytes > 0
     assert all(map(jnp.array_equal, before, arrays_of((model, optimizer))))
-    assert repr(step) == "<recompute.nnx.jit(train_step), lowered for 1 call>"
+    assert repr(step).startswith("<recompute.nnx.jit(train_step), lowered for 1 call: ")
     step(model, optimizer, x)
-    assert repr(step) == "<recompute.nnx.jit(train_step), lowered for 1 call>"
+    assert repr(step).startswith("<recompute.nnx.jit(train_step), lowered for 1 call: ")
     lowered = step.lower(model, optimizer, x)
     assert lowered.lowered.why is None and lowered.lowered.remarks
     step.clear_cache()
@@ -273,3 +275,24 @@ def test_explain_refuses_nnx_jit_with_the_remedy():
 def test_messages_name_the_caller(option: str, value: str):
     with pytest.raises((TypeError, ValueError), match=r"^recompute\.nnx\.jit: "):
         recompute.nnx.jit(lambda model: model, **{option: value})  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("jit", [recompute.jax.jit, recompute.nnx.jit])
+def test_step_without_gradient_names_the_jit_of_nnx(jit: Any):
+    model, x = nnx.Linear(16, 16, rngs=nnx.Rngs(0)), jnp.ones((128, 16))
+    remedy = r"take the gradient inside: recompute\.nnx\.jit\(nnx\.value_and_grad\(loss\)\)"
+    with pytest.warns(recompute.jax.NothingSaved, match=remedy):
+        jit(lambda model, x: model(x))(model, x)
+    for method in (jit(lambda model, x: model(x), strict=True), jit(lambda model, x: model(x)).explain):
+        with pytest.raises(Refusal, match=remedy):
+            method(model, x)
+
+
+def test_progress_of_every_entry_point_names_the_package(monkeypatch: pytest.MonkeyPatch):
+    tasks = list[str]()
+    monkeypatch.setattr(progress_lines, "_end", lambda line, _: tasks.append(line.task))
+    model, optimizer, x = built()
+    step = recompute.nnx.jit(train_step)
+    step.lower(model, optimizer, x)
+    recompute.jax.explain(step, model, optimizer, x)
+    assert set(tasks) == {"recompute.nnx: train_step"}

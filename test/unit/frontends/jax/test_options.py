@@ -240,7 +240,8 @@ def test_pipeline_that_does_not_lower_is_rejected(is_nested: bool):
     line = r"\.py:\d+:\d+"
     place = rf"(^step:\d+:\d+|{line})" if is_nested else line
     with pytest.raises(
-        recompute.Refusal, match=f"{place}: error: recompute.token is unknown to JAX: .* end with recompute-lower"
+        recompute.Refusal,
+        match=f"{place}: error: recompute.token is unknown to JAX: .* end with the pass recompute-lower",
     ):
         called(weights(), batch())
     lowered = recompute.jax.jit(

@@ -158,7 +158,7 @@ def test_linen_sequential_keeps_its_parameters():
         ({"segments": 2.0}, TypeError, "segments must be an int, not float"),
         ({"segments": True}, TypeError, "segments must be an int, not bool"),
         ({"preserve_rng_state": 1}, TypeError, "preserve_rng_state must be True or False, not 1"),
-        ({"segment": 2}, ValueError, "ctx has no 'segment'; expected one of segments, preserve_rng_state"),
+        ({"segment": 2}, ValueError, "ctx has the unknown key 'segment'; expected segments or preserve_rng_state"),
         (2, TypeError, "ctx must be a dict such as .* not int"),
         (None, TypeError, "ctx must be a dict such as .* not NoneType"),
     ],
@@ -171,8 +171,8 @@ def test_invalid_contexts_are_rejected(ctx: Any, error: type[Exception], words: 
 @pytest.mark.parametrize(
     ("functions", "error", "words"),
     [
-        (jnp.sin, TypeError, "functions must be a list or tuple of callables, or have `layers`, not .*"),
-        (None, TypeError, "functions must be a list or tuple of callables, or have `layers`, not NoneType"),
+        (jnp.sin, TypeError, "functions must be a list or tuple of callables, or an object with `layers`, not .*"),
+        (None, TypeError, "functions must be a list or tuple of callables, or an object with `layers`, not NoneType"),
         (SimpleNamespace(layers=3), TypeError, "functions must be a list or tuple .* not SimpleNamespace"),
         ([jnp.sin, 3], TypeError, "expected a function, or a module of flax or equinox, not int"),
         ([], ValueError, "cannot divide 0 functions into 1 segment"),

@@ -15,19 +15,19 @@ from recompute.test.unit.frontends.jax.steps import batch, jax, mlp, weights
 FOLDER = ROOT / "frontends" / "jax"
 
 
-@pytest.mark.parametrize("index", range(len(private.OF_MODULES)))
+@pytest.mark.parametrize("index", range(len(private.MODULE_ATTRIBUTES)))
 def test_renamed_module_attribute_is_refused(index: int, monkeypatch: pytest.MonkeyPatch):
     """The rewrite is refused if JAX has renamed an attribute that is needed."""
-    module, name = private.OF_MODULES[index]
-    renamed = list(private.OF_MODULES)
+    module, name = private.MODULE_ATTRIBUTES[index]
+    renamed = list(private.MODULE_ATTRIBUTES)
     renamed[index] = (module, f"{name}_of_old")
-    monkeypatch.setattr(private, "OF_MODULES", renamed)
+    monkeypatch.setattr(private, "MODULE_ATTRIBUTES", renamed)
     refused(f"{module}.{name}_of_old", monkeypatch)
 
 
 @pytest.mark.parametrize(
     ("table", "index"),
-    [*(("OF_JITTED", index) for index in range(2)), *(("OF_LOWERED", index) for index in range(3))],
+    [*(("JITTED_ATTRIBUTES", index) for index in range(2)), *(("LOWERED_ATTRIBUTES", index) for index in range(3))],
 )
 def test_renamed_object_attribute_is_refused(table: str, index: int, monkeypatch: pytest.MonkeyPatch):
     paths = list(getattr(private, table))

@@ -171,7 +171,7 @@ def test_empty_cache_folder_disables_the_cache(tmp_path: Path, monkeypatch: pyte
 
 
 def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
-    chosen = [lower(mlp().step, weights(), batch(), measure=True).choice for _ in range(2)]
+    chosen = [lower(mlp().step, weights(), batch(), measure=True).compiled_step for _ in range(2)]
     assert compiled == [True, False, True]
     assert chosen[0].sizes == chosen[1].sizes and len(chosen[1].sizes) == 2
     assert chosen[0].variant is chosen[1].variant is Variant.RECOMPUTED and chosen[1].rewritten is not None
@@ -179,9 +179,9 @@ def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
 
 def test_unconfirmed_choice_is_measured_again(folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch):
     """Both forms are measured again if the compiler reports other sizes than the cached choice has."""
-    lower(mlp().step, weights(), batch(), measure=True).choice  # noqa: B018
+    lower(mlp().step, weights(), batch(), measure=True).compiled_step  # noqa: B018
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
-    result = lower(mlp().step, weights(), batch(), measure=True).choice
+    result = lower(mlp().step, weights(), batch(), measure=True).compiled_step
     assert result.variant is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
 
 
@@ -203,12 +203,12 @@ def checkpointed() -> Any:
 def test_merged_step_is_cached(folder: Path, rewrites: list[str]):
     arguments = weights(8, 32, 128), batch(512, 32)
     fresh = lower(checkpointed(), *arguments)
-    assert fresh.choice.variant is Variant.MERGED and fresh.merged is not None
-    expected = fresh.merged.text, fresh.choice.sizes, str(fresh.choice.compiled.as_text())
+    assert fresh.compiled_step.variant is Variant.MERGED and fresh.merged is not None
+    expected = fresh.merged.text, fresh.compiled_step.sizes, str(fresh.compiled_step.compiled.as_text())
     rewrites.clear()
     cached = lower(checkpointed(), *arguments)
-    assert cached.choice.variant is Variant.MERGED and cached.merged is not None and rewrites == []
-    assert (cached.merged.text, cached.choice.sizes, str(cached.choice.compiled.as_text())) == expected
+    assert cached.compiled_step.variant is Variant.MERGED and cached.merged is not None and rewrites == []
+    assert (cached.merged.text, cached.compiled_step.sizes, str(cached.compiled_step.compiled.as_text())) == expected
 
 
 @pytest.mark.parametrize("share", [0.6, 1.0])

@@ -12,8 +12,8 @@ pytest.importorskip("jax", reason="the frontend for JAX")
 from recompute.frontends.jax.messages.why_plain import (
     checkpointed,
     nothing_recomputed,
-    plain_because_of,
-    plain_is_less,
+    plain_is_smaller,
+    plain_message,
     reason_in,
     reason_in_model,
     refused,
@@ -43,7 +43,7 @@ def remark(reason: str, topic: Topic = Topic.OTHER) -> Remark:
 def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
     message = nothing_recomputed("step", [remark("reason", topic)])
     assert message.startswith("step: the plain step runs: reason; ") and remedy_in(message).startswith(remedy)
-    assert remedy_in(plain_is_less("step", 1, 2, [remark("reason", topic)])).startswith(remedy)
+    assert remedy_in(plain_is_smaller("step", 1, 2, [remark("reason", topic)])).startswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_single_numbered_segment_is_named_by_its_line(segments: tuple[str, ...],
 
 
 def test_message_names_the_checkpoint_of_the_step() -> None:
-    message = checkpointed("step", selects_places=True)
+    message = checkpointed("step", selects_segments=True)
     assert reason_in(message).startswith("its own jax.checkpoint already recomputes")
     assert "leave out segments=" in remedy_in(message)
-    assert "segments=" not in checkpointed("step", selects_places=False)
+    assert "segments=" not in checkpointed("step", selects_segments=False)
 
 
 def test_message_without_remedy_is_returned_whole() -> None:
     assert remedy_in("step: the plain step runs") == "step: the plain step runs"
-    assert plain_because_of("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
+    assert plain_message("step", "reason", "remedy") == "step: the plain step runs: reason; remedy"
 
 
 def test_class_of_refusal_determines_the_remedy() -> None:

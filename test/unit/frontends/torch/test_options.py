@@ -20,7 +20,7 @@ from recompute.frontends.torch.options import budget_within, options_of  # isort
     [
         ({"budgets": "50%"}, TypeError, "unknown option 'budgets'"),
         ({"budget": "40G5"}, ValueError, "invalid budget '40G5'"),
-        ({"budget": 1.5}, ValueError, "a share must be above 0 and at most 1"),
+        ({"budget": 1.5}, ValueError, "a share of the peak of the original step must be above 0 and at most 1"),
         (
             {"budget": "50%", "reserve": "1GiB"},
             ValueError,
