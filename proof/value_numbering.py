@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
@@ -24,6 +23,7 @@ from ..dialects.mark_calls import is_mark
 from ..dialects.placements import is_placement
 from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
+from ..support.operations import name_of
 from .block_requirements import (
     ends_function,
     function_body,
@@ -33,15 +33,13 @@ from .block_requirements import (
     single_block,
 )
 from .conditions import RunTimeConditions
-from .identities import SIMPLIFIED
+from .head_cache import CachedHead, HeadCache
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes
 from .operation_parts import (
     attributes_of,
     callee_of,
     entry_functions,
     functions_of,
-    key_of_head,
-    name_of,
     position_attributes,
     size_with_calls,
     without_ours,
@@ -71,22 +69,6 @@ OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
 """Attributes by which a consumer recognizes a composite; they do not change its results, which its decomposition
 defines."""
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
-
-
-class SimpleHead(NamedTuple):
-    """The head of operations whose result is the term with this head over their operands.
-
-    Attributes:
-        number: The number of the head.
-        may_be_simplified: Whether the result may be a simpler term, depending on the operands.
-        first: The first such operation, which keeps alive the attributes and types whose ids are in the key.
-        open_regions: Its regions as terms.
-    """
-
-    number: int
-    may_be_simplified: bool
-    first: Operation
-    open_regions: tuple[OpenRegion, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,10 +110,8 @@ class Numbering(TransparentOperations):
         self._open_regions = terms.open_regions[side]
         # Heads of operations without regions, and whether they are effects.
         self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
-        self._simple_heads = dict[tuple[object, ...] | None, SimpleHead]()
-        # The same by the id of the operation, for functions that are called again: the program keeps operations alive.
-        self._simple_operations = dict[int, SimpleHead]()
         self._conditions = RunTimeConditions(terms)
+        self._head_cache = HeadCache(side, terms, self._identities, self._conditions, options.declared)
         self.constraints = set[int]()
         self._constraints_before = options.constraints_before
         self.added_constraints = set[Operation]()
@@ -206,10 +186,8 @@ class Numbering(TransparentOperations):
         return tuple(numbers)
 
     def _operation(self, op: Operation, scope: RegionScope) -> None:
-        if not scope.is_literal and (simple := self._simple_head(op)) is not None:
-            term = self._simple(op, simple, scope)
-            for result in op.results:
-                scope.values[id(result)] = term
+        if not scope.is_literal and (cached := self._head_cache.find(op)) is not None:
+            scope.values[id(op.results[0])] = self._apply_cached(op, cached, scope)
             return
         refuse_branches(op)
         match name_of(op):
@@ -235,98 +213,37 @@ class Numbering(TransparentOperations):
                 results = self._apply(op, scope)
         scope.define(op.results, results)
 
-    def _simple_head(self, op: Operation) -> SimpleHead | None:
-        """Return the head of an operation that is simple, or None."""
-        simple = self._simple_operations.get(id(op))
-        if simple is None and (simple := self._simple_heads.get(key_of_head(op))) is not None:
-            self._simple_operations[id(op)] = simple
-        return simple
-
-    def _simple(self, op: Operation, head: SimpleHead, scope: RegionScope) -> int:
-        """Return the term of the result of an operation whose head is simple."""
-        operands = self._operands(op, scope)
-        if head.may_be_simplified and (value := self._identities.value(op, operands)) is not None:
-            return value
-        term = self._terms.apply(head.number, operands)
-        self._origins.setdefault(term, op)
-        if head.open_regions:
-            self._open_regions.setdefault(term, head.open_regions)
-        return term
-
-    def _record_simple_head(self, op: Operation, head: Head, regions: Sequence[ClosedRegion]) -> None:
-        """Record the head of an operation without effects and conditions, if every operation with equal parts has the
-        same term for the same operands, and records nothing else.
-
-        Its regions read no values from outside, and consist of such operations.
-        """
-        name = name_of(op)
-        is_special = (
-            name in OF_THE_REGION
-            or name in OF_THE_DEVICE
-            or name in COLLECTIVES
-            or name in PRESERVED
-            or self._conditions.depends_on_operands(op)
-            or name == CUSTOM_CALL
-            or name in self._declared
-            or "sym_name" in op.attributes
-            or "sym_name" in op.properties
-        )
-        if is_special or len(op.results) != 1 or why_endless(op) is not None or channels_of(op):
-            return
-        if (key := key_of_head(op)) is None or not all(map(self._is_simple, regions, op.regions)):
-            return
-        open_regions = tuple([region.inside for region in regions if region.inside])
-        self._simple_heads[key] = SimpleHead(self._terms.head(head), name in SIMPLIFIED, op, open_regions)
-
-    def _is_simple(self, closed: ClosedRegion, region: Region) -> bool:
-        """Return whether a region consists of operations with simple heads and a plain terminator, and captures
-        nothing."""
-        *operations, last = region.block.ops
-        return (
-            closed.inside is not None
-            and not (closed.inside.preserved or closed.inside.has_effects or closed.captures or closed.risks)
-            and is_plain_terminator(last)
-            and all(key_of_head(op) in self._simple_heads for op in operations)
-        )
+    def _apply_cached(self, op: Operation, cached: CachedHead, scope: RegionScope) -> int:
+        """Return the term of the result of an operation whose head is cached."""
+        return self._head_cache.apply(op, cached, self._operands(op, scope))
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         """Number an operation: return the terms of its results, and record its effects and conditions in the scope.
 
         An effect takes the state of the scope as its first operand, and its term is the state after it. The values
-        that the regions capture are further operands. A result that an identity simplifies is the simpler term.
+        that the regions capture are further operands. If an identity simplifies the result, the simpler term is
+        returned.
         """
-        name = name_of(op)
-        head_and_effect = None if scope.is_literal else self._heads_of_ops.get(op)
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
-        if not scope.is_literal and (value := self._identities.value(op, operands)) is not None:
-            if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
-                self._record_simple_head(op, self.heads.of("operation", op, attributes_of(op)), ())
+        if not scope.is_literal and (value := self._simplify(op, operands, scope)) is not None:
             return (value,)
         operands = (*self._implicit_operands(op, scope), *operands)
-        condition = None if scope.is_literal else self._conditions.of(op, operands)
+        has_condition = not scope.is_literal and self._conditions.of(op, operands) is not None
         regions = [self._region(op, region, scope) for region in op.regions]
-        open_regions = [region.inside for region in regions if region.inside]
-        head, effect = head_and_effect or self._head_and_effect(op, regions, open_regions, scope)
-        if not effect:
-            self.assumed_pure.update(self._declared.intersection((name, declared_name(op))))
-        for region in regions:
-            operands += region.captures
-        term = self._terms.term(head, (scope.state, *operands) if effect else operands)
-        if name in PRESERVED and self._is_added(term):
+        head, is_effect = self._head_and_effect(op, regions, scope)
+        operands += tuple([capture for region in regions for capture in region.captures])
+        term = self._terms.term(head, (scope.state, *operands) if is_effect else operands)
+        if name_of(op) in PRESERVED and self._is_added(term):
             self.added_constraints.add(op)
             return operands
-        if effect:
-            scope.state = term
-        elif name in PRESERVED or any(region.preserved for region in open_regions):
-            self._preserve(op, term, scope)
         self._record_regions(op, scope, term, regions)
-        if not effect:
-            self._record_own_risk(op, scope, term, condition is not None or name in self._declared)
-        if not (effect or scope.is_literal or condition is not None):
-            self._record_simple_head(op, head, regions)
-        if regions:
-            self._open_regions.setdefault(term, tuple(open_regions))
+        if is_effect:
+            scope.state = term
+        else:
+            self._record_pure(op, scope, term, regions, has_condition)
+            if not has_condition:
+                self._head_cache.record(op, head, regions)
         if len(op.results) == 1:
             return (term,)
         return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
@@ -334,6 +251,15 @@ class Numbering(TransparentOperations):
     def _preserve(self, op: Operation, term: int, scope: RegionScope) -> None:
         """Record that the term of an operation must be preserved."""
         scope.preserved[term] = None
+
+    def _simplify(self, op: Operation, operands: tuple[int, ...], scope: RegionScope) -> int | None:
+        """Return the simpler term that equals the operation's result, or None. Record the head if it is simple."""
+        value = self._identities.value(op, operands)
+        if value is None:
+            return None
+        if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
+            self._head_cache.record(op, self.heads.of("operation", op, attributes_of(op)), ())
+        return value
 
     def _implicit_operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         """Return the terms that an operation reads besides its operands: the device that runs it, and the execution of
@@ -351,11 +277,12 @@ class Numbering(TransparentOperations):
         self,
         op: Operation,
         regions: Sequence[ClosedRegion],
-        open_regions: Sequence[OpenRegion],
         scope: RegionScope,
     ) -> tuple[Head, bool]:
         """Return the head of the operation's term, and whether the operation is an effect."""
-        effect = scope.is_literal or self._has_effect(op, open_regions, scope)
+        if not scope.is_literal and (known := self._heads_of_ops.get(op)) is not None:
+            return known
+        effect = scope.is_literal or self._has_effect(op, regions, scope)
         bodies = tuple([region.body for region in regions])
         head = self.heads.of("effect" if effect else "operation", op, compared_attributes(op, scope), bodies)
         if not op.regions and not scope.is_literal and name_of(op) not in COLLECTIVES:
@@ -371,25 +298,34 @@ class Numbering(TransparentOperations):
         return constraint not in self._constraints_before
 
     def _record_regions(self, op: Operation, scope: RegionScope, term: int, regions: Sequence[ClosedRegion]) -> None:
-        """Record in the scope the risks of the operation's regions, and its exchanges. Set its origin."""
+        """Record in the scope the risks of the operation's regions and its exchanges; record its open regions and its
+        origin in the table of terms."""
         recorded = [term, *record_region_risks(self._terms, scope, op, regions, term)]
         exchanged_value = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
         scope.exchanges.extend((channel, exchanged_value) for channel in channels_of(op))
         for number in recorded:
             self._origins.setdefault(number, op)
+        if regions:
+            self._open_regions.setdefault(term, tuple([region.inside for region in regions if region.inside]))
 
-    def _record_own_risk(self, op: Operation, scope: RegionScope, term: int, may_fail: bool) -> None:
-        """Record in the scope that an operation without effects may fail, or may not terminate."""
-        if may_fail:
+    def _record_pure(
+        self, op: Operation, scope: RegionScope, term: int, regions: Sequence[ClosedRegion], has_condition: bool
+    ) -> None:
+        """Record in the scope that an operation without effects must be preserved, may fail or may not terminate."""
+        name = name_of(op)
+        self.assumed_pure.update(self._declared.intersection((name, declared_name(op))))
+        if name in PRESERVED or any(region.inside and region.inside.preserved for region in regions):
+            self._preserve(op, term, scope)
+        if has_condition or name in self._declared:
             record_risk(self._terms, scope, term)
         if why_endless(op) is not None:
             record_risk(self._terms, scope, term, ordered=True)
 
-    def _has_effect(self, op: Operation, open_regions: Sequence[OpenRegion], scope: RegionScope) -> bool:
+    def _has_effect(self, op: Operation, regions: Sequence[ClosedRegion], scope: RegionScope) -> bool:
         pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
         if name_of(op) == CUSTOM_CALL and not pure:
             pure = is_listed(op) or declared_name(op) in self._declared
-        if not pure or any(region.has_effects for region in open_regions):
+        if not pure or any(region.inside and region.inside.has_effects for region in regions):
             return True
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 

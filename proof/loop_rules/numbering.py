@@ -31,12 +31,14 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 
+from ...support.operations import name_of
 from ..block_requirements import is_plain_terminator, refuse_symbols, single_block
-from ..operation_parts import attributes_of, name_of
+from ..head_cache import CachedHead
+from ..operation_parts import attributes_of
 from ..risks import close_risks, record_closure_risks
 from ..scope import Branch, RegionScope
 from ..terms import Head, Side
-from ..value_numbering import Numbering, NumberingOptions, SimpleHead
+from ..value_numbering import Numbering, NumberingOptions
 from .constraints import CONSTRAINT
 from .derived_carries import DerivedCarries, NumberedLoop
 from .integers import whole
@@ -68,10 +70,7 @@ class LoopNumbering(Numbering):
         results = super()._apply(op, scope)
         if op.regions or scope.is_literal or len(results) != 1:
             return results
-        term = results[0]
-        made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
-        self._origins.setdefault(made, op)
-        return (made,)
+        return (self._apply_rules(op, results[0]),)
 
     def _preserve(self, op: Operation, term: int, scope: RegionScope) -> None:
         if name_of(op) != CONSTRAINT:
@@ -82,10 +81,12 @@ class LoopNumbering(Numbering):
             super()._preserve(op, constraint, scope)
             self._origins.setdefault(constraint, op)
 
-    def _simple(self, op: Operation, head: SimpleHead, scope: RegionScope) -> int:
-        term = super()._simple(op, head, scope)
-        if op.regions:
-            return term
+    def _apply_cached(self, op: Operation, cached: CachedHead, scope: RegionScope) -> int:
+        term = super()._apply_cached(op, cached, scope)
+        return term if op.regions else self._apply_rules(op, term)
+
+    def _apply_rules(self, op: Operation, term: int) -> int:
+        """Return the term that the rules make of the result of an operation."""
         made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
         self._origins.setdefault(made, op)
         return made

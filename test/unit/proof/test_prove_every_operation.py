@@ -14,7 +14,15 @@ from typing import Any
 import pytest
 
 from recompute.mlir_io.parser import parse_module
-from recompute.proof import conditions, memory_spaces, operation_parts, terms, transparent_ops, value_numbering
+from recompute.proof import (
+    conditions,
+    head_cache,
+    memory_spaces,
+    operation_parts,
+    terms,
+    transparent_ops,
+    value_numbering,
+)
 from recompute.proof import prove as proof
 from recompute.proof.loop_rules import patterns, preserved_operations
 from recompute.proof.pure_operations import OF_THE_REGION, PURE_OPERATIONS
@@ -225,6 +233,7 @@ RULES: dict[str, tuple[Patch, ...]] = {
     "a run-time condition": ((conditions.RunTimeConditions, "of", _no_condition),),
     "a loop that may not end": (
         (value_numbering, "why_endless", _no_condition),
+        (head_cache, "why_endless", _no_condition),
         (preserved_operations, "why_endless", _no_condition),
     ),
     "channels": ((proof, "newly_shared", _no_condition),),
