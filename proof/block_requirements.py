@@ -6,7 +6,8 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Operation, Region
 
 from ..support.diagnostics import Refusal
-from .operation_parts import attributes_of, name_of
+from ..support.operations import name_of
+from .operation_parts import attributes_of
 from .pure_operations import TERMINATORS
 from .terms import Heads
 

@@ -29,8 +29,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..dialects.dense import DenseAttr, to_numpy
 from ..dialects.placements import is_placement
+from ..support.operations import name_of
 from ..support.type_guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor
-from .operation_parts import attributes_of, name_of
+from .operation_parts import attributes_of
 from .terms import Terms
 
 _DIVISION = "its divisor is not 0"

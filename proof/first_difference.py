@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Operation
 
 from ..support.diagnostics import UNKNOWN
+from ..support.operations import name_of
 from .loop_difference import WHILE, loop_difference
-from .operation_parts import name_of
 from .operation_positions import describe_position, with_position
 from .terms import Attributes, Head, Kind, OpenRegion, Side, Terms
 

@@ -26,8 +26,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.dense import DenseAttr
+from ..support.operations import name_of
 from ..support.type_guards import is_integer_array, is_tensor
-from .operation_parts import attributes_of, name_of
+from .operation_parts import attributes_of
 from .terms import ELEMENT, TUPLE, Heads, Terms
 
 RESHAPE, TRANSPOSE, CONSTANT = "stablehlo.reshape", "stablehlo.transpose", "stablehlo.constant"

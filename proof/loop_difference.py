@@ -14,10 +14,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..dialects.stablehlo.attributes import ComparisonDirection
 from ..support.counted import counted
-from ..support.operations import every_operation
+from ..support.operations import every_operation, name_of, root_of
 from .comparisons import direction_of
 from .conditions import integer_elements
-from .operation_parts import attributes_of, name_of
+from .operation_parts import attributes_of
 from .operation_positions import describe_position, with_position
 
 WHILE = "stablehlo.while"
@@ -99,17 +99,11 @@ def _pairs(before: Operation, after: Operation) -> Iterator[tuple[Operation, Ope
     number."""
     yield before, after
     loops = [
-        [op for op in every_operation(_top(loop)) if name_of(op) == WHILE and len(op.regions) == 2]
+        [op for op in every_operation(root_of(loop)) if name_of(op) == WHILE and len(op.regions) == 2]
         for loop in (before, after)
     ]
     if len(loops[0]) == len(loops[1]):
         yield from zip(*loops, strict=True)
-
-
-def _top(op: Operation) -> Operation:
-    while (parent := op.parent_op()) is not None:
-        op = parent
-    return op
 
 
 def _places(before: Operation, after: Operation) -> str:

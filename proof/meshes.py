@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
 from ..dialects.dense import DenseAttr
-from ..support.operations import every_operation
-from .operation_parts import attributes_of, name_of
+from ..support.operations import every_operation, name_of
+from .operation_parts import attributes_of
 
 MESH = "sdy.mesh"
 _WORD = re.compile(r"[\w$.-]+")

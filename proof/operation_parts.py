@@ -13,7 +13,7 @@ A test compares `PARTS` with xDSL's classes, so that a new field fails the test 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -29,7 +29,7 @@ from xdsl.utils.hints import isa
 
 from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
-from ..support.operations import every_operation
+from ..support.operations import every_operation, name_of
 
 Treatment = Literal["compared", "refused", "ignored", "derived"]
 
@@ -62,11 +62,6 @@ PARTS: dict[str, dict[str, Treatment]] = {
         "_name": "ignored",
     },
 }
-
-
-def name_of(op: Operation) -> str:
-    """Return the name of an operation, registered or not."""
-    return cast(UnregisteredOp, op).op_name.data if _is_unregistered(op) else op.name
 
 
 def _is_unregistered(op: Operation) -> bool:

@@ -29,8 +29,9 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation
 
 from ..dialects.sdy.shardings import ManualAxesAttr, ShardingPerValueAttr, layout_of
+from ..support.operations import name_of
 from .block_requirements import is_plain_terminator
-from .operation_parts import attributes_of, name_of
+from .operation_parts import attributes_of
 from .scope import Exchange, RegionScope
 from .terms import Head, Heads, Terms
 

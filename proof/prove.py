@@ -131,7 +131,7 @@ from xdsl.dialects.builtin import ModuleOp, TupleType
 from xdsl.ir import Operation
 
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
-from ..support.operations import every_operation
+from ..support.operations import every_operation, name_of
 from .declarations import registered_pure
 from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
 from .inner_modules import prove_with_inner_modules
@@ -139,7 +139,7 @@ from .loop_difference import COUNT_DIFFERENTLY
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
 from .memory_spaces import names_a_memory
-from .operation_parts import entry_functions, functions_of, name_of, public_functions, result_types
+from .operation_parts import entry_functions, functions_of, public_functions, result_types
 from .per_device import newly_shared
 from .program_declarations import declarations_only_after, declared_repeatable
 from .pure_operations import PURE_OPERATIONS, declared_target

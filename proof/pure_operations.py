@@ -41,8 +41,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
 from xdsl.utils.hints import isa
 
+from ..support.operations import name_of
 from ..support.type_guards import is_tensor
-from .operation_parts import attributes_of, name_of
+from .operation_parts import attributes_of
 from .pure_aten import PURE_ATEN
 
 _STABLEHLO = """

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from xdsl.ir import Operation
 
-from .operation_parts import name_of
+from ..support.operations import name_of
 from .scope import RegionScope
 from .terms import ClosedRegion, Closure, Head, OpenRegion, RegionTerm, Terms
 

@@ -8,10 +8,11 @@ import numpy as np
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ..dialects.stablehlo.attributes import ComparisonDirection
+from ..support.operations import name_of
 from ..support.type_guards import is_integer_type, is_tensor
 from .comparisons import direction_of
 from .conditions import integer_elements
-from .operation_parts import attributes_of, name_of
+from .operation_parts import attributes_of
 
 
 def why_endless(op: Operation) -> str | None:

@@ -24,8 +24,9 @@ from xdsl.dialects.builtin import IntegerAttr, TupleType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..support.diagnostics import Refusal
+from ..support.operations import name_of
 from .attribute_keys import AttributeKeys, OpaqueAttributeError
-from .operation_parts import name_of, properties_of
+from .operation_parts import properties_of
 
 
 class Heads:

@@ -25,10 +25,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ..dialects.placements import FRONTEND, HOST, is_from_host, placed_in
 from ..support.diagnostics import Refusal
+from ..support.operations import name_of
 from .block_requirements import body_of, is_plain_terminator
 from .identities import Identities
 from .memory_spaces import MemorySpaces
-from .operation_parts import attributes_of, name_of, position_attributes
+from .operation_parts import attributes_of, position_attributes
 from .per_device import PerDevice
 from .scope import RegionScope
 from .terms import Head, Heads, Side, Terms, result_head

@@ -45,6 +45,13 @@ def block_of(op: Operation) -> Block:
     return op.parent
 
 
+def root_of(op: Operation) -> Operation:
+    """Return the outermost operation that contains the operation, which may be the operation itself."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return op
+
+
 def operations_in(block: Block) -> list[Operation]:
     """Return the operations of a block. This is faster than `list(block.ops)`, which traverses the block twice."""
     operations, op = list[Operation](), block.first_op

@@ -25,7 +25,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
-from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verified import verify_module
@@ -37,7 +36,7 @@ from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
-from ..support.operations import name_of
+from ..support.operations import name_of, root_of
 from .execution import add_input_options, run_both
 from .files import FileError, add_split_option, chunks, read_text
 from .opt_arguments import as_argparse_expects
@@ -125,17 +124,11 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         print(error, file=sys.stderr)
         return BAD_INPUT
     except DiagnosticException as error:
-        is_after = isinstance(error, Refusal) and _root_of(error.operation) is after
+        is_after = isinstance(error, Refusal) and root_of(error.operation) is after
         print(of_exception(error, sources[is_after]).to_text(), file=sys.stderr)
         return BAD_INPUT
     print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}; {execution}")
     return PROVED if is_accepted and execution.equal else UNPROVED
-
-
-def _root_of(op: Operation) -> Operation:
-    while (parent := op.parent_op()) is not None:
-        op = parent
-    return op
 
 
 def load_module(text: str, name: str) -> ModuleOp:

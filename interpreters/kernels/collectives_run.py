@@ -18,6 +18,7 @@ from ...dialects.stablehlo.collectives import (
     ReduceScatterOp,
 )
 from ...dialects.stablehlo.process_groups import PADDING, channel_field, rows_of
+from ...support.operations import root_of
 from ...support.type_guards import is_integer_attribute
 from .arrays import Array, Combine, Kernel, dtype_at, on_one, shape_at
 from .conversion import convert
@@ -68,9 +69,7 @@ def _check_alone(op: Operation, name: str) -> list[list[int]]:
 
 def _check_module(op: Operation) -> None:
     """Raise `ValueError` if the module states more than one replica or partition."""
-    module = op
-    while (around := module.parent_op()) is not None:
-        module = around
+    module = root_of(op)
     for name in COUNTS:
         count = module.attributes.get(name)
         if count is not None and is_integer_attribute(count) and count.value.data > 1:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Block, OpResult, SSAValue
 
-from ..operation_parts import name_of
+from ...support.operations import name_of
 from ..scope import RegionScope
 from .constraints import CONSTRAINT
 from .integers import Sum, whole

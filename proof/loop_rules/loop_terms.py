@@ -22,8 +22,9 @@ from typing import Literal
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
+from ...support.operations import name_of
 from ..comparisons import comparison_of
-from ..operation_parts import attributes_of, name_of
+from ..operation_parts import attributes_of
 from ..terms import Head, OpenRegion, Terms
 from .integers import Integers
 

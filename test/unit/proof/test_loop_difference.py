@@ -6,7 +6,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.loop_difference import WHILE, LoopCount, count_of, loop_difference
-from recompute.proof.operation_parts import name_of
+from recompute.support.operations import name_of
 
 LOOP = """
 func.func @f(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.proof.operation_parts import name_of
 from recompute.proof.prove import ProofOptions, prove
+from recompute.support.operations import name_of
 
 from .programs import GROUP, SQUARE, T, compare, load, main, private, program_of_one
 
