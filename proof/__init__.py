@@ -1,7 +1,7 @@
-"""The proof that two programs compute bit-identical results: `prove` of `prove.py` states its rules.
+"""The proof that two programs compute bit-identical results. The docstring of `prove.py` states its rules.
 
-The package shares no facts with the passes. The functions exported here declare operations of other dialects pure;
-docs/foreign_dialects.md shows how to use them.
+The package shares no facts with the passes. The functions exported here declare that operations of other dialects are
+pure; docs/foreign_dialects.md shows how to use them.
 """
 
 from .declarations import register_pure, registrations_undone

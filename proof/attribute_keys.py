@@ -1,4 +1,4 @@
-"""Hash-consing of attributes and types: two attributes get the same number if and only if they are equal bit for bit.
+"""Hash-consing of attributes and types: two attributes get the same id if and only if they are equal bit for bit.
 
 xDSL's own equality is replaced where it is too coarse (in xDSL 0.73 all NaNs are equal) or too fine (unregistered
 attributes of two parse contexts are never equal). A splat constant equals the constant that lists the same element for
@@ -29,35 +29,36 @@ from xdsl.ir import Attribute, Data, ParametrizedAttribute
 from ..dialects.dense import DenseAttr, SplatBytes
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
-# An alias is a number (`#0`), or a name without a dialect (`#map`, not `#other.map` nor `#other<map>`); an escape may
-# hide one.
+# An alias is a number (`#0`) or a name without a dialect (`#map`, but not `#other.map` or `#other<map>`). A backslash
+# escape may hide an alias.
 _OUTSIDE = re.compile(r"[#!](?:\d|[A-Za-z_$-][\w$-]*(?![\w$.<-]))|dense_resource|\\")
 
 LONG_CONSTANT = 1000
-"""Maximum size in bytes of a constant that messages print."""
+"""Maximum size, in bytes, of a constant that messages print in full."""
 
 
 class OpaqueAttributeError(Exception):
-    """Error for an attribute that refers to content outside itself, so that equal text does not imply equal content."""
+    """Raised for an attribute that refers to content outside itself, because equal text then does not imply equal
+    content."""
 
 
 class AttributeKeys:
-    """Table that assigns numbers to attributes.
+    """Table that assigns ids to attributes and types.
 
     Args:
         functions: Names of all functions of both programs. An attribute that refers to one of them raises
-            `OpaqueAttributeError`: functions of the same name may have different bodies in the two programs.
+            `OpaqueAttributeError`, because functions with the same name may have different bodies in the two programs.
     """
 
     def __init__(self, functions: frozenset[str]):
         self._functions = functions
         self._numbers: dict[Hashable, int] = {}
         self._first: list[Attribute] = []
-        # The attribute is kept beside its number, so that its id is not reused.
+        # The entry also holds the attribute, so that Python does not reuse its id.
         self._by_id: dict[int, tuple[Attribute, int]] = {}
 
     def number(self, attribute: Attribute) -> int:
-        """Return the number of an attribute; equal attributes have equal numbers.
+        """Return the id of an attribute in this table; equal attributes have equal ids.
 
         Raises:
             OpaqueAttributeError: The attribute refers to content outside itself.
@@ -71,11 +72,11 @@ class AttributeKeys:
         return number
 
     def attribute(self, number: int) -> Attribute:
-        """Return the first attribute that was assigned this number."""
+        """Return the first attribute that was assigned this id."""
         return self._first[number]
 
     def by_name(self, numbers: Iterable[tuple[str, int]]) -> dict[str, Attribute]:
-        """Return attributes by name, given the name and number of each."""
+        """Return attributes by name. `numbers`: pairs of the name and the id of an attribute."""
         return {name: self.attribute(number) for name, number in numbers}
 
     def text(self, number: int) -> str:
@@ -88,9 +89,7 @@ class AttributeKeys:
 
     @singledispatchmethod
     def _key(self, attribute: Attribute) -> Hashable:
-        raise OpaqueAttributeError(
-            f"{attribute} cannot be compared: its class is neither `Data` nor `ParametrizedAttribute`"
-        )
+        raise OpaqueAttributeError(f"{attribute} is of a class that is neither `Data` nor `ParametrizedAttribute`")
 
     @_key.register
     def _parameters(self, attribute: ParametrizedAttribute) -> Hashable:
@@ -100,7 +99,7 @@ class AttributeKeys:
     def _data(self, attribute: Data[Any]) -> Hashable:
         if type(attribute.data) in (int, str, bytes):
             return type(attribute), attribute.data
-        # Equality and text: floats inside may compare equal with different bits (-0.0 == 0.0).
+        # The key also contains the text, because floats with different bits may compare equal (-0.0 == 0.0).
         return type(attribute), attribute, repr(attribute.data)
 
     @_key.register
@@ -128,7 +127,7 @@ class AttributeKeys:
     def _constant(self, attribute: DenseIntOrFPElementsAttr) -> Hashable:
         storage: object = attribute.data
         if isinstance(storage, SplatBytes):
-            # Expanded it may be larger than any memory.
+            # The expanded constant may not fit in memory.
             return "dense", self.number(attribute.type), storage.element if storage.count else b""
         count = prod(attribute.get_shape())
         return "dense", self.number(attribute.type), _without_repetition(attribute.data.data, count)
@@ -147,14 +146,14 @@ class AttributeKeys:
     def _text(self, attribute: UnregisteredAttr) -> Hashable:
         text = attribute.value.data
         if _OUTSIDE.search(text):
-            raise OpaqueAttributeError(f"{attribute} refers to an alias or resource outside its own text")
+            raise OpaqueAttributeError(f"{attribute} contains an alias, a resource or an escape")
         for quoted, plain in _SYMBOL.findall(text):
             self._refuse_function(quoted or plain)
         return UnregisteredAttr, attribute.attr_name.data, attribute.is_type.data, attribute.is_opaque.data, text
 
     def _refuse_function(self, name: str) -> None:
         if name in self._functions:
-            raise OpaqueAttributeError(f"the attribute refers to the function @{name} by name")
+            raise OpaqueAttributeError(f"it refers to the function @{name}")
 
 
 def _without_repetition(data: bytes, count: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The direction and the order of a `stablehlo.compare`, from its attributes."""
+"""Parse the attributes of a `stablehlo.compare`: its direction and its comparison type."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from ..dialects.stablehlo.attributes import (
 
 
 class Comparison(NamedTuple):
-    """The attributes of a comparison. `order`: its comparison type, or None if the operands' type determines it."""
+    """The attributes of a comparison. `order`: the comparison type, or None if the type of the operands determines
+    it."""
 
     direction: ComparisonDirection
     order: ComparisonType | None
 
 
 def direction_of(attributes: Mapping[str, Attribute]) -> ComparisonDirection | None:
-    """Return the direction of a comparison with these attributes, or None if it is unknown."""
+    """Return the direction in the attributes of a comparison, or None if there is none."""
     direction = attributes.get("comparison_direction")
     return direction.data if isinstance(direction, ComparisonDirectionAttr) else None
 
 
 def comparison_of(attributes: Mapping[str, Attribute]) -> Comparison | None:
-    """Return the comparison with exactly these attributes, or None if one of them is unknown."""
+    """Return the comparison that these attributes describe, or None if the direction is missing or an attribute is
+    unknown."""
     direction, order = direction_of(attributes), attributes.get("compare_type")
     if direction is None or attributes.keys() - {"comparison_direction", "compare_type"}:
         return None

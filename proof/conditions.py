@@ -1,17 +1,17 @@
-"""Run-time conditions: operations without effects that may fail or be undefined for some operands.
+"""Run-time conditions: the requirements on operands without which an operation fails or is undefined.
 
-An operation with such a condition may be removed, but it must not run where it did not run before (`risks.py`). Every
-operation has a condition, unless this module shows that it has none:
+The rewritten program may drop an operation that has a run-time condition, but it must not run it where the original
+program does not (`risks.py`). These operations have a condition:
 
-* Dynamic extents. "Constraints will be verified statically if possible, otherwise they are deferred to runtime and
-  mismatches will result in undefined behavior" (StableHLO, Dynamism). Therefore every operation with a type of unknown
-  extents has a condition, except those in `_TOTAL`.
-* Operations for which the specification or the documentation of the dialect states a condition, always (`_ALWAYS`) or
-  for some attributes, element types or operands (`RunTimeConditions.of`).
-* Operations that only the user declares to be pure.
+* Every operation with a type of unknown extents, except those in `_TOTAL`: "Constraints will be verified statically if
+  possible, otherwise they are deferred to runtime and mismatches will result in undefined behavior" (StableHLO,
+  Dynamism).
+* Operations for which the specification or the documentation of the dialect states a condition. Some always have one
+  (`_ALWAYS`), others only with certain attributes, element types or operands (`RunTimeConditions.of`).
+* Operations that are pure only because the user declares them pure.
 
-Loops that may not terminate are treated like operations with a condition (`termination.py`). Implementation-defined
-results are values: integers wrap around, and indices are clamped where StableHLO clamps them.
+A loop that may not terminate is treated like an operation with a condition (`termination.py`). Implementation-defined
+behaviour is not a failure: integers wrap around, and indices are clamped where StableHLO clamps them.
 
 Sources: https://openxla.org/stablehlo/spec (the sections of the operations, Dynamism, Errors) and
 https://mlir.llvm.org/docs/Dialects/.
@@ -61,10 +61,10 @@ _ALWAYS = {
     "chlo.ragged_dot": "the sizes of its groups fit",
     "stablehlo.custom_call": "the call returns",
 }
-"""Operations with a condition for all types."""
+"""Operations that have a condition for all types, and the condition."""
 
 _TOTAL = frozenset("recompute.token sdy.sharding_constraint stablehlo.get_dimension_size tensor.rank".split())
-"""Operations that are defined for all extents."""
+"""Operations without a condition even if extents are dynamic."""
 
 _ASSUMED_SORTED = "its indices are sorted"
 _BY_FLAG = {
@@ -72,7 +72,7 @@ _BY_FLAG = {
     "stablehlo.scatter": {"indices_are_sorted": _ASSUMED_SORTED, "unique_indices": "its indices are unique"},
     "stablehlo.triangular_solve": {"unit_diagonal": "the diagonal is 1"},
 }
-"""Attributes by which the program asserts a condition: "otherwise the behavior is undefined"."""
+"""Attributes with which a program asserts a condition, and the condition: "otherwise the behavior is undefined"."""
 
 _INTEGER_DIVISION = frozenset(
     """
@@ -83,18 +83,18 @@ _INTEGER_DIVISION = frozenset(
 
 
 class RunTimeConditions:
-    """Run-time conditions of operations; caches which types have unknown extents."""
+    """Determines the run-time conditions of operations, and caches which types have unknown extents."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
-        # The type is kept beside the answer, so that its id is not reused.
+        # The entry also holds the type, so that Python does not reuse its id.
         self._dynamic = dict[int, tuple[Attribute, bool]]()
 
     def of(self, op: Operation, operands: Sequence[int]) -> str | None:
-        """Return the condition under which the operation is defined for these operands, or None if it is always
-        defined.
+        """Return the run-time condition of the operation as a clause, such as "its divisor is not 0", or None if it has
+        none.
 
-        `operands`: the terms of the operands, in which constants are recognized.
+        `operands`: the terms of the operands; constant operands may rule out a condition.
         """
         name = name_of(op)
         if (condition := _ALWAYS.get(name)) is not None:
@@ -115,7 +115,7 @@ class RunTimeConditions:
         return None
 
     def depends_on_operands(self, op: Operation) -> bool:
-        """Return whether the condition depends on the operands; otherwise it depends on attributes and types alone."""
+        """Return whether the values of the operands, not only attributes and types, determine the condition."""
         is_integer_division = name_of(op) in _INTEGER_DIVISION and _has_integers(op)
         return is_integer_division or name_of(op) == "scf.for"
 
@@ -125,7 +125,7 @@ class RunTimeConditions:
         divisor = operands[1] if name_of(op).startswith("stablehlo.") else None
         if divisor is None or (elements := self._constant(divisor)) is None:
             return True
-        # Dividing the smallest integer by -1 overflows.
+        # The division of the smallest integer by -1 overflows.
         return bool(np.any(elements == 0)) or bool(np.any(elements == -1))
 
     def _is_positive(self, number: int) -> bool:
@@ -133,8 +133,8 @@ class RunTimeConditions:
         return elements is not None and bool(np.all(elements > 0))
 
     def _constant(self, number: int) -> NDArray[Any] | None:
-        """Return the elements of an integer constant, also through broadcasts and reshapes; for a select between two
-        constants, the elements of both."""
+        """Return the elements of an integer constant, or None for other terms. Look through broadcasts and reshapes.
+        For a select between two constants, return the elements of both."""
         while (head := self._terms.head_of(number)).kind == "operation" and (
             head.name in _COPIES_ELEMENTS or (head.name == "stablehlo.convert" and self._keeps_type(number))
         ):
@@ -181,7 +181,7 @@ def _has_integer_elements(type_: Attribute) -> bool:
 
 
 def integer_elements(attribute: Attribute) -> NDArray[Any] | None:
-    """Return the elements of a constant of integers, or None for any other attribute."""
+    """Return the elements of an integer constant, or None if the attribute is not one."""
     if is_integer_attribute(attribute):
         return np.array(attribute.value.data)
     if isinstance(attribute, DenseAttr) or is_standard_dense(attribute):

@@ -1,7 +1,7 @@
 """Declarations of purity that users make for operations of other dialects.
 
-The proof trusts them, and reports the declarations that it relies on. They are independent of the rules of the passes
-(`recompute.rules.register`), so that a wrong entry cannot mislead both.
+The proof trusts these declarations, and reports each declaration on which it relies. The passes have their own rules
+(`recompute.rules.register`), so that one wrong entry cannot mislead both the passes and the proof.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _pure: set[str] = set()
 
 
 def register_pure(name: str) -> None:
-    """Declare to the proof that operations with this name are functions of their operands, attributes and regions.
+    """Declare to the proof that every operation with this name is a function of its operands, attributes and regions.
 
-    A proof that relies on the declaration reports it.
+    Each proof that relies on the declaration reports it.
 
     Raises:
-        ValueError: The name has no dialect.
+        ValueError: The name does not contain a dialect, as `acme.swish` does.
     """
     check_operation_name(name)
     _pure.add(name)
@@ -32,7 +32,7 @@ def registered_pure() -> frozenset[str]:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Provide a context that undoes on exit all registrations made inside it."""
+    """Return a context manager that, on exit, undoes all registrations made inside it."""
     pure = set(_pure)
     try:
         yield

@@ -1,6 +1,6 @@
 """Search for the first difference between two terms, to explain why a proof failed.
 
-The result is used in messages only: an error here can mislead a reader, but cannot change a verdict.
+Only messages use the result: an error here can mislead a reader, but cannot change a verdict.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _OPERATION_KINDS: frozenset[Kind] = frozenset({"operation", "effect", "risk", "r
 
 @dataclass(frozen=True)
 class Difference:
-    """First difference of two programs.
+    """First difference between two programs.
 
     Attributes:
-        path: Steps from the compared value to the difference, through operands and regions.
-        before: Description of the difference in the first program.
-        after: Description of the difference in the second program.
+        path: Descriptions of the operands and regions that lead from the compared value to the difference.
+        before: Description of the differing term in the original program.
+        after: Description of the differing term in the rewritten program.
         is_named: Whether the path ends at operations of both programs, which the descriptions name.
-        loops: What differs between two loops, if the path ends at them; "" otherwise, and before `with_loops`.
-        loop_pair: These two loops; None otherwise.
+        loops: Description of the difference between two loops if the path ends at loops, else "". `with_loops` sets it.
+        loop_pair: The two loops at which the path ends, until `with_loops` describes them; else None.
     """
 
     path: tuple[str, ...]
@@ -51,13 +51,16 @@ class Difference:
         return f"{where}before {self.before}, after {self.after}{f'; {self.loops}' if self.loops else ''}"
 
     def with_loops(self) -> Difference:
-        """Return the difference with a description of its two loops, which takes a pass over both programs."""
+        """Return the difference with `loops` set. This takes a pass over both programs."""
         return self if self.loop_pair is None else replace(self, loops=loop_difference(*self.loop_pair), loop_pair=None)
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two terms that should be equal, with the step from `parent` that led to them."""
+    """Two terms that should be equal.
+
+    `step`: describes which operand or region result of `parent` the two terms are.
+    """
 
     before: int
     after: int
@@ -74,9 +77,9 @@ class _Pair:
 
 
 def first_difference(terms: Terms, before: int, after: int) -> Difference:
-    """Return the first difference between two unequal terms, depth first, operands before regions.
+    """Return the first difference between two unequal terms. The search is depth-first, operands before regions.
 
-    Corresponding arguments of compared regions count as equal. Each pair of terms is visited once.
+    It treats corresponding arguments of two regions as equal, and visits each pair of terms once.
     """
     start = _Pair(before, after)
     visited = {(before, after)}
@@ -106,7 +109,7 @@ def _is_named(terms: Terms, pair: _Pair) -> bool:
 
 
 def _loop_pair(terms: Terms, pair: _Pair) -> tuple[Operation, Operation] | None:
-    """Return the loops that both terms are, or are results of; None if they are something else."""
+    """Return the two loops that the terms represent or are results of; None if one of them is not a loop."""
     loops = _origin(terms, BEFORE, pair.before), _origin(terms, AFTER, pair.after)
     if loops[0] is None or loops[1] is None or not name_of(loops[0]) == name_of(loops[1]) == WHILE:
         return None
@@ -114,7 +117,7 @@ def _loop_pair(terms: Terms, pair: _Pair) -> tuple[Operation, Operation] | None:
 
 
 def _origin(terms: Terms, side: Side, number: int) -> Operation | None:
-    """Return the operation of a term, or of the term that it is a result of; None if it is not known."""
+    """Return the operation that computes a term; None if it is unknown."""
     if _head(terms, number).kind == "result":
         number = terms.terms[number][1][0]
     origin = terms.origins[side].get(number)
@@ -143,7 +146,8 @@ def _similar_origin(terms: Terms, side: Side, number: int) -> Operation | None:
 
 
 def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
-    """Describe both terms if they differ by more than their operands and regions; return None otherwise."""
+    """Return a description of each term if the terms themselves differ, or None if only their operands or regions can
+    differ."""
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
     facts = [(head.kind, head.name, head.numbers, head.attributes, head.properties, head.types) for head in (a, b)]
@@ -151,7 +155,7 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     is_same_size = counts[0] == counts[1] or bool(_open_bodies(terms, pair))
     if facts[0] == facts[1] and is_same_size and len(a.bodies) == len(b.bodies):
         return None
-    # A description may search the whole block for a position, so only terms that differ are described.
+    # A description may search a whole block for a position, so it is made only if the terms differ.
     before, after = describe(terms, BEFORE, pair.before), describe(terms, AFTER, pair.after)
     if facts[0][:3] != facts[1][:3]:
         return before, after
@@ -172,7 +176,7 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
 
 
 def describe(terms: Terms, side: Side, number: int) -> str:
-    """Describe a term for a message, with the source position of its operation if that is known."""
+    """Return a description of a term for a message, with the source position of its operation if it is known."""
     head = _head(terms, number)
     operands = terms.terms[number][1]
     match head.kind:
@@ -223,7 +227,7 @@ def _head(terms: Terms, number: int) -> Head:
 
 
 def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
-    """Return the operands of a term without the captures, which are compared inside the regions."""
+    """Return the operands of a term without its captures. Captures are compared where the regions use them."""
     operands = terms.terms[number][1]
     if (op := terms.origins[side].get(number)) is None:
         return operands
@@ -238,8 +242,8 @@ def _operand_pairs(terms: Terms, pair: _Pair) -> list[_Pair]:
 
 
 def _step(head: Head, index: int) -> str:
-    """Describe the step from a term to its operand at `index`; empty if the step carries no information for a
-    reader."""
+    """Return a description of the operand at `index` for the path in a message; empty if it would tell a reader
+    nothing."""
     match head.kind:
         case "operation":
             return f"{head.name} operand {index}"
@@ -250,7 +254,7 @@ def _step(head: Head, index: int) -> str:
 
 
 def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> list[_Pair]:
-    """Return the pairs of region results to compare, and mark the region arguments as visited, so that they count as
+    """Return the pairs of region results to compare. Mark pairs of region arguments as visited, so that they count as
     equal.
     """
     name = _head(terms, pair.before).name
@@ -279,7 +283,7 @@ def _open_bodies(terms: Terms, pair: _Pair) -> tuple[tuple[OpenRegion, ...], tup
 
 
 def first_attribute(terms: Terms, before: Attributes, after: Attributes) -> tuple[str, str]:
-    """Return the first attribute that differs, as one string per program."""
+    """Return the first attribute that differs, as a string for each program."""
     a, b = dict(before), dict(after)
     name = min(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     texts = [f"{name} = {terms.attributes.text(side[name])}" if name in side else f"no {name}" for side in (a, b)]
@@ -291,7 +295,7 @@ def _types(terms: Terms, head: Head) -> str:
 
 
 def _where_they_differ(before: str, after: str) -> tuple[str, str]:
-    """Shorten both strings to the part around the first character that differs."""
+    """Shorten both strings to the text around the first character that differs."""
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
     start = max(0, same - LONGEST_TEXT // 2)

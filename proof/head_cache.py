@@ -1,7 +1,7 @@
 """Cache of heads: the fast path of value numbering.
 
 Most operations of a step have the same parts as an earlier operation, except for the operands. For such an operation,
-value numbering needs only the operands and the head of the earlier operation:
+the value numbering applies the recorded head of the earlier operation to the new operands:
 
     %1 = stablehlo.tanh %0 : tensor<4xf32>      head recorded for its key: name, attributes, types
     %3 = stablehlo.tanh %2 : tensor<4xf32>      same key: the term is the recorded head applied to #2
@@ -94,8 +94,11 @@ class HeadCache:
         return term
 
     def record(self, op: Operation, head: Head, regions: Sequence[ClosedRegion]) -> None:
-        """Record the head of an operation without effects and conditions, unless its numbering depends on more than
-        the head and the operands, or records more than a term."""
+        """Record the head of an operation without effects and conditions, if possible.
+
+        It is impossible if the term depends on more than the head and the operands, or if value numbering must record
+        more than the term.
+        """
         if self._is_special(op) or len(op.results) != 1 or why_endless(op) is not None or channels_of(op):
             return
         if (key := key_of_head(op)) is None or not all(map(self._is_plain, regions, op.regions)):

@@ -7,8 +7,8 @@
     broadcast_in_dim(splat)                 the splat constant of the result type; the same for reshape and transpose
     get_tuple_element(tuple(x, y))[1]       y
 
-The rules apply only to operations without other attributes. All but the last also need static types without an
-encoding, since two values of one dynamic type may have different extents.
+The rules apply only to operations without further attributes. All rules except the last also require static types
+without an encoding, because two values of the same dynamic type may have different extents.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ SIMPLIFIED = frozenset(
         *("stablehlo.reduce_precision", "stablehlo.convert", "stablehlo.broadcast_in_dim"),
     }
 )
-"""The operations that may equal a simpler term."""
+"""Operations that may be equal to a simpler term."""
 _FORMATS: dict[type[Attribute], tuple[int, int]] = {
     Float16Type: (5, 10),
     BFloat16Type: (8, 7),
     Float32Type: (8, 23),
     Float64Type: (11, 52),
 }
-"""Bits of the exponent and of the mantissa (IEEE 754; bfloat16)."""
+"""Number of exponent bits and of mantissa bits of each float type (IEEE 754; bfloat16)."""
 
 
 class Identities:
@@ -54,9 +54,9 @@ class Identities:
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms
         self._heads = heads
-        # By the id of the result type, which is kept beside the answer so that its id is not reused.
+        # Keyed by the id of the result type. The entry also holds the type, so that Python does not reuse its id.
         self._splats = dict[tuple[int, int], tuple[Attribute, int | None]]()
-        # Likewise by the id of a type.
+        # Keyed by the id of a type, likewise.
         self._static = dict[int, tuple[Attribute, bool]]()
 
     def value(self, op: Operation, operands: tuple[int, ...]) -> int | None:
@@ -96,7 +96,8 @@ class Identities:
         return True
 
     def _element(self, op: Operation, operands: tuple[int, ...]) -> int | None:
-        """Return the operand of `stablehlo.tuple` that a `stablehlo.get_tuple_element` reads, or None."""
+        """Return the tuple element that a `stablehlo.get_tuple_element` selects, or None if its operand is not a
+        `stablehlo.tuple`."""
         attributes = attributes_of(op)
         if attributes.keys() != {"index"} or len(operands) != 1 or not self._is_plain(operands[0], TUPLE):
             return None
@@ -133,7 +134,8 @@ class Identities:
         return self._terms.term(self._heads.of("operation", op, {"permutation": permutation}), (source,))
 
     def _splat(self, op: Operation, operand: int) -> int | None:
-        """Return the splat constant of the result type if the operand is a splat constant, else None."""
+        """Return the splat constant with the result type of the operation if the operand is a splat constant, else
+        None."""
         type_ = op.results[0].type
         if (entry := self._splats.get((id(type_), operand))) is None:
             entry = self._splats[id(type_), operand] = type_, self._new_splat(op, type_, operand)

@@ -1,8 +1,8 @@
-"""The proof for modules inside modules.
+"""Proofs of programs with modules inside modules.
 
-Each inner module is a program of its own, since a symbol is looked up in the module that encloses it. Two programs are
-equal if their inner modules are pairwise equal, in order, and everything outside these is equal too. In the comparison
-of the outside, an inner module is represented by its name and attributes.
+Each inner module is a program of its own, because a symbol is looked up in the module that encloses it. Two programs
+are equal if their inner modules are equal pairwise, in order, and all operations outside the inner modules are equal.
+In this second comparison, the name and attributes of an inner module represent it.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ _STAND_IN = "recompute_proof.inner_module"
 
 
 def prove_with_inner_modules(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
-    """Prove two programs equal, inner modules pairwise.
+    """Prove that two programs are equal. Their inner modules are compared in pairs.
 
-    `prove`: the proof for modules without inner modules.
+    `prove`: proves that two modules without inner modules are equal.
     """
     inner_before, inner_after = inner_modules(before), inner_modules(after)
     if not inner_before and not inner_after:
         return prove(before, after)
     if len(inner_before) != len(inner_after):
         counts = f"{len(inner_before)} before, {len(inner_after)} after"
-        return Proof(proved=False, reason=f"the number of inner modules differs: {counts}")
+        return Proof(proved=False, reason=f"the programs have different numbers of inner modules: {counts}")
     proofs = list[Proof]()
     for number, (module_before, module_after) in enumerate(zip(inner_before, inner_after, strict=True)):
         proof = prove_with_inner_modules(module_before, module_after, prove)
         if not proof:
             return Proof(
                 proved=False,
-                reason=f"in {_title(module_before, number)}: {proof.reason}",
+                reason=f"in {_description(module_before, number)}: {proof.reason}",
                 where=proof.where,
                 difference=proof.difference,
             )
         proofs.append(proof)
     outside = _prove_outside(_without_inner_modules(before), _without_inner_modules(after), prove)
-    return outside if not outside else _together([outside, *proofs])
+    return outside if not outside else _combined_proof([outside, *proofs])
 
 
-def _title(module: ModuleOp, number: int) -> str:
+def _description(module: ModuleOp, number: int) -> str:
     return f"inner module {number + 1}" if module.sym_name is None else f"module @{module.sym_name.data}"
 
 
@@ -57,17 +57,19 @@ def _prove_outside(before: ModuleOp, after: ModuleOp, prove: Prove) -> Proof:
     if same_text(before, after):
         return proof_of_identity(before)
     return Proof(
-        proved=False, reason="a name or an attribute of a module differs, or an operation beside the inner modules"
+        proved=False,
+        reason="the name or an attribute of a module differs, or an operation outside the inner modules",
     )
 
 
 def _without_inner_modules(module: ModuleOp) -> ModuleOp:
-    """Return a copy in which an operation with the same name and attributes replaces each inner module."""
+    """Return a copy of the module in which a placeholder operation with the same name and attributes replaces each
+    inner module."""
     copy = module.clone()
     for inner in inner_modules(copy):
         stand_in = UnregisteredOp.with_name(_STAND_IN).create(attributes=dict(_attributes(inner)))
         block = inner.parent
-        assert block is not None, "an inner module lies in a block"
+        assert block is not None, "an inner module is in a block"
         block.insert_op_before(stand_in, inner)
         inner.detach()
         inner.erase()
@@ -75,12 +77,12 @@ def _without_inner_modules(module: ModuleOp) -> ModuleOp:
 
 
 def _attributes(module: Operation) -> Iterator[tuple[str, Attribute]]:
-    # Renamed, since an attribute `sym_name` would make the operation a symbol.
+    # The names get a prefix, because an attribute `sym_name` would make the placeholder a symbol.
     yield from ((f"property.{name}", attribute) for name, attribute in module.properties.items())
     yield from ((f"attribute.{name}", attribute) for name, attribute in without_ours(module.attributes).items())
 
 
-def _together(proofs: list[Proof]) -> Proof:
+def _combined_proof(proofs: list[Proof]) -> Proof:
     return Proof(
         proved=True,
         reason="",

@@ -2,7 +2,7 @@
 
     the loops at a.mlir:6:10 and b.mlir:6:10 count differently: before i = 0; i < 8; i += 1 (8 iterations), after …
 
-The result is used in messages only: an error here can mislead a reader, but cannot change a verdict.
+Only messages use the result: an error here can mislead a reader, but cannot change a verdict.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _RELATIONS = {
 }
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FORWARDING = frozenset({"stablehlo.optimization_barrier", "recompute.depend"})
-"""Operations whose result i is their operand i."""
+"""Operations whose result i equals their operand i."""
 _NOT_COMPARED = _FORWARDING | {"stablehlo.constant"}
-"""Operations that passes add to bodies or move inside them."""
+"""Operations that passes add to loop bodies or move within them."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class LoopCount:
     """The counter of a `stablehlo.while`.
 
     Attributes:
-        start: Its initial value; None if that is not a constant.
-        relation: The comparison of the counter with the limit that holds while the loop runs, such as `<`.
-        limit: The limit; None if that is not a constant.
-        step: The constant that an iteration adds; None if it adds no constant.
+        start: Its initial value; None if this is not a constant.
+        relation: The relation between counter and limit while the loop runs, such as `<`.
+        limit: The limit; None if this is not a constant.
+        step: The constant that each iteration adds to the counter; None if the loop changes it in another way.
     """
 
     start: int | None
@@ -75,28 +75,27 @@ class LoopCount:
 
 
 def loop_difference(before: Operation, after: Operation) -> str:
-    """Return a phrase that describes the difference between two loops, or between other loops of the two programs; ""
-    if none is found.
+    """Return a phrase that describes the difference between two loops, or between two other loops of the same programs.
+    Return "" if no difference is found.
 
-    First the counters of all pairs of loops are compared, because the cause is often a loop whose stacks another
-    loop reads. Then the carries and the bodies of the two loops are compared.
+    The counters of all pairs of loops are compared first, because a difference often begins in a loop that writes the
+    stacks that `before` and `after` read. Then the carries and bodies of `before` and `after` are compared.
     """
     for a, b in _pairs(before, after):
         counts = count_of(a), count_of(b)
         if None not in counts and counts[0] != counts[1]:
-            return f"the loops{_places(a, b)} {COUNT_DIFFERENTLY}: before {counts[0]}, after {counts[1]}"
+            return f"the loops{_positions(a, b)} {COUNT_DIFFERENTLY}: before {counts[0]}, after {counts[1]}"
     parts = list[str]()
     if len(before.operands) != len(after.operands):
         carries = f"before {counted(len(before.operands), 'carry', 'carries')}, after {len(after.operands)}"
-        parts.append(f"the loops{_places(before, after)} differ: {carries}")
+        parts.append(f"the loops{_positions(before, after)} differ: {carries}")
     if (operations := _first_operations(before, after)) is not None:
         parts.append(f"the first operations that differ in their bodies: before {operations[0]}, after {operations[1]}")
     return "; ".join(parts)
 
 
 def _pairs(before: Operation, after: Operation) -> Iterator[tuple[Operation, Operation]]:
-    """Yield the two loops, and then the other loops of both programs in pairs, if both programs have the same
-    number."""
+    """Yield the two loops. If both programs have the same number of loops, also yield all their loops in pairs."""
     yield before, after
     loops = [
         [op for op in every_operation(root_of(loop)) if name_of(op) == WHILE and len(op.regions) == 2]
@@ -106,14 +105,14 @@ def _pairs(before: Operation, after: Operation) -> Iterator[tuple[Operation, Ope
         yield from zip(*loops, strict=True)
 
 
-def _places(before: Operation, after: Operation) -> str:
+def _positions(before: Operation, after: Operation) -> str:
     positions = describe_position(before), describe_position(after)
     return f" at {positions[0]} and {positions[1]}" if all(positions) else ""
 
 
 def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | None:
-    """Return the first operations of the two bodies whose names differ, with their positions; None if there are
-    none."""
+    """Return the names and positions of the first two operations of the bodies that have different names; None if all
+    names agree."""
     bodies = [
         [op for op in region.walk() if name_of(op) not in _NOT_COMPARED]
         for region in (before.regions[-1], after.regions[-1])
@@ -125,7 +124,7 @@ def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | 
 
 
 def count_of(loop: Operation) -> LoopCount | None:
-    """Return the counter of a `stablehlo.while`; None if its condition compares no carry."""
+    """Return the counter of a `stablehlo.while`; None if its condition does not compare a carry."""
     if name_of(loop) != WHILE or len(loop.regions) != 2 or any(len(region.blocks) != 1 for region in loop.regions):
         return None
     cond, body = (region.blocks[0] for region in loop.regions)
@@ -152,7 +151,7 @@ def _index(value: SSAValue, block: Block) -> int | None:
 
 
 def _step(following: SSAValue, argument: SSAValue, loop: Operation) -> int | None:
-    """Return the constant that an iteration adds to a carry; None if it changes the carry in another way."""
+    """Return the constant that each iteration adds to a carry; None if it changes the carry in another way."""
     if not isinstance(following, OpResult) or len(following.op.operands) != 2:
         return None
     left, right = following.op.operands
@@ -166,13 +165,14 @@ def _step(following: SSAValue, argument: SSAValue, loop: Operation) -> int | Non
 
 
 def _integer(value: SSAValue, loop: Operation | None) -> int | None:
-    """Return the value of an integer constant of rank 0, also through barriers and carries that the loop keeps."""
+    """Return the value of a scalar integer constant, or None. Look through barriers and invariant carries of the
+    loop."""
     while True:
         if isinstance(value, OpResult):
             if name_of(value.op) not in _FORWARDING or value.index >= len(value.op.operands):
                 break
             value = value.op.operands[value.index]
-        elif loop is not None and (kept := _kept_carry(value, loop)) is not None:
+        elif loop is not None and (kept := _invariant_carry(value, loop)) is not None:
             value, loop = kept, None
         else:
             return None
@@ -181,8 +181,11 @@ def _integer(value: SSAValue, loop: Operation | None) -> int | None:
     return int(elements.reshape(-1)[0]) if elements is not None and elements.size == 1 else None
 
 
-def _kept_carry(value: SSAValue, loop: Operation) -> SSAValue | None:
-    """Return the initial value of an argument of the loop's regions that each iteration yields unchanged, or None."""
+def _invariant_carry(value: SSAValue, loop: Operation) -> SSAValue | None:
+    """Return the initial value of a carry if each iteration yields the carry unchanged, else None.
+
+    `value`: the argument of a region of the loop that represents the carry.
+    """
     body = loop.regions[1].blocks[0]
     for region in loop.regions:
         index = _index(value, region.blocks[0])

@@ -1,12 +1,14 @@
 """Decide whether a value is in device memory, as the rule `device(host(x)) = x` requires.
 
-A value is in the memory of its operands, unless its operation moves it (`dialects/placements.py`) or states where it is
-computed. A function argument is on the device unless its attributes name another memory. If an argument has an
-attribute of a dialect that is not in the table below, its memory is unknown, and the rule does not apply.
+A value is in the same memory as the operands of its operation, unless the operation moves it (`dialects/placements.py`)
+or has an attribute that states where it is computed. A function argument is in device memory unless its attributes name
+another memory. An argument with a dialect attribute that is not in the table below is in an unknown memory, and the
+rule does not apply to it.
 
 Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls MoveToHost,
-MoveToDevice and annotate_device_placement, and along the operations between them. JAX names the memory of an argument
-in `mhlo.memory_kind`, and the device that computes in the frontend attribute `_xla_compute_type`.
+MoveToDevice and annotate_device_placement; the operations between such calls run in the memory of their operands. JAX
+states the memory of an argument in `mhlo.memory_kind`, and the device that runs an operation in the frontend attribute
+`_xla_compute_type`.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ _WITHOUT_MEMORY = frozenset(
     tf.aliasing_output
     """.split()
 )
-"""Attributes with a dialect's prefix that do not affect memory spaces."""
+"""Attributes with a dialect prefix that do not affect memory spaces."""
 _ON_DEVICE_TARGETS = ("Sharding", "__cublas$", "__cudnn$", "cu_", "cublas_", "cusolver_", "lapack_", "tpu_custom_call")
-"""Prefixes of custom calls that compute on the device of their operands (jaxlib, XLA)."""
+"""Prefixes of the targets of custom calls that compute on the device of their operands (jaxlib, XLA)."""
 _EFFECTS_ON_DEVICE = frozenset({"stablehlo.rng"})
 _BY_OPERANDS = frozenset({"history", "index", "loop", "part", "result", "whole", "branch", "rows"})
 
 
 def names_a_memory(module: Operation) -> bool:
-    """Return whether any operation of the module moves a value between memories or names a memory in an attribute."""
+    """Return whether an operation of the module moves a value between memories, or has an attribute that names a
+    memory."""
     return any(_names_a_memory(op) for op in every_operation(module))
 
 
@@ -52,7 +55,7 @@ _MOVES = frozenset({TARGET, "MoveToHost", "MoveToDevice"})
 
 
 class MemorySpaces:
-    """Memory spaces of the terms of one table, computed on demand."""
+    """Determines and caches, for the terms of one table, whether they are in device memory."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
@@ -60,7 +63,7 @@ class MemorySpaces:
         self._bodies = dict[int, bool]()
 
     def declare_argument(self, number: int, attributes: Mapping[str, Attribute]) -> None:
-        """Record the memory of a public function's argument, as its attributes state it."""
+        """Record the memory of an argument of a public function, according to its attributes."""
         kind = attributes.get(MEMORY_KIND)
         is_device = kind is None or kind == StringAttr(DEVICE)
         self._on_device[number] = is_device and not set(attributes) - _WITHOUT_MEMORY - {MEMORY_KIND}
@@ -84,7 +87,8 @@ class MemorySpaces:
         return self._on_device[number]
 
     def _by_head(self, head: Head) -> bool | None:
-        """Return whether the head alone puts the value on the device or elsewhere; None if its operands decide."""
+        """Return whether the value is in device memory, judging by its head alone; None if this depends on the
+        operands."""
         if head.kind in ("devices", "state"):  # These terms do not represent values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:
@@ -102,7 +106,7 @@ class MemorySpaces:
         return None if all(map(self._moves_nothing, head.bodies)) else False
 
     def _moves_nothing(self, body: int) -> bool:
-        """Return whether no operation in a region body moves a value between memories."""
+        """Return whether no operation in the body of a region moves a value between memories."""
         if body not in self._bodies:
             heads = (self._terms.heads[entry[0]] for entry in self._terms.bodies[body].entries if entry is not None)
             self._bodies[body] = all(self._by_head(head) is None or not head.attributes for head in heads)

@@ -1,4 +1,5 @@
-"""Shardy meshes that no operation refers to. The proof ignores them, since they neither compute nor shard a value.
+"""Unused Shardy meshes. The proof ignores meshes that no operation refers to, because they neither compute nor shard a
+value.
 
 sdy.mesh @unused = <["a"=2]>
 """
@@ -30,17 +31,18 @@ def meshes_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
-    """Return the meshes, by name, whose name occurs in no attribute and no type of the module, quoted or not."""
+    """Return the unused meshes by name: those whose name, quoted or not, occurs in no attribute or type of the
+    module."""
     meshes = meshes_of(module)
     texts = {str(attribute) for attribute in _attributes(module, frozenset(meshes.values()))} if meshes else set[str]()
-    # Names with other characters may be escaped in printed attributes.
+    # A name with other characters may be escaped in printed attributes, so it counts as used.
     return {
         name: op for name, op in meshes.items() if _WORD.fullmatch(name) and not any(name in text for text in texts)
     }
 
 
 def _attributes(module: ModuleOp, meshes: frozenset[Operation]) -> Iterator[Attribute]:
-    """Yield every attribute and type of the module that may contain a name."""
+    """Yield every attribute and type of the module, outside `meshes`, that may contain a mesh name."""
     visited = set[int]()
     for op in every_operation(module):
         if op in meshes:

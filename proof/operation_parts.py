@@ -1,13 +1,13 @@
-"""Parts of an operation, and the treatment of each by the proof.
+"""The parts of an operation, and how the proof treats each of them.
 
     name, attributes, properties, result types              part of the head of its term
     operands                                                operands of the term
     regions: argument types, operations, terminator         bodies in the head, and captures as operands
-    successors                                              refused: the proof compares regions of one block only
+    successors                                              refused: the proof supports only regions with one block
     location, name hints                                    ignored
-    other fields of xDSL's classes                          derived from these (uses, parents, neighbours)
+    other fields of xDSL's classes                          ignored: derived from these (uses, parents, neighbours)
 
-A test compares `PARTS` with xDSL's classes, so that a new field fails the test instead of being overlooked.
+A test compares `PARTS` with xDSL's classes, and fails if xDSL adds a field.
 """
 
 from __future__ import annotations
@@ -65,31 +65,31 @@ PARTS: dict[str, dict[str, Treatment]] = {
 
 
 def _is_unregistered(op: Operation) -> bool:
-    # Compare names, since a check against an abstract class costs several times as much, and this runs for every
-    # operation.
+    # This runs for every operation, and a check against an abstract class takes several times as long as a comparison
+    # of names.
     return op.name == UnregisteredOp.name
 
 
 def attributes_of(op: Operation) -> dict[str, Attribute]:
-    """Return the properties and attributes of an operation in one dictionary, without attributes of the recompute
+    """Return the properties and attributes of an operation in one dictionary. Omit the attributes of the recompute
     passes.
 
     Raises:
-        Refusal: A name is both an attribute and a property.
+        Refusal: An attribute and a property have the same name.
     """
     attributes = without_ours(op.attributes)
     if _is_unregistered(op):
         del attributes["op_name__"]
     if both := attributes.keys() & op.properties.keys():
-        raise Refusal(op, f"{name_of(op)} has '{min(both)}' both as an attribute and as a property")
+        raise Refusal(op, f"{name_of(op)} has both an attribute and a property named '{min(both)}'")
     return attributes | op.properties
 
 
 def properties_of(op: Operation) -> tuple[str, ...]:
     """Return the names of the properties of an unregistered operation; empty for a registered one.
 
-    For registered operations the distinction carries no information: xDSL converts attributes to properties if the
-    operation defines them.
+    A registered operation needs no such names: xDSL turns an attribute into a property if the operation defines that
+    property.
     """
     return tuple(sorted(op.properties)) if _is_unregistered(op) else ()
 
@@ -99,13 +99,13 @@ def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
 
 
 def key_of_head(op: Operation) -> tuple[object, ...] | None:
-    """Return a key of all compared parts except the operands. None for unregistered operations, for operations with
-    successors, and for operations with regions that capture values or that `WITH_SCALAR_BODIES` does not cover.
+    """Return a key of all compared parts except the operands, or None if the operation has no key. Unregistered
+    operations and operations with successors have none. An operation with regions has one only if it is in
+    `WITH_SCALAR_BODIES` and its regions capture no values.
 
-    The key has the ids of attributes and types, and is valid while the program keeps these alive.
+    The key contains Python ids of attributes and types, so it is valid only while the program keeps them alive.
     """
-    # Read private fields: xDSL's properties would take as long as the rest of the function, which runs for every
-    # operation.
+    # Private fields are read because this runs for every operation, and xDSL's properties would double its time.
     untyped: Any = op
     if untyped._successors or _is_unregistered(op):
         return None
@@ -141,12 +141,12 @@ def key_of_head(op: Operation) -> tuple[object, ...] | None:
 WITH_SCALAR_BODIES = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort", "map")
 )
-"""Operations whose regions are short and often equal, such as the addition in a sum."""
+"""Operations whose regions are short and often repeated, such as the addition in a sum."""
 
 
 def _key_of_body(region: Region) -> tuple[object, ...] | None:
-    """Return a key of a region with one block: its operations, with the positions of the values that they read; None
-    for a region that reads values from outside it."""
+    """Return a key of a region: the keys of its operations, with the positions of the values that they read. Return
+    None if the region does not have one block or reads values from outside it."""
     block = region.first_block
     if block is None or block.next_block is not None:
         return None
@@ -167,7 +167,7 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
     """Return the top-level functions by name.
 
     Raises:
-        Refusal: A function has no name, or the name of another function.
+        Refusal: A function has no name, or two functions have the same name.
     """
     functions: dict[str, Operation] = {}
     for op in module.ops:
@@ -183,14 +183,14 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def public_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """Return the names of the functions that are visible outside the module."""
+    """Return the names of the functions that are not private."""
     private = StringAttr("private")
     return [name for name, op in functions.items() if attributes_of(op).get("sym_visibility") != private]
 
 
 def entry_functions(functions: Mapping[str, Operation]) -> list[str]:
-    """Return the names of the functions that are compared on their own: public functions, and functions with reserved
-    names."""
+    """Return the names of the functions that the proof compares separately: public functions and functions with
+    reserved names."""
     public = frozenset(public_functions(functions))
     return [name for name in functions if name in public or is_reserved(name)]
 
@@ -199,44 +199,50 @@ def result_types(function: Operation) -> tuple[Attribute, ...]:
     """Return the result types of a function. Raises `Refusal` if it has no function type."""
     type_ = attributes_of(function).get("function_type")
     if not isinstance(type_, FunctionType):
-        raise Refusal(function, "a function needs a function type")
+        raise Refusal(function, "the function has no function type")
     return type_.outputs.data
 
 
 def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
-    """Return `arg_attrs` or `res_attrs` (`name`) as a dictionary for each of `count` positions; absent equals empty."""
+    """Return the attributes of each argument or result of a function; empty dictionaries if it has none.
+
+    Args:
+        function: The function.
+        name: `arg_attrs` or `res_attrs`.
+        count: The number of arguments or results.
+    """
     value = attributes_of(function).get(name)
     if value is None:
         return [{} for _ in range(count)]
     if not isa(value, ArrayAttr[DictionaryAttr]) or len(value.data) != count:
-        raise Refusal(function, f"'{name}' needs one dictionary for each of the {count} positions")
+        raise Refusal(function, f"'{name}' must be a list of {count} dictionaries, one for each position")
     return [without_ours(dictionary.data) for dictionary in value.data]
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that compute a function, with the attribute that names the function."""
+"""Operations that call a function, and the attribute that names the function."""
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:
     """Return the name of the function that a call or composite refers to.
 
     Raises:
-        Refusal: The operation refers to no function at the top level of the module.
+        Refusal: The operation does not name a function at the top level of the module.
     """
     callee = attributes_of(call).get(CALLEES[name_of(call)])
     if not isinstance(callee, SymbolRefAttr) or callee.nested_references.data:
         raise Refusal(call, f"{name_of(call)} does not name a function at the top level of the module")
     name = callee.root_reference.data
     if name not in functions:
-        raise Refusal(call, f"{name_of(call)} refers to @{name}, but the module has no function of that name")
+        raise Refusal(call, f"{name_of(call)} refers to @{name}, but the module has no function with this name")
     return name
 
 
 def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) -> int:
-    """Return the number of operations of the functions `roots` after inlining all calls.
+    """Return the number of operations that the functions `roots` would have with all calls inlined.
 
     Raises:
-        Refusal: A function calls itself.
+        Refusal: A function calls itself, directly or through others.
     """
     sizes = dict[str, int]()
     active = dict[str, list[tuple[Operation, str]]]()
@@ -252,7 +258,7 @@ def size_with_calls(functions: Mapping[str, Operation], roots: Iterable[str]) ->
             active[name] = [(op, callee_of(op, functions)) for op in calls]
         for op, callee in active[name]:
             if callee in active:
-                raise Refusal(op, f"@{callee} calls itself: the proof does not support recursion")
+                raise Refusal(op, f"@{callee} calls itself; the proof does not support recursion")
         if missing := [callee for _, callee in active[name] if callee not in sizes]:
             pending.extend(missing)
             continue

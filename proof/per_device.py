@@ -1,21 +1,21 @@
-"""Collectives and `sdy.manual_computation` as terms: functions of the operands on all devices, and computations on each
-device's part of the operands.
+"""Terms for collectives, which are functions of their operands on all devices, and for `sdy.manual_computation`, which
+computes on the parts of its operands that each device holds.
 
-Two exchanges of the same values therefore have the same results. This does not hold in a branch or a loop, which one
-device may enter and another may not; there a collective is an effect, like every operation without a rule.
+Two collectives on the same values therefore have the same results. This does not hold in a branch or a loop, because
+some devices may enter it and others may not. There a collective is an effect, like every operation without a rule.
 
     %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
       (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
     }                                                 %1 is whole(tanh(part(%0))), assembled from all devices
 
 A term inside the body represents one value per device. It depends on outside values only through their parts. Therefore
-two bodies on the same devices (mesh, axes and devices of the enclosing body) that compute the same from the same parts
-are equal, wherever one body ends and the other begins. A part of a whole that was assembled with the same sharding is
-the original part: `part(whole(t)) = t`. A sharding that omits an axis of the devices asserts that all devices along
-this axis hold the same value; the proof trusts this, as the partitioner does.
+two bodies on the same devices (mesh, axes and devices of the enclosing body) are equal if they compute the same from
+the same parts, no matter how a program divides the computation among bodies. A part of a whole that was assembled with
+the same sharding is the original part: `part(whole(t)) = t`. A sharding that omits an axis of the mesh asserts that all
+devices along this axis hold the same value. The proof trusts this assertion, as the partitioner does.
 
-Operations in a body that must be preserved (`PRESERVED`) must occur in both programs. The effects in a body are ordered
-separately from the effects outside.
+The operations in `PRESERVED` must occur in the bodies of both programs. Effects in a body are ordered separately from
+the effects outside it.
 """
 
 from __future__ import annotations
@@ -38,19 +38,21 @@ from .terms import Head, Heads, Terms
 _NAMES = "all_gather all_reduce all_to_all collective_broadcast collective_permute collective_reduce reduce_scatter"
 COLLECTIVES = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
 CHANNEL = "channel_handle"
-"""The attribute with the channel number of an exchange. Whether the number is above zero determines the participants;
-its value has no further meaning."""
+"""The attribute with the channel id of a collective. Which devices take part depends on whether the id is positive; its
+value has no further meaning."""
 _NUMBER = re.compile(r"(handle\s*=\s*)[1-9]\d*\b")
 _POSITIVE = re.compile(r"\bhandle\s*=\s*([1-9]\d*)\b")
 
 
 def is_exchange(op: Operation, scope: RegionScope) -> bool:
-    """Return whether the operation is a collective that all devices run equally often and in the same order."""
+    """Return whether the operation is a collective that all devices run the same number of times and in the same
+    order."""
     return scope.is_uniform and not scope.is_literal and name_of(op) in COLLECTIVES
 
 
 def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
-    """Return the attributes on which the results depend. The channel number is left out; only its presence counts."""
+    """Return the attributes on which the results depend. The channel id of a collective is replaced by a
+    placeholder."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:
         return attributes
@@ -58,25 +60,25 @@ def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribut
 
 
 def channels_of(op: Operation) -> list[int]:
-    """Return the channel number of an operation as a list of one, or an empty list if it has no channel."""
+    """Return a list with the channel id of an operation, or an empty list if it has no positive channel id."""
     match = _POSITIVE.search(str(op.properties.get(CHANNEL, op.attributes.get(CHANNEL, ""))))
     return [int(match[1])] if match else []
 
 
 def newly_shared(before: Iterable[Exchange], after: Iterable[Exchange]) -> int | None:
-    """Return a channel of the program after that joins operations which shared no channel in the program before, or
+    """Return a channel of the rewritten program whose operations do not share a channel in the original program, or
     None.
 
-    The operations over a channel are a multiset: a function that is called twice runs its exchange twice.
+    The operations of a channel are a multiset, because a function that is called twice runs its collective twice.
     """
-    groups = _by_channel(before)
-    for channel, operations in _by_channel(after).items():
+    groups = _operations_by_channel(before)
+    for channel, operations in _operations_by_channel(after).items():
         if operations.total() > 1 and not any(operations <= other for other in groups.values()):
             return channel
     return None
 
 
-def _by_channel(exchanges: Iterable[Exchange]) -> dict[int, Counter[object]]:
+def _operations_by_channel(exchanges: Iterable[Exchange]) -> dict[int, Counter[object]]:
     groups = defaultdict[int, Counter[object]](Counter[object])
     for channel, operation in exchanges:
         groups[channel][operation] += 1
@@ -89,7 +91,7 @@ _ATTRIBUTES = {"in_shardings", "out_shardings", "manual_axes"}
 
 @dataclass(frozen=True)
 class PerDevice:
-    """Body of `sdy.manual_computation` whose meaning is known.
+    """An `sdy.manual_computation` whose meaning is known to the proof.
 
     Attributes:
         op: The operation.
@@ -108,8 +110,10 @@ class PerDevice:
     mesh: str
 
     def devices(self, terms: Terms, enclosing: int) -> int:
-        """Return the term for the devices that run the body. `enclosing`: the term for the devices of the enclosing
-        body."""
+        """Return the term that represents the devices that run the body.
+
+        `enclosing`: the term that represents the devices of the enclosing body.
+        """
         return terms.term(Head("devices", f"@{self.mesh} {list(self.axes)}"), (enclosing,))
 
     def parts(self, terms: Terms, heads: Heads, devices: int, wholes: Sequence[int]) -> list[int]:
@@ -123,7 +127,7 @@ class PerDevice:
     def wholes(self, terms: Terms, heads: Heads, devices: int, parts: Sequence[int]) -> list[int]:
         """Return, for each result, the term of the value assembled from the parts on all devices."""
         last = self.block.last_op
-        assert last is not None, "checked: the body ends"
+        assert last is not None, "checked: the body has a terminator"
         types = zip(heads.types(self.op.results, self.op), heads.types(last.operands, last), strict=True)
         return [
             terms.term(Head("whole", sharding, types=pair), (devices, part))
@@ -140,7 +144,8 @@ class PerDevice:
 
 
 def per_device(op: Operation) -> PerDevice | None:
-    """Return the body of a `sdy.manual_computation` with consistent shardings and no further attributes, else None."""
+    """Return an `sdy.manual_computation` as a `PerDevice`, or None if its shardings are inconsistent or it has further
+    attributes."""
     if name_of(op) != MANUAL or len(op.regions) != 1 or len(op.regions[0].blocks) != 1:
         return None
     attributes = attributes_of(op)

@@ -1,4 +1,4 @@
-"""Declarations that a program makes by attributes: they count in the program before, never in the program after.
+"""Declarations that a program makes with attributes. Only declarations in the original program are valid.
 
 stablehlo.custom_call @mine(%x) {recompute.repeatable}          its target is a function of the operands
 sdy.sharding_constraint %x <@mesh, [{}]> {recompute.shards_kept}    a pass added it: no declaration anywhere
@@ -19,8 +19,11 @@ from .pure_operations import is_listed, target_of
 
 
 def declared_repeatable(before: ModuleOp, patterns: Collection[str]) -> frozenset[str]:
-    """Return the targets of custom calls that the program before or one of the patterns of the caller declares to be
-    pure. Listed targets need no declaration."""
+    """Return the targets of custom calls in the original program that an attribute or a pattern declares to be pure.
+    Listed targets need no declaration.
+
+    `patterns`: shell-style patterns of targets, from the caller.
+    """
     declared = set[str]()
     for op in every_operation(before):
         target = target_of(op)
@@ -34,12 +37,12 @@ def declared_repeatable(before: ModuleOp, patterns: Collection[str]) -> frozense
 def declarations_only_after(
     before: ModuleOp, after: ModuleOp, patterns: Collection[str], added_constraints: bool
 ) -> Iterator[str]:
-    """Yield a sentence for each declaration that does not count because only the program after makes it. The sentence
-    names the place, and the valid ways to declare it.
+    """Yield a message for each declaration that is ignored because only the rewritten program makes it. The message
+    names the operation and the valid ways to make the declaration.
 
     Args:
         before, after: The programs.
-        patterns: The patterns of targets that the caller declares to be pure.
+        patterns: Shell-style patterns of the targets that the caller declares to be pure.
         added_constraints: Whether the caller accepts added constraints.
     """
     reported = set(declared_repeatable(before, patterns))
@@ -51,8 +54,8 @@ def declarations_only_after(
                 f"--repeatable {target} or the pass option repeatable={target}", f"repeatable=({target!r},)"
             )
             yield (
-                f"{place_of(op)}: {Names.REPEATABLE} on @{target} does not count, since only the program after has it: "
-                f"declare it on the call in the program before, or with {option}"
+                f"{place_of(op)}: {Names.REPEATABLE} on @{target} is ignored, because only the rewritten program "
+                f"has it: declare it on the call in the original program, or with {option}"
             )
     if added_constraints or any(Names.SHARDS_KEPT in op.attributes for op in every_operation(before)):
         return
@@ -60,6 +63,6 @@ def declarations_only_after(
         return
     option = interface_wording(", or accept them with --added-constraints", "")
     yield (
-        f"{place_of(constraint)}: {Names.SHARDS_KEPT} does not count, since only the program after has it: request "
-        f"added constraints with {Names.SLICE_ACTIVATION} on the segment in the program before{option}"
+        f"{place_of(constraint)}: {Names.SHARDS_KEPT} is ignored, because only the rewritten program has it: "
+        f"request added constraints with {Names.SLICE_ACTIVATION} on the segment in the original program{option}"
     )

@@ -1,15 +1,16 @@
 """Operations of PyTorch that the proof treats as pure; `pure_operations.py` includes the list.
 
-Each is a function of its operands and its argument list: it draws no random numbers, writes to no operand, and reads
-nothing else. `aten.empty` and similar operations are assumed to hold the same elements each time, as `tensor.empty` is.
+Each operation is a function of its operands and its argument list: it draws no random numbers, writes to no operand,
+and reads nothing else. `aten.empty` and similar operations are assumed to return the same elements each time, as
+`tensor.empty` is.
 
-A random operation, `torch.seeded.…`, is a function of the generator state that was drawn for it: with its generator in
-that state it returns the same numbers. Inductor's random operations are functions of a seed, which is an operand. The
-draw itself, `torch.draw`, is an effect, and so is `torch.read`, whose position among the writes matters.
+A random operation, `torch.seeded.…`, is a function of the generator state that is drawn for it: with the same state it
+returns the same numbers. The random operations of Inductor are functions of a seed, which is an operand. The draw
+itself, `torch.draw`, is an effect. So is `torch.read`, because its position among the writes matters.
 
-Left out on purpose: all operations in place (`copy_`); `native_batch_norm`, which updates its statistics in place
-although its schema does not state it; collectives; checks (`_assert_async`); and operations that depend on a file, a
-device's clock or a hidden cache. Source: the reference of each operation,
+The list deliberately omits all in-place operations (`copy_`); `native_batch_norm`, which updates its statistics in
+place although its schema does not state this; collectives; checks (`_assert_async`); and operations that depend on a
+file, the clock of a device or a hidden cache. Source: the reference of each operation,
 https://docs.pytorch.org/docs/stable/torch.html, and native_functions.yaml.
 """
 

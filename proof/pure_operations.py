@@ -1,25 +1,26 @@
-"""Operations and custom calls that the proof treats as pure: deterministic functions of operands, attributes and
+"""Operations and custom calls that the proof treats as pure: deterministic functions of their operands, attributes and
 regions.
 
-The list is the proof's own. It shares nothing with the passes or the rule tables (`rules/custom_calls.py`), so that a
-wrong entry there is not repeated here. Every other operation is an ordered effect. These operations of StableHLO are
-left out on purpose: `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`,
+The list belongs to the proof alone. It shares nothing with the passes or the rule tables (`rules/custom_calls.py`), so
+that a wrong entry there is not repeated here. Every other operation is an ordered effect. The list deliberately omits
+these operations of StableHLO: `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`,
 `after_all`, `create_token` (order), `async_start`, `async_done`, `composite` (names a function) and every collective
-(all devices must take part). `partition_id` and `replica_id` are constants of the device; `rng_bit_generator` takes its
-state as an operand. Source: the StableHLO specification, https://openxla.org/stablehlo/spec, and ChloOps.td.
+(all devices must take part). `partition_id` and `replica_id` are listed because they are constants on each device, and
+`rng_bit_generator` because its state is an operand. Source: the StableHLO specification,
+https://openxla.org/stablehlo/spec, and ChloOps.td.
 
-arith, math and tensor are pure throughout, since tensors are values. `tensor.empty` is assumed to hold the same
-elements each time: a program that reads elements before they are written has no defined result. A sharding constraint
-of sdy is its operand with a sharding; it may be repeated, but not dropped. linalg and scf are listed for tensors and
-scalars: every operation with memref operands or results is an effect, independently of its name, and so is a region
-that contains an effect. Left out are memref; `scf.parallel`, `scf.forall` and their reductions, whose order is
-unspecified; `func.call_indirect`; and operations that no current dialect has under these names. Source:
-https://mlir.llvm.org/docs/Dialects/.
+All operations of arith, math and tensor are pure, because tensors are values. `tensor.empty` is assumed to return the
+same elements each time: a program that reads elements before it writes them has no defined result. An sdy sharding
+constraint is its operand with a sharding; it may be repeated, but not dropped. The operations of linalg and scf are
+listed for tensors and scalars: every operation with memref operands or results is an effect, whatever its name, and so
+is an operation whose regions contain an effect. The list omits memref; `scf.parallel`, `scf.forall` and their
+reductions, whose order is unspecified; `func.call_indirect`; and operations that no current dialect has under these
+names. Source: https://mlir.llvm.org/docs/Dialects/.
 
-    stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: on the list below
-    stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same as declared by the user, listed as such
-    stablehlo.custom_call @mine(%x)                                    an effect: their number and order are compared
-    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, independently of its target
+    stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: the target is listed
+    stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same, because the user declares it
+    stablehlo.custom_call @mine(%x)                                    an effect: unknown target
+    stablehlo.custom_call @lapack_spotrf_ffi(%x) {has_side_effect = true}   an effect, whatever its target
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ COMPUTE_THEIR_REGIONS = frozenset(
     stablehlo.sort stablehlo.while tensor.generate tensor.pad
     """.split()
 ).union(f"linalg.{name}" for name in _LINALG.split())
-"""Operations whose regions are functions of their arguments and captures: only the operands of the terminator and the
-effects matter. The meaning of other regions is unknown."""
+"""Operations whose regions are functions of their arguments and captures: only their effects and the operands of their
+terminators matter. The meaning of the regions of other operations is unknown."""
 
 TERMINATORS = frozenset(
     """
@@ -128,32 +129,34 @@ TERMINATORS = frozenset(
 )
 
 PRESERVED = frozenset({"sdy.sharding_constraint"})
-"""Operations that must not be removed even if their results are unread; duplicates are allowed. Shardy shards the
-operand of an unread constraint."""
+"""Operations that must not be removed even if their results are unused; duplicates are allowed. Shardy shards the
+operand of a constraint even if the constraint is unused."""
 
 OF_THE_REGION = frozenset({"linalg.index"})
-"""Operations that read the iteration of the enclosing loops: they have no operands, but differ between two regions."""
+"""Operations that read the iteration of the enclosing loops. They have no operands, but their results differ from
+region to region."""
 
 OF_THE_DEVICE = frozenset({"stablehlo.partition_id", "stablehlo.replica_id"})
-"""Operations that read the device on which they run: they are equal in two regions that run on the same device."""
+"""Operations that read the device on which they run. Their results are equal in two regions that run on the same
+device."""
 
 RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
 """Operations whose regions run on their own set of devices."""
 
 
 _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})
-"""Common element types, which are checked first, by their exact class."""
+"""Common element types, which contain no memref. They are checked first, by their exact class."""
 
 
 class MemoryReferences:
-    """Cache of whether a type refers to memory."""
+    """Determines whether types refer to memory, and caches the answers."""
 
     def __init__(self):
-        # The type is kept beside the answer, so that its id is not reused.
+        # The entry also holds the type, so that Python does not reuse its id.
         self._by_id = dict[int, tuple[Attribute, bool]]()
 
     def is_among(self, values: Iterable[SSAValue]) -> bool:
-        """Return whether the type of any of the values is or contains a memref."""
+        """Return whether the type of one of the values is or contains a memref."""
         for value in values:
             if (entry := self._by_id.get(id(value.type))) is None:
                 entry = self._by_id[id(value.type)] = value.type, refers_to_memory(value.type)
@@ -163,7 +166,7 @@ class MemoryReferences:
 
 
 def refers_to_memory(type_: Attribute) -> bool:
-    """Return whether the type is or contains a memref; an operation on such a value is an effect."""
+    """Return whether the type is or contains a memref. An operation on a value of such a type is an effect."""
     if is_tensor(type_):
         return refers_to_memory(type_.element_type)
     if type(type_) in _NUMBERS:
@@ -190,7 +193,7 @@ FUNCTIONS_OF_THEIR_OPERANDS = (
     "hipblas_",
     "hipsolver_",
     "lu_pivots_to_permutation",
-    # XLA: calls that its own passes write for matrix products, convolutions and attention.
+    # XLA: calls that its passes create for matrix products, convolutions and attention.
     "__cublas$",
     "__cudnn$",
     "__cusolver$",
@@ -210,22 +213,24 @@ FUNCTIONS_OF_THEIR_OPERANDS = (
     "xla_ffi_python_gpu_callback",
     "xla_python_cpu_callback",
     "xla_python_gpu_callback",
-    # Operations of CHLO and MHLO that StableHLO writes as calls.
+    # Operations of CHLO and MHLO that are calls in StableHLO.
     "mhlo.",
     "chlo.",
-    # Markers for the partitioner: the operand, laid out over devices (xla/service/spmd).
+    # Markers for the partitioner, which return their operand with a sharding (xla/service/spmd).
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
 )
-"""Prefixes of the targets of custom calls that are functions of their operands."""
+"""Prefixes of the targets of custom calls that are deterministic functions of their operands."""
 
 _WITH_A_MEANING = ("xla.", "annotate_", "recompute.")
-"""Prefixes of targets that XLA or this compiler interprets: effects, unless the proof has a rule for the target."""
+"""Prefixes of targets that XLA or this compiler interprets. Such calls are effects, unless the proof has a rule for the
+target."""
 
 
 def target_of(op: Operation) -> str | None:
-    """Return the target of a custom call without side effects, or None for any other operation."""
+    """Return the target of a custom call without side effects, or None for any other operation. Targets that XLA or
+    this compiler interprets also return None."""
     if name_of(op) != CUSTOM_CALL:
         return None
     attributes = attributes_of(op)
@@ -236,17 +241,18 @@ def target_of(op: Operation) -> str | None:
 
 
 def is_listed(op: Operation) -> bool:
-    """Return whether the operation is a call without side effects of a target on the list."""
+    """Return whether the operation is a custom call without side effects to a listed target."""
     target = target_of(op)
     return target is not None and target.startswith(FUNCTIONS_OF_THEIR_OPERANDS)
 
 
 def declared_target(target: str) -> str:
-    """Return the name under which a user declares the calls of a target to be pure."""
+    """Return the name under which a user declares that custom calls to a target are pure."""
     return f"{CUSTOM_CALL} @{target}"
 
 
 def declared_name(op: Operation) -> str:
-    """Return the name under which a user may have declared a custom call to be pure; empty for any other operation."""
+    """Return the name under which a user may have declared that a custom call is pure; empty for any other
+    operation."""
     target = target_of(op)
     return "" if target is None else declared_target(target)

@@ -1,12 +1,12 @@
-"""Risks: terms for operations that a program runs and that may fail or not terminate.
+"""Risks: terms for the operations of a program that may fail or not terminate.
 
     scf.if %c { %q = arith.divsi %x, %y … }     the division runs if %c: risk[scf.if, region 0: divsi(#x, #y)](#c)
     %q = arith.divsi %x, %y                     the division always runs: divsi(#x, #y)
 
-The value of such an operation is an ordinary term. In addition, the scope notes each operation that the program runs,
-once: an operation that has run before with the same operands does not fail later. The program after must not have risks
-that the program before lacks. A loop that may not terminate is recorded together with the state, so that it stays after
-the effects before it.
+The result of such an operation is an ordinary term. In addition, the scope records the operation, but only once,
+because an operation that has succeeded with the same operands does not fail later. The rewritten program must not have
+risks that the original program lacks. A loop that may not terminate is recorded together with the state, so that it
+stays after the effects that precede it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from .terms import ClosedRegion, Closure, Head, OpenRegion, RegionTerm, Terms
 _BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
 _ENDLESS = Head("endless", "")
 MAX_CLOSED_APART = 64
-"""Maximum number of risks that are closed separately: each closure takes time linear in the size of the region."""
+"""Maximum number of risks of a region that are closed separately. Each closure takes time linear in the size of the
+region."""
 
 
 def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
-    """Record in the scope that the operation of a term runs, unless it has run before.
+    """Record in the scope that the operation of a term runs, unless this is recorded already.
 
-    `ordered`: whether it stays after the effects so far.
+    `ordered`: whether the operation must stay after the effects so far.
     """
     if term in executed_operations(scope):
         return
@@ -38,7 +39,8 @@ def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = 
 
 
 def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
-    """Return the operations recorded in a scope and in its enclosing scopes."""
+    """Return the operations recorded in a scope and in its enclosing scopes, as `RegionScope.executed` does for one
+    scope."""
     scopes = list[dict[int, bool]]()
     current: RegionScope | None = scope
     while current is not None:
@@ -50,10 +52,12 @@ def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
 def record_region_risks(
     terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[ClosedRegion], term: int
 ) -> list[int]:
-    """Record that an operation (`term`) runs the operations recorded in its regions, if and when it runs the regions.
+    """Record that an operation runs the risky operations of its regions if it runs the regions.
+
+    `term`: the term of the operation.
 
     Returns:
-        The recorded terms.
+        The terms that were recorded.
     """
     decides = terms.operands_of(term)[0] if is_decided_by_first_operand(terms, term) else term
     return record_closure_risks(terms, scope, name_of(op), [region.risks for region in regions], decides)
@@ -68,11 +72,11 @@ def record_closure_risks(
         terms: The table.
         scope: The scope of the operation.
         name: Name of the operation.
-        regions: For each region, its risks, closed over the region's arguments.
-        decides: The term that determines which region runs.
+        regions: The risks of each region, closed over the arguments of the region.
+        decides: The term that determines which region runs, and how often.
 
     Returns:
-        The recorded terms.
+        The terms that were recorded.
     """
     recorded = list[int]()
     for index, closures in enumerate(regions):
@@ -84,13 +88,13 @@ def record_closure_risks(
 
 
 def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
-    """Return whether the first operand alone determines which region runs, and that it runs once."""
+    """Return whether the operation runs exactly one region, once, and its first operand alone determines which one."""
     head = terms.head_of(term)
     return head.kind == "operation" and head.name in _BY_FIRST_OPERAND
 
 
 def _is_ordered(terms: Terms, body: int) -> bool:
-    """Return whether the risk of a region is a loop that may not terminate."""
+    """Return whether a closed risk is a loop that may not terminate. `body`: the body of the closure."""
     closed = terms.bodies[body]
     entries = (closed.entries[root - len(closed.types) - 1] for root in closed.roots if root > len(closed.types))
     heads = (terms.heads[entry[0]] for entry in entries if entry is not None)
@@ -98,20 +102,20 @@ def _is_ordered(terms: Terms, body: int) -> bool:
 
 
 def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
-    """Return whether a risk is one of the `earlier` ones, or runs one of them conditionally in a region."""
+    """Return whether a risk is among `earlier`, or only runs one of these operations again in a region."""
     inner: int | None = risk
     while inner is not None and inner not in earlier:
-        inner = _inner(terms, inner)
+        inner = _invariant_operation(terms, inner)
     return inner is not None
 
 
-def _inner(terms: Terms, risk: int) -> int | None:
-    """Return the operation that a risk runs in a region, if it is the same in each execution of the region, else
-    None."""
+def _invariant_operation(terms: Terms, risk: int) -> int | None:
+    """Return the operation that a risk runs in a region, if its operands are the same in each execution of the region,
+    else None."""
     head = terms.head_of(risk)
     operands = terms.operands_of(risk)
     if head.kind == "endless":
-        inner = _inner(terms, operands[0])
+        inner = _invariant_operation(terms, operands[0])
         return None if inner is None else terms.term(head, (inner, operands[1]))
     if not head.bodies:
         return None
@@ -133,8 +137,8 @@ def _entry(body: RegionTerm, position: int) -> tuple[int, tuple[int, ...]] | Non
 def close_risks(
     terms: Terms, scope: RegionScope, arguments: Sequence[int], types: tuple[int, ...]
 ) -> tuple[Closure, ...]:
-    """Return the risks of a region as closures over its arguments: one for each risk, or one for all if there are
-    many."""
+    """Return the risks of a region as closures over its arguments: one closure for each risk, or a single one if there
+    are many risks."""
     risks = tuple(scope.risks)
     groups = [risks] if len(risks) > MAX_CLOSED_APART else [(risk,) for risk in risks]
     return tuple(terms.close(OpenRegion(tuple(arguments), group), types, -1, scope.depth) for group in groups)

@@ -1,4 +1,4 @@
-"""Scopes of value numbering: the values, the state and the records of a region while its operations are numbered."""
+"""Scopes of value numbering: what is known about a region while its operations are translated to terms."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import NamedTuple
 from xdsl.ir import SSAValue
 
 Exchange = tuple[int, int | tuple[str, int]]
-"""A channel and the exchanged value: a term, or the head of a term that depends on a region's arguments."""
+"""The channel id of a collective, and its value: a term, or ("inside", head) for a term that depends on the arguments
+of a region."""
 
 
 class Branch(NamedTuple):
-    """A region of a conditional: its index, and the number of regions of the conditional."""
+    """A region of a conditional: the index of the region, and the number of regions of the conditional."""
 
     region: int
     regions: int
@@ -21,23 +22,25 @@ class Branch(NamedTuple):
 
 @dataclass
 class RegionScope:
-    """Values that are visible in a region, and records of the operations that run in it.
+    """The values that are visible in a region, and properties of the operations that run in it.
 
     Attributes:
         depth: Nesting depth of the region; 0 outside all regions.
-        state: Term of the effects so far.
+        state: Term that represents the effects so far.
         entry_state: State at the start of the region, which identifies one execution of it.
-        device: Term of the device that runs the region.
+        device: Term that represents the device that runs the region.
         enclosing: Scope of the enclosing region, or None.
         is_literal: Whether the meaning of the region is unknown, so that all operations and their order are compared.
-        is_uniform: Whether all devices run the region equally often and in the same order.
-        values: Terms of the values defined in the region, by the id of the value: hashing values is several times as
-            slow, and the program keeps them alive.
+        is_uniform: Whether all devices run the region the same number of times and in the same order.
+        values: Terms of the values defined in the region, by the Python id of the value. Hashing values would be
+            several times as slow. The ids stay valid because the program keeps the values alive.
         preserved: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
         risks: Terms of operations that run and may fail or not terminate (`risks.py`).
-        executed: The operations of `risks`, and for each whether it must stay after the effects before it.
-        exchanges: Channel and exchanged value of each operation with a channel.
-        chosen_branches: For each deciding term of the enclosing conditionals, the branch that runs; only for tier 2.
+        executed: The terms of the operations in `risks`, and for each whether it must stay after the effects that
+            precede it.
+        exchanges: Channel id and value of each operation with a channel.
+        chosen_branches: For each enclosing conditional, the branch that runs, by the term of the condition; tier 2
+            only.
     """
 
     depth: int
@@ -68,23 +71,24 @@ class RegionScope:
         return None
 
     def within(self) -> RegionScope:
-        """Return a scope for operations that run in place: it sees the values of this scope and shares its records."""
+        """Return a scope for the operations of a group: it sees the values of this scope and shares its records."""
         return replace(self, enclosing=self, values={})
 
     def for_callee(self, state: int) -> RegionScope:
-        """Return a scope for the body of a called function: it starts in `state` and sees no values of the caller."""
+        """Return a scope for the body of a called function: its effects follow `state`, and it sees no values of the
+        caller."""
         return replace(self, state=state, enclosing=None, values={})
 
 
 class FunctionTerms(NamedTuple):
-    """Terms of a function.
+    """Terms that a function computes.
 
     Attributes:
         results: Terms of the returned values.
-        state: Term of the effects.
+        state: Term that represents the effects.
         preserved: Terms of operations that must be preserved even if unused.
         risks: Terms of operations that run and may fail or not terminate.
-        exchanges: Channel and exchanged value of each operation with a channel.
+        exchanges: Channel id and value of each operation with a channel.
     """
 
     results: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Interface of a program: the attributes of its module, and the types and attributes of its public functions."""
+"""Signature of a program: the attributes of its module, and the types and attributes of its public functions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ BY_POSITION = ("arg_attrs", "res_attrs")
 
 
 def signature(numbering: Numbering, flattened_results: bool = False) -> dict[str, Attributes]:
-    """Return the attributes of the interface, keyed by their place: the module, and each compared function, its
-    arguments, its results and its return.
+    """Return all attributes of the signature by the part that has them, such as "the module" or "argument #0 of @main".
 
-    `flattened_results`: whether a result that is a tuple counts as its elements.
+    The parts are the module and, for each compared function, the function, its arguments, its results and its return.
+
+    `flattened_results`: whether the elements of a tuple that is a result replace it.
     """
     module = numbering.module
     of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}
@@ -40,7 +41,8 @@ def _of_function(
     results = list(type_.outputs)
     if flattened_results and any(isinstance(result, TupleType) for result in results):
         if own.get("res_attrs") is not None:
-            raise Refusal(function, f"a result of @{name} is a tuple with attributes")
+            subject = f"a result of @{name} is a tuple with attributes"
+            raise Refusal(function, f"{subject}, so it cannot be compared with its elements")
         results = leaf_types(results)
         own["function_type"] = FunctionType.from_lists(list(type_.inputs), results)
     if own.get("sym_visibility") == StringAttr("public"):
@@ -56,10 +58,10 @@ def _of_function(
 
 
 def signature_difference(before: dict[str, Attributes], after: dict[str, Attributes], terms: Terms) -> str | None:
-    """Describe the first place at which the interfaces differ, or return None if they are equal."""
+    """Return a description of the first difference between two signatures, or None if they are equal."""
     for place in before | after:
         if place not in before or place not in after:
-            return f"{place} exists only in the program {'before' if place in before else 'after'}"
+            return f"{place} exists only in the {'original' if place in before else 'rewritten'} program"
         if before[place] != after[place]:
             texts = first_attribute(terms, before[place], after[place])
             return f"{place} differs: before {texts[0]}, after {texts[1]}"

@@ -1,4 +1,5 @@
-"""Termination of loops: a loop terminates if its condition compares a counter with a bound that it must reach."""
+"""Termination of loops. A loop terminates if its condition compares a counter with a bound that the counter must
+reach."""
 
 from __future__ import annotations
 
@@ -16,8 +17,7 @@ from .operation_parts import attributes_of
 
 
 def why_endless(op: Operation) -> str | None:
-    """Return the reason that a loop is not known to terminate, or None for a loop that terminates and for any other
-    operation."""
+    """Return the reason why a loop is not known to terminate, or None for a terminating loop or any other operation."""
     match name_of(op):
         case "stablehlo.while":
             return None if _counts_to_bound(op) else "it does not provably count towards a bound"
@@ -28,7 +28,7 @@ def why_endless(op: Operation) -> str | None:
 
 
 def _counts_to_bound(op: Operation) -> bool:
-    """Return whether a `stablehlo.while` terminates because a comparison that its condition requires bounds a
+    """Return whether a `stablehlo.while` provably terminates: its condition requires a comparison that bounds a
     counter."""
     if len(op.regions) != 2 or any(len(region.blocks) != 1 for region in op.regions):
         return False
@@ -52,10 +52,11 @@ def _conjuncts(value: SSAValue) -> Iterator[Operation]:
 
 
 def _limits_iterations(compare: Operation, cond: Block, body: Block) -> bool:
-    """Return whether a comparison can hold for only finitely many iterations.
+    """Return whether a comparison holds only for finitely many iterations.
 
-    This is the case if it requires that an integer that grows by 1 is less than an invariant bound, or that an integer
-    that falls by 1 is greater than such a bound. Steps of 1 reach the bound before they wrap around.
+    This is the case if an integer that increases by 1 must be less than an invariant bound, or an integer that
+    decreases by 1 must be greater than an invariant bound. In steps of 1, the integer reaches the bound before it wraps
+    around.
     """
     direction = direction_of(attributes_of(compare))
     if direction not in (ComparisonDirection.LT, ComparisonDirection.GT) or len(compare.operands) != 2:
@@ -71,7 +72,8 @@ def _limits_iterations(compare: Operation, cond: Block, body: Block) -> bool:
 
 
 def _is_invariant(bound: SSAValue, cond: Block, body: Block) -> bool:
-    """Return whether a value is loop-invariant: defined outside, a constant, or a carry that is yielded unchanged."""
+    """Return whether a value in the condition is loop-invariant: defined outside the loop, a constant, or a carry that
+    the body yields unchanged."""
     if bound.owner is cond:
         index = next(index for index, argument in enumerate(cond.args) if argument is bound)
         return body.last_op is not None and index < len(body.args) and body.last_op.operands[index] is body.args[index]
@@ -81,7 +83,10 @@ def _is_invariant(bound: SSAValue, cond: Block, body: Block) -> bool:
 
 
 def _is_stepped(counter: SSAValue, operation: str, cond: Block, body: Block) -> bool:
-    """Return whether the body yields the counter plus or minus 1, by the operation with this name."""
+    """Return whether the body yields the counter plus or minus 1.
+
+    `operation`: `stablehlo.add` or `stablehlo.subtract`.
+    """
     index = next(index for index, argument in enumerate(cond.args) if argument is counter)
     if body.last_op is None or index >= len(body.args) or index >= len(body.last_op.operands):
         return False

@@ -1,15 +1,16 @@
-"""Terms: hash-consed expressions that represent the values of a program. Equal numbers mean equal values.
+"""Terms: hash-consed expressions that represent the values of a program. Terms with equal ids represent equal values.
 
-A *term* is a head (operation name, attributes, result types, bodies) applied to the numbers of its operands. The head
-holds every part of an operation (`operation_parts.py`) except the operands; a part that cannot be compared is refused.
+A *term* is a head (operation name, attributes, result types, bodies) applied to operands, which are the ids of other
+terms. The head contains every part of an operation (`operation_parts.py`) except the operands. Parts that cannot be
+compared raise `Refusal`.
 
     %1 = stablehlo.tanh %0                              tanh(#0)
     %2, %3 = custom_call %1                             #5: custom_call(state, #1); %2, %3 are result 0 and 1 of #5
 
-A region becomes a closed *body* by lambda lifting: its expressions over its own arguments, with positions instead of
-names. A value that does not depend on these arguments is a *capture*: it is passed by number, as one more operand of
-the operation. A body therefore has no free names at any nesting depth: the arguments of a region get fresh numbers,
-which disappear when the region is closed.
+Lambda lifting turns a region into a closed *body*: expressions over the arguments of the region, with positions instead
+of names. A value that does not depend on these arguments is a *capture*: its id becomes an additional operand of the
+operation. A body therefore has no free names at any nesting depth. While a region is open, its arguments are fresh
+terms, which do not occur in the closed body.
 
     while(%c = %init) body { %y = add %c, %x; return %y }       while[body: entries = (argument, state, capture,
                                                                 add(0, 2)), roots = (3, 1)](#init, #x)
@@ -30,14 +31,14 @@ from .operation_parts import properties_of
 
 
 class Heads:
-    """Constructor of heads. Every method raises `Refusal` for a part that cannot be compared."""
+    """Makes the heads of terms. Every method raises `Refusal` for a part that cannot be compared."""
 
     def __init__(self, keys: AttributeKeys):
         self._keys = keys
 
     def of(self, kind: Kind, op: Operation, attributes: Mapping[str, Attribute], bodies: tuple[int, ...] = ()) -> Head:
         types = self.types(op.results, op)
-        # For other kinds the operand types follow from the operand terms.
+        # For other kinds of terms, the operands determine their types.
         operand_types = self.types(op.operands, op) if kind == "effect" else ()
         return Head(
             kind=kind,
@@ -50,7 +51,7 @@ class Heads:
         )
 
     def attributes(self, op: Operation, attributes: Mapping[str, Attribute]) -> Attributes:
-        """Return the numbers of the attributes, sorted by name."""
+        """Return pairs of the name and the id of each attribute, sorted by name."""
         try:
             return tuple((name, self._keys.number(attributes[name])) for name in sorted(attributes))
         except OpaqueAttributeError as error:
@@ -95,20 +96,21 @@ class Head(NamedTuple):
     """A term without its operands.
 
     Attributes:
-        kind: The kind of term. `parameter`: an argument of a function. `variable`: a fresh term, for an argument of a
-            region or an iteration number. `effect`: its first operand is the state before it, and the term is the state
-            after it. `risk` is an operation that may fail in a region, and `endless` a loop that may not terminate,
-            after the effects before it (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`, `branch` and
-            `rows` belong to the rules for loops (`loop_rules`), `devices`, `part` and `whole` to per-device bodies
-            (`per_device.py`).
+        kind: The kind of term. A `parameter` is an argument of a function. A `variable` is a fresh term that represents
+            an argument of a region or an iteration number. An `effect` has the state before it as its first operand,
+            and the term represents the state after it. A `risk` is an operation in a region that may fail, and
+            `endless` a loop that may not terminate (`risks.py`). `loop`, `history`, `index`, `pattern`, `until`,
+            `branch` and `rows` belong to the rules for loops (`loop_rules`); `devices`, `part` and `whole` belong to
+            per-device bodies (`per_device.py`).
         name: Name of the operation, or a string that distinguishes terms of the same kind.
-        attributes: Name and number of each attribute.
-        types: Numbers of the result types.
-        bodies: Numbers of the bodies of the regions.
-        properties: Names of the attributes that are properties, for operations that distinguish the two.
-        operand_types: Numbers of the operand types; for effects only, since otherwise the operands determine them.
-        numbers: Integers whose meaning depends on the kind. `result`: its index. `risk`: the index of the region, and
-            the number of regions. `index`: the scale of each operand, and the offset. Fresh terms: a unique number.
+        attributes: Name and id of each attribute.
+        types: Ids of the result types.
+        bodies: Ids of the bodies of the regions.
+        properties: Names of the attributes that are properties; only for unregistered operations.
+        operand_types: Ids of the operand types; only for effects, since otherwise the operands determine them.
+        numbers: Integers whose meaning depends on the kind. `result`: the index of the result. `risk`: the index of the
+            region, and the number of regions. `index`: the scale of each operand, then the offset. Fresh terms: a
+            unique id.
     """
 
     kind: Kind
@@ -124,15 +126,16 @@ class Head(NamedTuple):
 class RegionTerm(NamedTuple):
     """A closed region, in which a value is identified by its position instead of a name.
 
-    Positions 0 to n - 1 are the n arguments, and position n is the state at the start. The positions after it belong to
-    the entries, in order of discovery.
+    Positions 0 to n - 1 are the n arguments, and position n is the state at the start of the region. The following
+    positions are the entries, in order of discovery.
 
     Attributes:
-        types: Numbers of the argument types.
-        entries: For each position after the state, a head and the positions that it reads, or None for a capture.
-        roots: Positions of the terminator's operands, then of the final state.
+        types: Ids of the argument types.
+        entries: For each position after the state: the id of a head and the positions that it reads, or None for a
+            capture.
+        roots: Positions of the operands of the terminator, then of the final state.
         preserved: Positions of terms that must be preserved even if no root depends on them.
-        ending: Number of the terminator's head.
+        ending: Id of the head of the terminator, or -1.
     """
 
     types: tuple[int, ...]
@@ -146,10 +149,10 @@ NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
 class OpenRegion(NamedTuple):
-    """A region as terms, before it is closed.
+    """A region as terms, before it becomes a closed body.
 
     Attributes:
-        arguments: Terms of the arguments, then of the state at the start.
+        arguments: Terms of the arguments, then of the state at the start of the region.
         roots: Terms of the results, then of the final state.
         preserved: Terms that must be preserved even if no root depends on them.
     """
@@ -164,13 +167,17 @@ class OpenRegion(NamedTuple):
 
 
 Closure = tuple[int, tuple[int, ...]]
-"""A body and its captures."""
+"""The id of a body, and the terms of its captures."""
 
 
 class ClosedRegion(NamedTuple):
-    """A region in three forms: its open terms (None without a block), the number of its closed body, and its captures.
+    """A region after it is closed.
 
-    `risks`: closures of the terms that run in it and may fail or not terminate.
+    Attributes:
+        inside: The open region; None if the region has no block.
+        body: Id of the closed body.
+        captures: Terms of the captures of the body.
+        risks: Closures of the operations in the region that may fail or not terminate.
     """
 
     inside: OpenRegion | None
@@ -180,10 +187,11 @@ class ClosedRegion(NamedTuple):
 
 
 class Terms:
-    """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal values get equal numbers.
+    """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal terms have equal ids.
 
-    `origins` (first operation of each term) and `open_regions` (regions of each term), one for each program, and
-    `open_bodies` (the first region that was closed to each body) only serve to explain differences.
+    Only explanations of differences use `origins`, the first operation of each term, `open_regions`, the regions of each
+    term, and `open_bodies`, the first region that was closed to each body. The first two have one dictionary for each
+    program.
     """
 
     def __init__(self, functions: frozenset[str]):
@@ -206,15 +214,15 @@ class Terms:
         return number
 
     def term(self, head: Head, operands: tuple[int, ...] = (), depth: int = 0) -> int:
-        """Return the number of a term.
+        """Return the id of the term with this head and these operands.
 
-        `depth`: nesting depth of a term without operands; 0 outside all regions. Other terms have the largest depth
-        of their operands.
+        `depth`: the nesting depth of a term without operands; 0 outside all regions. The depth of any other term is the
+            largest depth of its operands.
         """
         return self.apply(self.head(head), operands, depth)
 
     def apply(self, head: int, operands: tuple[int, ...], depth: int = 0) -> int:
-        """Return the number of the term whose head has the number `head`; see `term`."""
+        """Return the id of the term with these operands whose head has the id `head`. See `term` for `depth`."""
         key = head, operands
         number = self._term_numbers.setdefault(key, len(self.terms))
         if number == len(self.terms):
@@ -224,8 +232,8 @@ class Terms:
         return number
 
     def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """Return a fresh term that equals no other: an argument of a region at this depth (`variable`), or the state at
-        its start (`state`)."""
+        """Return a fresh term, which equals no other term. Its kind is `variable` for an argument of a region at this
+        depth, and `state` for the state at the start of the region."""
         return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
 
     def body(self, body: RegionTerm) -> int:
@@ -245,7 +253,8 @@ class Terms:
         return self.terms[number][1]
 
     def types_of(self, number: int) -> tuple[int, ...]:
-        """Return the numbers of a term's types; for a single result of a multi-result operation, only its own type."""
+        """Return the type ids of a term. For one result of an operation with several results, return only the type of
+        this result."""
         head = self.head_of(number)
         if head.kind != "result":
             return head.types[:1] if head.kind == "whole" else head.types
@@ -253,19 +262,18 @@ class Terms:
         return types[index : index + 1]
 
     def close(self, inside: OpenRegion, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
-        """Close a region at this depth: number its body, and collect its captures.
+        """Close a region: make its body, and collect its captures.
 
-        A term is part of the body if and only if its depth is at least `depth`. Deeper regions are closed already, so
-        such a term depends on the arguments of this region.
+        A term is part of the body if and only if its depth is at least `depth`. Such a term depends on the arguments of
+        this region, because deeper regions are already closed.
 
         Args:
             inside: The region as terms.
-            types: Numbers of the argument types.
-            ending: Number of the terminator's head, or -1.
+            types: Ids of the argument types.
+            ending: Id of the head of the terminator, or -1.
             depth: Nesting depth of the region.
 
-        Returns:
-            The number of the body, and the captures, in the order of their positions.
+        Returns: The id of the body, and the captures in the order of their positions.
         """
         positions = {number: position for position, number in enumerate(inside.arguments)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []
@@ -298,12 +306,13 @@ TUPLE, ELEMENT = "stablehlo.tuple", "stablehlo.get_tuple_element"
 
 
 def result_head(index: int) -> Head:
-    """Return the head of result `index` of an operation with several results."""
+    """Return the head of a term that represents result `index` of an operation with several results."""
     return Head("result", "", numbers=(index,))
 
 
 def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
-    """Return the terms of the elements of a value, with nested tuples flattened."""
+    """Return the terms of the elements of a tuple, with nested tuples flattened. For any other value, return its own
+    term."""
     if not isinstance(type_, TupleType):
         return [number]
     elements = [_element(terms, number, index, part) for index, part in enumerate(type_.types)]
@@ -311,7 +320,8 @@ def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
 
 
 def _element(terms: Terms, number: int, index: int, type_: Attribute) -> int:
-    """Return the term of element `index` of a tuple, or the operand of `stablehlo.tuple` that it equals."""
+    """Return the term of element `index` of a tuple. If a `stablehlo.tuple` made the tuple, this is one of its
+    operands."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes, head.bodies) == ("operation", TUPLE, (), ()):
         return terms.operands_of(number)[index]

@@ -1,17 +1,18 @@
-"""Transparent operations: each result is an operand, or a value that the body of the operation returns.
+"""Transparent operations: operations whose results equal their operands or the values that their body returns.
 
     %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
     %1 = recompute.segment { … yield %0 }               %1 is %0: it only groups operations
     %2 = @annotate_device_placement("device", %1)       %2 is %0 if %1 is %0 moved to host memory
     %1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)
 
-Attributes of such an operation, or of a call, become terms around the values that pass through it:
+If such an operation or a call has attributes, the values that pass through it are wrapped in terms that contain these
+attributes:
 
     %0:2 = barrier %x, %y {a}           #3: attributed[barrier, a](#x, #y); %0#0 is result 0 of #3, %0#1 result 1
 
-An attribute may refer to a value by its position, or to several values together. Therefore each value becomes a result
-of one term over all of them, in their order. Only the attributes in `_FOR_EACH_VALUE` are known to apply to each value
-alone.
+An attribute may refer to a value by its position, or to several values together. Therefore one term wraps all values in
+their order, and each value becomes a result of this term. Only the attributes in `_FOR_EACH_VALUE` are known to apply
+to each value separately.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .terms import Head, Heads, Side, Terms, result_head
 
 
 class TransparentOperations(ABC):
-    """The part of a numbering that handles transparent operations."""
+    """The part of value numbering that handles transparent operations."""
 
     def __init__(self, side: Side, terms: Terms):
         self.heads = Heads(terms.attributes)
@@ -54,12 +55,12 @@ class TransparentOperations(ABC):
 
     def _identity(self, op: Operation, values: Sequence[SSAValue], scope: RegionScope) -> Sequence[int]:
         if op.regions or self.heads.types(values, op) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} must return each of its operands, in order and with unchanged types")
+            raise Refusal(op, f"{name_of(op)} must return each of its operands, in order and with the same types")
         around = self._wrapping.around(("barrier", op, attributes_of(op)))
         return self._wrapping.wrap(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Number the operations of a group in the enclosing scope, since a group only brackets them."""
+        """Translate the operations of a group in the enclosing scope, and return the terms of the results."""
         block = body_of(op)
         last = block.last_op
         if (
@@ -69,21 +70,20 @@ class TransparentOperations(ABC):
             or op.operands
             or not is_plain_terminator(last)
         ):
-            raise Refusal(op, f"{name_of(op)} must yield one value for each result, of the same type")
+            raise Refusal(op, f"{name_of(op)} must yield one value for each result, with the same type")
         inner = scope.within()
         around = self._wrapping.around(("group", op, attributes_of(op)), ("yield", last, attributes_of(last)))
         entered = self._wrapping.wrap_state(entry_heads(around), scope.state, ())
         inner.state = entered
         _, numbers = self._block(block, inner)
         if self.heads.types(last.operands, last) != self.heads.types(op.results, op):
-            raise Refusal(op, f"{name_of(op)} must yield one value for each result, of the same type")
+            raise Refusal(op, f"{name_of(op)} must yield one value for each result, with the same type")
         if inner.state != entered:
             scope.state = self._wrapping.wrap_state(around, inner.state, numbers)
         return self._wrapping.wrap(around, numbers)
 
     def _look_through_fetch(self, op: Operation, scope: RegionScope) -> int | None:
-        """Return the value that was moved to the host, if the operation only moves it back to the device it came
-        from."""
+        """Return the original value if the operation moves a value from the host back to the device, else None."""
         if not is_from_host(op) or op.regions:
             return None
         (number,) = self._operands(op, scope)
@@ -114,25 +114,25 @@ class TransparentOperations(ABC):
 
 
 _FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
-"""Frontend attributes that apply to every operation of a call alone (XLA: xla/side_effect_util.h)."""
+"""Frontend attributes of a call that apply to each of its values separately (XLA: xla/side_effect_util.h)."""
 _REPEAT_THE_TYPE = frozenset({"jax.token"})
-"""Attributes of arguments and results of private functions that only repeat the type `_TOKEN`: JAX writes this one on
-each token (jax/_src/interpreters/mlir.py), and reads it on public functions only."""
+"""Attributes of arguments and results of private functions that only repeat the type `_TOKEN`. JAX writes `jax.token`
+on each token (jax/_src/interpreters/mlir.py), but reads it only on public functions."""
 _TOKEN = "!stablehlo.token"
 Part = tuple[str, Operation, Mapping[str, Attribute]]
-"""A role (such as a call or its callee), the operation for error messages, and the attributes to compare."""
+"""A role (such as "call" or "function"), the operation for error messages, and the attributes to compare."""
 
 
 class Wrapping:
-    """Wraps the values that pass through a transparent operation or a call in terms that carry its attributes."""
+    """Wraps the values that pass through a transparent operation or a call in terms that contain its attributes."""
 
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms
         self._heads = heads
 
     def around(self, *parts: Part, always: bool = False) -> list[Head]:
-        """Return the heads of the terms around the values: one for each part that has attributes, or for each part if
-        `always`."""
+        """Return the heads of the terms that wrap the values: one for each part that has attributes, or for each part
+        if `always`."""
         return [
             Head("attributed", role, self._heads.attributes(op, attributes))
             for role, op, attributes in parts
@@ -140,7 +140,8 @@ class Wrapping:
         ]
 
     def wrap(self, around: Sequence[Head], numbers: Sequence[int]) -> list[int]:
-        """Wrap the values in the heads: each becomes the result, at its position, of one term over all values."""
+        """Wrap the values in terms with these heads: each value becomes the result, at its position, of one term over
+        all values."""
         values = tuple(numbers)
         for head in around:
             if self._is_for_each_value(head):
@@ -151,9 +152,10 @@ class Wrapping:
         return list(values)
 
     def wrap_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
-        """Apply the attributes of surrounding calls to the effect state, and so to the effects inside.
+        """Wrap the state in terms with these heads, so that the attributes also apply to the effects inside.
 
-        An attribute that does not apply to each value alone also takes the values that enter or leave the call.
+        The term of an attribute that does not apply to each value separately also contains the values that enter or
+        leave.
         """
         for head in around:
             values = () if self._is_for_each_value(head) else numbers
@@ -161,14 +163,14 @@ class Wrapping:
         return state
 
     def _is_for_each_value(self, head: Head) -> bool:
-        """Return whether the attributes apply to each value alone, regardless of its position."""
+        """Return whether the attributes apply to each value separately, regardless of its position."""
         attributes = self._terms.attributes.by_name(head.attributes)
         frontend = attributes.pop(FRONTEND, None)
         is_known = frontend is None or (isinstance(frontend, DictionaryAttr) and set(frontend.data) <= _FOR_EACH_VALUE)
         return is_known and not attributes
 
     def by_position(self, role: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """Wrap the values in the `arg_attrs` or `res_attrs` (`name`) of the callee."""
+        """Wrap the values in a term with the `arg_attrs` or `res_attrs` (`name`) of the callee."""
         extras = position_attributes(function, name, len(numbers))
         attributes = {
             f"{index}: {key}": value
@@ -180,14 +182,14 @@ class Wrapping:
 
 
 def _is_token(function: Operation, name: str, index: int) -> bool:
-    """Return whether an argument (`name` is `arg_attrs`) or a result of a function is a token."""
+    """Return whether an argument (if `name` is `arg_attrs`) or a result of a function is a token."""
     block = function.regions[0].block
     values = block.args if name == "arg_attrs" or block.last_op is None else block.last_op.operands
     return str(values[index].type) == _TOKEN
 
 
 def entry_heads(around: Sequence[Head]) -> list[Head]:
-    """Return the heads for values that enter a call, distinct from the heads for values that leave it."""
+    """Return the heads for values that enter a call. They differ from the heads for values that leave it."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

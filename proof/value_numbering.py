@@ -1,14 +1,14 @@
-"""Value numbering: translate the functions of a program to terms (`terms.py`), operation by operation.
+"""Value numbering: translates the functions of a program to terms (`terms.py`), operation by operation.
 
-    %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
-    %4 = recompute.depend %0 after %t                   %4 is %0: the token only orders operations
-    %5 = func.call @private(%0)                         the result of @private for %0: calls are inlined here
+    %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: result i is operand i
+    %4 = recompute.depend %0 after %t                   %4 is %0: the token is ignored
+    %5 = func.call @private(%0)                         the call is inlined: what @private returns for %0
     %6 = stablehlo.composite "a.b" %0 {decomposition = @private}        the same
 
-It reads only the parts of an operation that `operation_parts.py` lists, so registered and unregistered operations are
-treated in the same way. An unsupported construct raises `Refusal`; nothing is guessed. A region of unknown meaning
-(`COMPUTE_THEIR_REGIONS` lists the known ones) is compared literally: none of its operations is simplified, dropped or
-shared.
+Value numbering reads only the parts of an operation that `operation_parts.py` lists, so it treats registered and
+unregistered operations in the same way. An unsupported construct raises `Refusal`. A region of unknown meaning is
+compared literally: none of its operations is simplified, dropped or shared. `COMPUTE_THEIR_REGIONS` lists the
+operations whose regions have a known meaning.
 """
 
 from __future__ import annotations
@@ -63,24 +63,24 @@ from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, T
 from .transparent_ops import TransparentOperations, entry_heads, without_names
 
 MAX_OPERATIONS = 5_000_000
-"""Maximum number of operations with calls inlined: nested calls can double at each level."""
+"""Maximum number of operations after inlining all calls. Nested calls can double it at each level."""
 
 OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
-"""Attributes by which a consumer recognizes a composite; they do not change its results, which its decomposition
+"""Attributes by which a consumer recognizes a composite. They do not change its results, which its decomposition
 defines."""
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 
 @dataclass(frozen=True)
 class NumberingOptions:
-    """The assumptions under which a program is numbered.
+    """The assumptions under which a program is translated to terms.
 
     Attributes:
         pure: Names of the operations without effects.
-        declared: The operations of `pure` that only the user declares to be pure. `Numbering.assumed_pure` collects the
-            operations that occur.
-        constraints_before: If set, a sharding constraint that is not among these terms counts as its operand, and
-            `Numbering.added_constraints` collects it.
+        declared: The operations in `pure` that are pure only because the user declares them pure.
+            `Numbering.assumed_pure` collects those that the program contains.
+        constraints_before: The terms of the sharding constraints in the original program. If set, any other constraint
+            equals its operand, and `Numbering.added_constraints` collects it.
     """
 
     pure: Collection[str]
@@ -93,8 +93,8 @@ class Numbering(TransparentOperations):
 
     Args:
         module: The program.
-        side: Which of the two compared programs this is: 0 for the program before, 1 for the program after.
-        terms: The table that both programs share.
+        side: 0 for the original program, 1 for the rewritten program.
+        terms: The table of terms, which both programs share.
         options: The assumptions.
     """
 
@@ -108,7 +108,7 @@ class Numbering(TransparentOperations):
         self.assumed_pure = set[str]()
         self.composites = set[tuple[str, Attributes]]()
         self._open_regions = terms.open_regions[side]
-        # Heads of operations without regions, and whether they are effects.
+        # The heads of operations without regions, and whether the operations are effects.
         self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
         self._conditions = RunTimeConditions(terms)
         self._head_cache = HeadCache(side, terms, self._identities, self._conditions, options.declared)
@@ -117,12 +117,16 @@ class Numbering(TransparentOperations):
         self.added_constraints = set[Operation]()
 
     def demand_bounded_size(self) -> None:
-        """Raise `Refusal` for recursion, and for a program that is too large after inlining all calls."""
+        """Raise `Refusal` if the program is recursive, or too large after inlining all calls."""
         if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
-            raise Refusal(self.module, f"the program has more than {MAX_OPERATIONS} operations once calls are inlined")
+            raise Refusal(
+                self.module,
+                f"after inlining all calls, the program has more than {MAX_OPERATIONS} operations",
+            )
 
     def function(self, name: str) -> FunctionTerms:
-        """Return the terms of a function for symbolic arguments. Raises `Refusal` if a part cannot be compared."""
+        """Return the terms that a function computes from symbolic arguments. Raises `Refusal` if a part cannot be
+        compared."""
         function = self.functions[name]
         types = self.heads.types(function_body(function, name, self.heads).args, function)
         parameters = [
@@ -131,29 +135,32 @@ class Numbering(TransparentOperations):
         ]
         for number, attributes in zip(parameters, position_attributes(function, "arg_attrs", len(types)), strict=True):
             self._memory_spaces.declare_argument(number, attributes)
-        scope = self._outermost(f"start of @{name}")
+        scope = self._outermost_scope(f"start of @{name}")
         results = self._run(name, parameters, scope)
         return FunctionTerms(
             results, scope.state, frozenset(scope.preserved), frozenset(scope.risks), tuple(scope.exchanges)
         )
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether `others` contain the operations of a risk or constraint. Tier 2 also compares iterations."""
+        """Return whether `others` contains every operation that `term`, a risk or a constraint, represents.
+
+        In tier 1, `others` must contain the term itself. Tier 2 overrides this and compares the iterations of loops.
+        """
         return term in others
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether one of `others` covers at least the operations of `term`.
+        """Return whether one of `others` represents at least the operations that `term` represents.
 
-        In tier 1 the two must be equal; tier 2 overrides this and compares the iterations of loops.
+        In tier 1, the two must be equal. Tier 2 overrides this and compares the iterations of loops.
         """
         return term in others
 
     def top_level(self, other: ModuleOp) -> int:
-        """Return the state after all top-level operations except functions, compared literally.
+        """Return the state after all top-level operations except functions. They are compared literally.
 
-        Unused meshes that are missing in the other program are skipped. Raises `Refusal` if a part cannot be compared.
+        Unused meshes that the other program does not have are skipped. Raises `Refusal` if a part cannot be compared.
         """
-        scope = self._outermost("start of the module")
+        scope = self._outermost_scope("start of the module")
         scope.is_literal = True
         lacking = meshes_of(self.module).keys() - meshes_of(other).keys()
         ignored = unused_meshes(self.module).keys() & lacking if lacking else lacking
@@ -162,7 +169,7 @@ class Numbering(TransparentOperations):
                 self._operation(op, scope)
         return scope.state
 
-    def _outermost(self, start: str) -> RegionScope:
+    def _outermost_scope(self, start: str) -> RegionScope:
         state = self._terms.term(Head("state", start))
         return RegionScope(
             depth=0, state=state, entry_state=state, device=self._terms.term(Head("state", "the device"))
@@ -171,13 +178,13 @@ class Numbering(TransparentOperations):
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         visible = scope.values
         try:
-            # The property `operands` is slower, and this runs for every operation of both programs.
+            # This runs for every operation of both programs, and the property `operands` is slower.
             return tuple([visible[id(operand)] for operand in op._operands])  # pyright: ignore[reportPrivateUsage]
         except KeyError:
             return self._operands_from_around(op, scope)
 
     def _operands_from_around(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
-        """Return the terms of the operands, which this scope or an enclosing one defines."""
+        """Return the terms of the operands, some of which an enclosing scope defines."""
         numbers: list[int] = []
         for index, operand in enumerate(op.operands):
             if (number := scope.find(operand)) is None:
@@ -218,11 +225,10 @@ class Numbering(TransparentOperations):
         return self._head_cache.apply(op, cached, self._operands(op, scope))
 
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Number an operation: return the terms of its results, and record its effects and conditions in the scope.
+        """Return the terms of the results of an operation, and record its effects and conditions in the scope.
 
-        An effect takes the state of the scope as its first operand, and its term is the state after it. The values
-        that the regions capture are further operands. If an identity simplifies the result, the simpler term is
-        returned.
+        The first operand of an effect is the state of the scope, and its term is the state after it. The values that
+        the regions capture are further operands. If an identity simplifies the result, the simpler term is returned.
         """
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
@@ -253,7 +259,8 @@ class Numbering(TransparentOperations):
         scope.preserved[term] = None
 
     def _simplify(self, op: Operation, operands: tuple[int, ...], scope: RegionScope) -> int | None:
-        """Return the simpler term that equals the operation's result, or None. Record the head if it is simple."""
+        """Return the simpler term that equals the result of the operation, or None. Record the head in the cache if
+        possible."""
         value = self._identities.value(op, operands)
         if value is None:
             return None
@@ -262,8 +269,8 @@ class Numbering(TransparentOperations):
         return value
 
     def _implicit_operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
-        """Return the terms that an operation reads besides its operands: the device that runs it, and the execution of
-        its region."""
+        """Return the terms that an operation reads in addition to its operands: the device, and the execution of its
+        region."""
         name = name_of(op)
         device = (scope.device,) if name in OF_THE_DEVICE or name in COLLECTIVES else ()
         if name not in OF_THE_REGION or scope.is_literal:
@@ -279,7 +286,7 @@ class Numbering(TransparentOperations):
         regions: Sequence[ClosedRegion],
         scope: RegionScope,
     ) -> tuple[Head, bool]:
-        """Return the head of the operation's term, and whether the operation is an effect."""
+        """Return the head of the term of an operation, and whether the operation is an effect."""
         if not scope.is_literal and (known := self._heads_of_ops.get(op)) is not None:
             return known
         effect = scope.is_literal or self._has_effect(op, regions, scope)
@@ -290,7 +297,7 @@ class Numbering(TransparentOperations):
         return head, effect
 
     def _is_added(self, constraint: int) -> bool:
-        """Record a sharding constraint, and return whether only this program has it, so that it counts as its
+        """Record the term of a sharding constraint. Return whether it is an added constraint, which equals its
         operand."""
         self.constraints.add(constraint)
         if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
@@ -353,7 +360,8 @@ class Numbering(TransparentOperations):
         return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*arguments, start), types))
 
     def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
-        """Number a block. Returns the head and the operands of its terminator, or (-1, ()) for a literal block."""
+        """Translate the operations of a block. Return the id of the head of its terminator and the terms of the
+        operands, or (-1, ()) if the terminator is compared like any other operation."""
         last = block.last_op
         if last is not None and scope.is_literal and not (ends_function(block) and is_plain_terminator(last)):
             last = None
@@ -369,16 +377,19 @@ class Numbering(TransparentOperations):
         return ending, self._operands(last, scope)
 
     def _composite(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Number a composite as a call of its decomposition."""
+        """Translate a composite as a call of its decomposition, and return the terms of its results."""
         if op.regions:
-            raise Refusal(op, f"{name_of(op)} has regions; the proof compares only composites without regions")
+            raise Refusal(op, f"{name_of(op)} has regions; the proof supports only composites without regions")
         attributes = {name: value for name, value in attributes_of(op).items() if name in OF_COMPOSITES}
         name = attributes.get("name")
         self.composites.add((name.data if isinstance(name, StringAttr) else "", self.heads.attributes(op, attributes)))
         return self._call(op, scope, {"decomposition", *OF_COMPOSITES})
 
     def _call(self, op: Operation, scope: RegionScope, own: Set[str]) -> Sequence[int]:
-        """Inline the called function. `own`: attributes of the call that have no effect on its results."""
+        """Inline the called function, and return the terms of its results.
+
+        `own`: the names of attributes that belong to the call itself and are not compared.
+        """
         name = callee_of(op, self.functions)
         block = function_body(self.functions[name], name, self.heads)
         function = self.functions[name]
@@ -406,15 +417,16 @@ class Numbering(TransparentOperations):
         return self._wrapping.wrap(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Number a call of a function that a consumer finds by its name as an effect; the function itself is compared
-        like a public one."""
+        """Translate a call of a function with a reserved name as an effect, and return the terms of its results. The
+        function itself is compared like a public function."""
         head = self.heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
         return [self._terms.term(result_head(index), (scope.state,)) for index in range(len(op.results))]
 
     def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
-        """Return the results of the function for these arguments, starting from the state of the scope."""
+        """Return the terms of the results of a function for these arguments. Its effects follow the state of the
+        scope."""
         block = function_body(self.functions[name], name, self.heads)
         scope.define(block.args, arguments)
         _, results = self._block(block, scope)  # `_call` and the signature compare the attributes of the return

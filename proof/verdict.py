@@ -1,4 +1,4 @@
-"""Verdict of a proof, and proofs by identical text."""
+"""The verdict of a proof, and the proof that two programs with identical text are equal."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from .first_difference import Difference
 
 @dataclass(frozen=True)
 class Proof:
-    """Verdict of the comparison of two programs; true if they are proved equal.
+    """Verdict on two programs. It is true if they are proved equal.
 
     Attributes:
         proved: Whether the programs are proved equal.
-        reason: The reason that there is no proof; empty if there is one.
-        where: The compared value that differs, as in `result #3 of @main`, if the programs are comparable.
-        difference: The path from that value to the first difference.
+        reason: The reason why the programs are not proved equal; empty if they are.
+        where: The value that differs, as in `result #3 of @main`; empty if there is none.
+        difference: The first difference, with the path from `where` to it.
         results: Number of results that were compared.
-        operations_before: Number of operations of the first program.
-        operations_after: Number of operations of the second program.
-        assumed_pure: Operations that the proof treats as pure only because the user declares them so.
-        identical: Whether the proof rests only on identical text.
-        tier: 2 if the rules for loops were applied, with or without success, otherwise 1.
-        added_constraints: Number of sharding constraints that only the second program has, assumed to change no value.
+        operations_before: Number of operations of the original program.
+        operations_after: Number of operations of the rewritten program.
+        assumed_pure: Operations that the proof treats as pure only because the user declares them pure.
+        identical: Whether the proof relies only on identical text.
+        tier: 2 if the proof applied the rules for loops, successfully or not, else 1.
+        added_constraints: Number of sharding constraints that only the rewritten program has, assumed to change no
+            value.
         flattened_results: Number of results that are tuples in one program and their elements in the other.
-        composites: Composites that one program contains and the other program has decomposed.
+        composites: Names of the composites that only one program contains; the other has their decompositions.
     """
 
     proved: bool
@@ -47,7 +48,7 @@ class Proof:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Unverified assumptions on which the proof rests, as sentences."""
+        """The unverified assumptions on which the proof relies, as phrases."""
         sentences = list[str]()
         if self.assumed_pure:
             sentences.append(f"assuming, unverified, that these operations are pure: {', '.join(self.assumed_pure)}")
@@ -67,14 +68,15 @@ class Proof:
 
 
 def same_text(before: ModuleOp, after: ModuleOp) -> bool:
-    """Return whether both modules have identical generic text, resources included."""
-    # Clone both: a clone does not keep the names of blocks, and one of the two may be a clone.
+    """Return whether both modules have identical generic text, including resources."""
+    # Both are cloned because a clone loses the names of blocks, and one of the two may already be a clone.
     texts = [print_module(module.clone(), generic=True) for module in (before, after)]
     return texts[0] == texts[1]
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """Return the proof for two programs with identical text. It holds for any operations, known or not."""
+    """Return the proof that two programs with identical text are equal. It is valid for any operations, known or
+    not."""
     results = 0
     for op in module.ops:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")

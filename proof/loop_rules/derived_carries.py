@@ -1,10 +1,10 @@
-"""Derived carries of a loop: carries that no iteration changes, and carries that depend on the iteration number alone.
+"""Derived carries of a loop: carries that no iteration changes, and carries that depend only on the iteration number.
 
     while(%i = 0, %j = 7, %k = %x) %i < 8 do { ...; return %i + 1, %j - 1, %k }
 
 In iteration n of this loop, `%i` is n, `%j` is 7 - n, and `%k` is `%x`. A loop *counts* if its condition compares such
-a carry, its *counter*, with a constant. The body of a loop that appears to count is numbered under the assumption that
-it does; `counts_as_assumed` verifies this afterwards.
+a carry, its *counter*, with a constant. The body of a loop that appears to count is translated to terms under the
+assumption that it does; `counts_as_assumed` then verifies the assumption.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .rules import LoopRules
 
 
 class Progression(NamedTuple):
-    """Arithmetic progression `start`, `start + step`, … of a carry's values."""
+    """Values of a carry that form an arithmetic progression: `start`, `start + step`, …"""
 
     start: Sum
     step: int
@@ -33,13 +33,13 @@ class Progression(NamedTuple):
 
 @dataclass(frozen=True)
 class Counting:
-    """The carries of a counting loop that grow by a constant in each iteration.
+    """The carries of a counting loop that change by a constant in each iteration.
 
     Attributes:
         counter: The carry that the condition compares.
-        iteration: Term of the iteration number, from 0.
-        counter_value: Term of the counter in that iteration.
-        others: The progressions of other carries.
+        iteration: Term of the iteration number, which starts at 0.
+        counter_value: Term of the counter in iteration `iteration`.
+        others: The progressions of other carries, by index.
     """
 
     counter: Counter
@@ -49,17 +49,17 @@ class Counting:
 
     @property
     def progressions(self) -> dict[int, Progression]:
-        """All carries that grow by a constant, the counter included."""
+        """The progressions of all carries that change by a constant, including the counter, by index."""
         return {self.counter.index: Progression(whole(self.counter.start), 1), **self.others}
 
 
 @dataclass(frozen=True)
 class NumberedLoop:
-    """A loop with numbered regions.
+    """A loop whose regions are translated to terms.
 
     Attributes:
         loop: The loop with all its carries, and with its condition even if it counts.
-        counting: Its carries that grow by a constant; None if it does not count.
+        counting: Its counter and other carries that change by a constant; None if it does not count.
         condition, body: The scopes of the regions.
     """
 
@@ -74,14 +74,14 @@ class NumberedLoop:
 
     @cached_property
     def derived(self) -> frozenset[int]:
-        """The carries of a counting loop that are invariant or grow by a constant."""
+        """The indices of the carries of a counting loop that are invariant or change by a constant."""
         assert self.counting is not None, "the loop counts"
         pairs = enumerate(zip(self.loop.carries, self.loop.initial, strict=True))
         return frozenset(self.counting.progressions) | {index for index, (carry, initial) in pairs if carry == initial}
 
     @cached_property
     def counting_loop(self) -> CountingLoop:
-        """The loop over the iteration number, without the derived carries."""
+        """The loop as a counting loop, without the derived carries."""
         assert self.counting is not None, "the loop counts"
         loop, derived = self.loop, self.derived
 
@@ -100,7 +100,7 @@ class NumberedLoop:
 
 
 class DerivedCarries:
-    """Analysis of the derived carries of loops. Both programs share one `rules` object."""
+    """Finds the derived carries of loops. Both programs share one `rules` object."""
 
     def __init__(self, rules: LoopRules):
         self._rules = rules
@@ -110,7 +110,8 @@ class DerivedCarries:
     def assumed_counting(
         self, body: Block, carries: tuple[int, ...], initial: tuple[int, ...], condition: int, depth: int
     ) -> Counting | None:
-        """Return the counter of a loop and a fresh iteration number, or None if the loop does not appear to count."""
+        """Return the counter of a loop that appears to count, with a fresh iteration number, or None for any other
+        loop."""
         assert body.last_op is not None, "checked: the body has a terminator"
         counter = counter_of(self._terms, self._integers, condition, carries, initial)
         if counter is None or not _adds_to(body.args[counter.index], body.last_op.operands[counter.index]):
@@ -122,9 +123,9 @@ class DerivedCarries:
         return Counting(counter, iteration, self._integers.term_of_sum(value, like))
 
     def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
-        """Return whether the body increases the counter by one, and the condition contains nothing to preserve.
+        """Return whether the body increases the counter by one, and the condition has no operations to preserve.
 
-        Returns true if no counter was assumed.
+        Return true if the loop is not assumed to count.
         """
         if (counting := numbered.counting) is None:
             return True
@@ -135,15 +136,15 @@ class DerivedCarries:
         return grows_by_one and not (condition.preserved or condition.executed)
 
     def replaced(self, numbered: NumberedLoop) -> NumberedLoop:
-        """Replace each invariant carry by its initial value, and each carry that grows by a constant by a sum over the
-        iteration number."""
+        """Replace each invariant carry with its initial value, and each carry that changes by a constant with a sum
+        over the iteration number."""
         while True:
             if numbered.counting is not None:
                 numbered = replace(numbered, counting=self._with_more_progressions(numbered.loop, numbered.counting))
             values = self._values(numbered)
             if not values:
                 return numbered
-            # Carries computed from them may be derived now, too.
+            # The substitution may reveal further derived carries.
             numbered = self._substituted(numbered, values)
 
     def value_after(self, counting: Counting, progression: Progression) -> int:
@@ -152,7 +153,7 @@ class DerivedCarries:
         return self._integers.term_of_sum(total, self._terms.head_of(counting.iteration))
 
     def _with_more_progressions(self, loop: ConditionalLoop, counting: Counting) -> Counting:
-        """Find further carries that grow by a constant in each iteration."""
+        """Return `counting` with further carries that change by a constant in each iteration."""
         integers, types = self._integers, self._terms.head_of(counting.iteration).types
         others = dict(counting.others)
         for index, (carry, following) in enumerate(zip(loop.carries, loop.next, strict=True)):
@@ -165,7 +166,7 @@ class DerivedCarries:
         return replace(counting, others=others)
 
     def _values(self, numbered: NumberedLoop) -> dict[int, int]:
-        """Return the values of the derived carries that are still represented by fresh terms."""
+        """Return the values of the derived carries that fresh terms still represent, by these fresh terms."""
         loop, counting = numbered.loop, numbered.counting
         values = {
             carry: loop.initial[index]
@@ -184,7 +185,7 @@ class DerivedCarries:
         return self._integers.term_of_sum(total, self._terms.head_of(counting.iteration))
 
     def _substituted(self, numbered: NumberedLoop, values: Mapping[int, int]) -> NumberedLoop:
-        """Substitute the values of carries in the terms of a loop, and in the terms that the scopes of its regions
+        """Substitute the values for the carries in the terms of a loop and in the terms that the scopes of its regions
         record."""
         loop = numbered.loop
         recorded = [term for _, scope in numbered.regions for term in (*scope.preserved, *scope.executed)]
@@ -203,8 +204,10 @@ class DerivedCarries:
 
 
 def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
-    """Return whether a value is a sum with the argument as one of its addends, apart from barriers and sharding
-    constraints."""
+    """Return whether a value is the result of a `stablehlo.add` that has the argument as an operand.
+
+    Barriers and sharding constraints before and after the addition are ignored.
+    """
     value = _source(value)
     if not isinstance(value, OpResult) or name_of(value.op) != "stablehlo.add":
         return False
@@ -212,7 +215,7 @@ def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
 
 
 def _source(value: SSAValue) -> SSAValue:
-    """Return the value of which this one is a copy."""
+    """Look through barriers and sharding constraints, and return the value from which `value` is copied."""
     while isinstance(value, OpResult) and name_of(value.op) in (CONSTRAINT, *IDENTITIES):
         value = value.op.operands[value.index]
     return value

@@ -1,6 +1,6 @@
-"""Linear normal form of scalar integer terms: `(8 - i) - 1` becomes `7 - i`, and `q * 4 + r` a single term.
+"""Linear normal form of scalar integer terms: `(8 - i) - 1` becomes `7 - i`, and `q * 4 + r` becomes a single term.
 
-Sums, and products with constants, are exact modulo a power of two, so the normal form is correct even on overflow.
+Sums and products with constants are exact modulo a power of two, so the normal form is correct even on overflow.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from ..terms import Head, Terms
 Interval = tuple[int, int]
 CONSTANT = "stablehlo.constant"
 LARGEST = 2**31 - 1
-"""Upper bound of counters and iteration numbers."""
+"""Largest value of counters and iteration numbers that the rules support."""
 
 
 class Sum(NamedTuple):
-    """Linear combination `scale * base + … + offset`. `parts`: pairs of base term and nonzero scale, sorted by base."""
+    """Linear combination `scale * base + … + offset`. `parts`: pairs of a base term and a nonzero scale, sorted by
+    base."""
 
     parts: tuple[tuple[int, int], ...]
     offset: int
@@ -52,7 +53,7 @@ def whole(number: int) -> Sum:
 
 
 class Integers:
-    """Normal forms of the scalar integers in a table of terms.
+    """Makes the normal forms of the scalar integers in a table of terms.
 
     `ranges`: inclusive lower and upper bounds of terms.
     """
@@ -62,9 +63,9 @@ class Integers:
         self.ranges = dict[int, Interval]()
 
     def constant(self, number: int) -> int | None:
-        """Return the value of a constant scalar integer of at least 32 bits, or None for any other term.
+        """Return the value of a term that is a constant scalar integer of at least 32 bits, or None for any other term.
 
-        A constant with further attributes counts as another term, since a sum would lose them.
+        A constant with further attributes returns None, because a sum would lose these attributes.
         """
         head = self._terms.head_of(number)
         if head.kind != "operation" or head.name != "stablehlo.constant" or self.width(head) is None:
@@ -75,7 +76,7 @@ class Integers:
         return int(to_numpy(value).reshape(-1)[0]) if isinstance(value, DenseAttr) else None
 
     def width(self, head: Head) -> int | None:
-        """Return the width in bits of a scalar integer term with this head; None for other types and for less than 32
+        """Return the width, in bits, of the scalar integer type of a head; None for other types and for widths below 32
         bits."""
         type_ = self._terms.attributes.attribute(head.types[0]) if len(head.types) == 1 else None
         if type_ is None or not is_tensor(type_) or type_.get_shape() or not is_integer_type(type_.element_type):
@@ -84,7 +85,7 @@ class Integers:
         return bits if bits >= 32 else None
 
     def sum_of(self, number: int) -> Sum:
-        """Return a term as a sum. A term that is neither a constant nor a sum is its own base."""
+        """Return the sum that equals a term. A term that is neither a constant nor an `index` term is its own base."""
         if (value := self.constant(number)) is not None:
             return whole(value)
         head = self._terms.head_of(number)
@@ -94,7 +95,7 @@ class Integers:
         return Sum.of(dict(zip(self._terms.operands_of(number), scales, strict=True)), offset)
 
     def expand(self, head: Head, operands: tuple[int, ...]) -> Sum:
-        """Return the sum of an `index` term over these operands, with operands that are sums expanded."""
+        """Return the sum of an `index` term with this head and these operands. Operands that are sums are expanded."""
         *scales, offset = head.numbers
         total = whole(offset)
         for scale, operand in zip(scales, operands, strict=True):
@@ -102,13 +103,13 @@ class Integers:
         return total
 
     def term_of_sum(self, total: Sum, like: Head) -> int:
-        """Return the term of a sum, with the type of `like`.
+        """Return the term of a sum, with the same type as `like`.
 
-        Its parts are ordered by nesting depth, outermost first, so that the order in which terms were created does not
-        matter.
+        Its parts are ordered by nesting depth, outermost first, so that the term does not depend on the order in which
+        its bases were created.
         """
         bits = self.width(like)
-        assert bits is not None, "sums are of integers"
+        assert bits is not None, "only integers have sums"
         offset = _wrap(total.offset, bits)
         parts = [(base, scale) for base, part in total.parts if (scale := _wrap(part, bits))]
         if not parts:
@@ -121,7 +122,7 @@ class Integers:
 
     def _constant_term(self, value: int, like: Head) -> int:
         type_ = self._terms.attributes.attribute(like.types[0])
-        assert is_tensor(type_), "sums are of integers"
+        assert is_tensor(type_), "only integers have sums"
         attribute = DenseAttr.from_numpy(np.array(value), type_.element_type)
         key = self._terms.attributes.number(attribute)
         head = Head(
@@ -135,7 +136,8 @@ class Integers:
         return self._terms.term(head)
 
     def normal_form(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return the normal form of a sum, a difference, or a product with a constant; None for any other operation."""
+        """Return the normal form of an addition, a subtraction, or a product with a constant; None for any other
+        operation."""
         if head.name not in _LINEAR or self.width(head) is None or head.bodies or head.attributes:
             return None
         a, b = map(self.sum_of, operands)
@@ -150,7 +152,7 @@ class Integers:
                 return self.term_of_sum(b.times(a.offset) if b.parts else a.times(b.offset), head)
 
     def decide_comparison(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return the constant result of a comparison of two scalar integers if their ranges decide it, else None."""
+        """Return the constant result of a comparison of two scalar integers if their ranges determine it, else None."""
         terms = [self._terms.head_of(operand) for operand in operands]
         if len(operands) != 2 or any(self.width(term) is None for term in terms) or head.bodies:
             return None
@@ -161,7 +163,7 @@ class Integers:
         intervals = [self.interval(self.sum_of(operand)) for operand in operands]
         if decide is None or intervals[0] is None or intervals[1] is None:
             return None
-        # As an unsigned integer, a negative number is large.
+        # Interpreted as an unsigned integer, a negative number is large.
         is_unsigned = comparison.order is ComparisonType.UNSIGNED or any(self.is_unsigned(term) for term in terms)
         if is_unsigned and min(intervals[0][0], intervals[1][0]) < 0:
             return None
@@ -169,12 +171,12 @@ class Integers:
         return None if verdict is None else self._truth_term(verdict, head)
 
     def is_unsigned(self, head: Head) -> bool:
-        """Return whether a scalar integer has an unsigned type."""
+        """Return whether the type of a head is an unsigned scalar integer."""
         type_ = self._terms.attributes.attribute(head.types[0])
         return is_tensor(type_) and is_unsigned(type_.element_type)
 
     def truth(self, number: int) -> bool | None:
-        """Return the value of a scalar constant of type i1, or None for any other term."""
+        """Return the value of a term that is a scalar constant of type i1, or None for any other term."""
         head = self._terms.head_of(number)
         if (head.kind, head.name, [name for name, _ in head.attributes]) != ("operation", CONSTANT, ["value"]):
             return None
@@ -217,7 +219,8 @@ _DIRECTIONS: dict[ComparisonDirection, Callable[[Interval, Interval], bool | Non
     ComparisonDirection.LE: lambda left, right: _negate(_less(right, left)),
 }
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.multiply"})
-"""Deliberately not shared with `analysis/step/counted_loops.py`: the proof shares no facts with the passes."""
+"""Operations with a normal form. `analysis/step/counted_loops.py` has a table of its own, because the proof shares no
+facts with the passes."""
 
 
 def _wrap(number: int, bits: int) -> int:

@@ -1,17 +1,17 @@
-"""Loops as terms: the carries, their values after an iteration, and the carries that no iteration changes.
+"""Loops as terms over their carries, and the analysis of the carries that no iteration changes.
 
-Each result of a loop is a term of its own over the carries on which it depends, in the order of discovery: its own
-carry, and the carries from which this one is computed. Other carries, and the order of the carries in the program, do
-not matter.
+Each result of a loop is a separate term. It contains the carry of the result and the carries from which this one is
+computed, in the order of discovery. It does not depend on other carries, nor on the order of the carries in the
+program.
 
-In a loop that counts in steps of one from a constant to a constant, the counter is not a carry: it is the iteration
-number, which starts at 0, plus a constant. The value of carry x at the start of iteration n is the term `history(n,
-x)`, so the result of the loop is `history(trips, x)`; the trip count is not part of the body. A result of any other
-loop is a `loop` term, which includes the condition.
+In a loop that counts in steps of one from a constant to a constant, the counter is not a carry, but the iteration
+number, which starts at 0, plus a constant. The term `history(n, x)` is the value of carry x at the start of iteration
+n, so the result of the loop is `history(trips, x)`. A result of any other loop is a `loop` term, which includes the
+condition.
 
-Invariant carries are found through nested loops:
+A carry is also invariant if nested loops pass it on unchanged:
 
-    while(%a = %x) do { %r = while(%b = %a) do { return %b }; return %r }       both carries are %x throughout
+    while(%a = %x) do { %r = while(%b = %a) do { return %b }; return %r }       both carries are always %x
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
 
 
 class InvariantCarries:
-    """Analysis of loop-invariant carries; each loop is analysed once, at any nesting depth."""
+    """Finds the loop-invariant carries of loops, and caches them."""
 
     def __init__(self):
         self._carries = dict[Operation, frozenset[int]]()
@@ -52,7 +52,7 @@ class InvariantCarries:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """Return the value from which a value is copied, through barriers and invariant carries of nested loops."""
+        """Return the value that a value equals, looking through barriers and invariant carries of nested loops."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
             if not (name in IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.of(op))):
@@ -74,14 +74,14 @@ LoopPart = Literal["condition", "body"]
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Loop as terms over fresh terms for its carries.
+    """A loop whose values are terms over fresh terms for its carries.
 
     Attributes:
-        carries: The fresh terms of the carries in the body.
+        carries: The fresh terms that represent the carries in the body.
         initial: The values of the carries before the loop.
         next: The values of the carries after an iteration.
-        types: Numbers of the types of the carries.
-        state: Fresh term of the effects before an iteration, which has no effects of its own.
+        types: Ids of the types of the carries.
+        state: Fresh term for the state at the start of an iteration, which has no effects of its own.
         depth: Nesting depth of the body.
     """
 
@@ -95,14 +95,15 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ConditionalLoop(OpenLoop):
-    """Loop that runs while a condition holds. `condition`: its term."""
+    """A loop that runs while a condition holds. `condition`: the term of the condition."""
 
     condition: int
 
 
 @dataclass(frozen=True)
 class CountingLoop(OpenLoop):
-    """Loop that counts in steps of one to a constant. `iteration`: the fresh term of the iteration number, from 0."""
+    """A loop that counts to a constant in steps of one. `iteration`: the fresh term for the iteration number, from
+    0."""
 
     iteration: int
 
@@ -112,7 +113,8 @@ AnyLoop = ConditionalLoop | CountingLoop
 
 @dataclass(frozen=True)
 class Counter:
-    """Carry `index` of a counting loop: it is `start`, `start + 1`, … for `trips` iterations, at least one."""
+    """The counter of a counting loop: carry `index`, with the values `start`, `start + 1`, … in `trips` (at least one)
+    iterations."""
 
     index: int
     start: int
@@ -122,9 +124,10 @@ class Counter:
 def counter_of(
     terms: Terms, integers: Integers, condition: int, carries: tuple[int, ...], initial: tuple[int, ...]
 ) -> Counter | None:
-    """Return the carry that the condition compares with a constant bound, or None.
+    """Return the counter of a loop whose condition compares a carry with a constant bound, or None for other
+    conditions.
 
-    This function does not check that the carry grows by one in each iteration.
+    This function does not check that the carry increases by one in each iteration.
     """
     head = terms.head_of(condition)
     operands = terms.operands_of(condition)
@@ -140,7 +143,7 @@ def counter_of(
 
 
 def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
-    """Return whether a comparison has the direction `LT` and the signedness of its operands' type."""
+    """Return whether a comparison has the direction `LT` and the same signedness as the type of its operands."""
     comparison = comparison_of(terms.attributes.by_name(terms.head_of(condition).attributes))
     if comparison is None or comparison.direction is not ComparisonDirection.LT:
         return False
@@ -150,12 +153,12 @@ def _is_less(terms: Terms, integers: Integers, condition: int) -> bool:
 
 @dataclass(frozen=True)
 class Slice:
-    """Part of a loop on which one carry depends.
+    """The part of a loop on which one carry depends.
 
     Attributes:
-        order: The carries in it, starting with this one.
-        head: The head of the carry's term.
-        operands: The operands of the carry's term, without the iteration number if the loop counts.
+        order: The indices of the carries in this part; the carry itself comes first.
+        head: The head of the term of the carry.
+        operands: The operands of the term of the carry, without the iteration number if the loop counts.
     """
 
     order: tuple[int, ...]
@@ -181,9 +184,10 @@ def slice_of_loop(terms: Terms, loop: AnyLoop, index: int) -> Slice:
 
 
 def carries_behind(terms: Terms, loop: OpenLoop, index: int) -> list[int]:
-    """Return the carries on which carry `index` depends, in the order of discovery, starting with the carry itself.
+    """Return the indices of the carries on which carry `index` depends, in the order of discovery, the carry itself
+    first.
 
-    Unless the loop counts, the carries that its condition reads are included.
+    Unless the loop counts, this includes the carries that its condition reads.
     """
     index_of = {term: carry for carry, term in enumerate(loop.carries)}
     order, visited = [index], set[int]()
@@ -197,7 +201,10 @@ def carries_behind(terms: Terms, loop: OpenLoop, index: int) -> list[int]:
 def _discover(
     terms: Terms, loop: OpenLoop, root: int, index_of: dict[int, int], visited: set[int], order: list[int]
 ) -> None:
-    """Append the carries on which a root depends to `order`. `index_of`: the index of each carry by its term."""
+    """Append to `order` the carries on which the term `root` depends.
+
+    `index_of`: the index of each carry, by its term.
+    """
     pending = [root]
     while pending:
         term = pending.pop()
@@ -212,7 +219,7 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Return whether a root depends on one of the `target` terms, all of which have at least this depth."""
+    """Return whether one of the roots depends on one of the `target` terms, which have at least this depth."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()

@@ -1,26 +1,29 @@
 """Value numbering with rules for loops and conditionals: tier 2 of the proof.
 
-The rules of `value_numbering.py` apply, and in addition, to both programs:
+In addition to the rules of `value_numbering.py`, these rules apply to both programs:
 
-* A carry that an iteration yields unchanged is its initial value, and one that grows by a constant is a sum over the
-  iteration number (`derived_carries.py`).
-* Each result of a loop is a term of its own over the carries on which it depends (`loop_terms.py`). Other carries, such
-  as dead stacks, and the order of the carries do not matter.
-* The effects of a loop are one more carry: an iteration begins with the effects so far, and yields its own after them.
-  Effects therefore keep their number and order, and a carry that reads the result of an effect depends on it.
-* A read of a stack is the stored value, and a stack that is written completely is an array of rows (`stack_terms.py`).
-  A loop split into several is one loop, and two rules simplify shapes (`rules.py`).
+* A carry that an iteration yields unchanged is its initial value, and a carry that changes by a constant is a sum over
+  the iteration number (`derived_carries.py`).
+* Each result of a loop is a separate term over the carries on which it depends (`loop_terms.py`). Other carries, such
+  as dead stacks, and the order of the carries are ignored.
+* The effects of a loop are an additional carry: an iteration starts with the effects so far, and yields them followed
+  by its own effects. Both programs must therefore have the same effects in the same order, and a carry that reads the
+  result of an effect depends on it.
+* A read of a stack is the stored value, and a completely written stack is an array of rows (`stack_terms.py`). A loop
+  that is split into several loops equals the original loop, and two rules simplify shapes (`rules.py`).
 * Sums of scalar integers, and their products with constants, have a normal form (`integers.py`).
-* Each result of a conditional without effects is a term of its own over the condition and the results of the regions.
-  Inside a region, the result of another conditional with the same condition is the result of the same region there.
-* A loop that counts to a constant runs equally often on all devices that reach it, so its collectives are functions.
-* Unused operations of the iterations that must be preserved (a sharding constraint, an operation that may fail, an
-  exchange over a channel) belong to the loop, with their operands in each iteration (`preserved_operations.py`).
+* Each result of a conditional without effects is a separate term over the condition and the results of the regions.
+  Inside one of these regions, a result of another conditional with the same condition equals the result of the
+  corresponding region of that conditional.
+* A loop that counts to a constant runs the same number of times on all devices that reach it, so its collectives are
+  functions of their operands.
+* Unused operations in a loop that must be preserved (a sharding constraint, an operation that may fail, an operation
+  with a channel) are recorded for all iterations (`preserved_operations.py`).
 
-A loop with attributes, or one in which operand, argument and result of a carry have different types, is compared
+A loop with attributes, or a loop in which the operand, argument and result of a carry have different types, is compared
 literally, as in tier 1.
 
-Each carry gets a fresh number: counters have known ranges, which a number shared by two loops would mix up.
+Each carry is represented by a fresh term, because the counters of two loops may have different ranges.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from .preserved_operations import PreservedOperations
 from .rules import LoopRules
 
 BRANCHES = frozenset({"scf.if", "stablehlo.case", "stablehlo.if"})
-"""Conditionals whose operand decides which region runs."""
+"""Conditionals whose operand determines which region runs."""
 
 
 class LoopNumbering(Numbering):
@@ -86,7 +89,7 @@ class LoopNumbering(Numbering):
         return term if op.regions else self._apply_rules(op, term)
 
     def _apply_rules(self, op: Operation, term: int) -> int:
-        """Return the term that the rules make of the result of an operation."""
+        """Return the normal form of the term of an operation's result."""
         made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
         self._origins.setdefault(made, op)
         return made
@@ -98,11 +101,15 @@ class LoopNumbering(Numbering):
         return tuple(self._choose_branch(number, scope.chosen_branches) for number in numbers)
 
     def _choose_branch(self, number: int, chosen: Mapping[int, Branch]) -> int:
-        """Replace the result of a conditional whose condition is known in this scope by the result of the region that
-        runs.
+        """Return the term itself, unless it is the result of a conditional whose condition is known in this scope. For
+        such a conditional, return the result of the region that runs.
 
-        This conditional and the enclosing one must have the same number of regions, since the last region runs for all
-        indices that are out of range.
+        The conditional must have as many regions as the enclosing one with the same condition, because the last region
+        also runs for all indices that are out of range.
+
+        Args:
+            number: The term.
+            chosen: The branch that runs in this scope, by the term of the condition.
         """
         while self._terms.head_of(number).kind == "branch":
             decides, *results = self._terms.operands_of(number)
@@ -112,8 +119,8 @@ class LoopNumbering(Numbering):
         return number
 
     def _branches(self, op: Operation, scope: RegionScope) -> Sequence[int] | None:
-        """Return each result of a conditional without effects as a term over the results of its regions; None if the
-        conditional must be compared literally."""
+        """Return the results of a conditional without effects, each as a term over the results of the regions. Return
+        None if the conditional must be compared literally."""
         refuse_symbols(op, self.module)
         if len(op.operands) != 1 or attributes_of(op) or any(not region.blocks for region in op.regions):
             return None
@@ -176,8 +183,8 @@ class LoopNumbering(Numbering):
         return results
 
     def _keeps_types(self, op: Operation, cond: Block, body: Block) -> bool:
-        """Return whether operands, arguments, yielded values and results have the same types, and both regions end in
-        plain terminators."""
+        """Return whether the operands, arguments, yielded values and results of a loop have the same types, and both of
+        its regions end in plain terminators."""
         ends = cond.last_op, body.last_op
         for end in ends:
             if end is None or not is_plain_terminator(end) or attributes_of(end):
@@ -189,7 +196,7 @@ class LoopNumbering(Numbering):
         return types == {self.heads.types(op.results, op)}
 
     def _result(self, numbered: NumberedLoop, index: int) -> int:
-        """Return carry `index` after the loop."""
+        """Return the value of carry `index` after the loop."""
         counting = numbered.counting
         if counting is None:
             return self._rules.result(numbered.loop, index)
@@ -201,7 +208,7 @@ class LoopNumbering(Numbering):
         return self._rules.rows.of_history(history) if self._terms.head_of(history).kind == "history" else history
 
     def _number_loop(self, loop_op: _LoopOp, scope: RegionScope) -> NumberedLoop | None:
-        """Return the numbered loop, or None if the order of its operations must be compared."""
+        """Return a loop translated to terms, or None if the loop must be compared literally."""
         numbered = self._with_effects(self._number_regions(loop_op, scope), scope.state)
         if numbered is None or not self._derived_carries.counts_as_assumed(numbered):
             return None
@@ -211,7 +218,8 @@ class LoopNumbering(Numbering):
         return numbered if self._preserved.record(loop_op.op, numbered, scope) else None
 
     def _number_regions(self, loop_op: _LoopOp, scope: RegionScope) -> NumberedLoop:
-        """Number both regions of a loop over fresh terms for its carries; an invariant carry is its initial value."""
+        """Translate both regions of a loop over fresh terms for its carries. An invariant carry is its initial
+        value."""
         terms, depth, initial = self._terms, scope.depth + 1, loop_op.initial
         carries = [
             initial[index] if index in loop_op.invariant else terms.fresh("variable", (type_,), depth)
@@ -238,9 +246,10 @@ class LoopNumbering(Numbering):
         return NumberedLoop(loop, counting, condition_scope, body_scope)
 
     def _with_effects(self, numbered: NumberedLoop, state: int) -> NumberedLoop | None:
-        """Return the loop with its effects, if it has any, as an additional carry; None if they cannot be a carry.
+        """Return the loop with its effects, if any, as an additional carry. Return None if the effects cannot be a
+        carry.
 
-        `state`: the effects before the loop.
+        `state`: the term of the effects before the loop.
         """
         loop, body = numbered.loop, numbered.body
         if numbered.condition.state != loop.state:
@@ -267,7 +276,7 @@ class LoopNumbering(Numbering):
         return self._preserved.is_covered(term, others)
 
     def _scope(self, block: Block, arguments: Sequence[int], state: int, enclosing: RegionScope) -> RegionScope:
-        """Return the scope of a region of a loop or conditional with these arguments and this state at its start."""
+        """Return the scope of a region of a loop or conditional that starts with these arguments and this state."""
         scope = RegionScope(
             enclosing.depth + 1, state, state, device=enclosing.device, enclosing=enclosing, is_uniform=False
         )
@@ -278,14 +287,14 @@ class LoopNumbering(Numbering):
 
 @dataclass(frozen=True)
 class _LoopOp:
-    """A loop as an operation, with the terms of its operands.
+    """A loop operation, with the terms of its operands.
 
     Attributes:
         op: The operation.
         condition, body: The blocks of its regions.
         initial: The terms of the operands.
-        types: Numbers of the types of the carries.
-        invariant: The carries that an iteration yields unchanged.
+        types: Ids of the types of the carries.
+        invariant: The indices of the carries that an iteration yields unchanged.
     """
 
     op: Operation

@@ -1,13 +1,14 @@
-"""Unused operations in loop bodies that must be preserved: sharding constraints, and operations that may fail.
+"""Patterns: terms for the unused operations in a loop that must be preserved (constraints, operations that may fail).
 
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
-A pattern is a term over iteration numbers, with the trip count of each; nested loops have one number each. A loop that
-computes the same in another order has an equivalent pattern:
+A pattern represents an operation in all iterations of its loops: a term over one iteration number for each loop, with
+the trip counts. A loop that computes the same in another order has an equivalent pattern:
 
-    constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all of it
+    constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all instances
 
-The pattern of a loop that does not count to a constant is a term over the carries on which it and the condition depend.
+In a loop that does not count to a constant, a pattern is a term over the carries on which the operation and the
+condition of the loop depend.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from .loop_terms import ConditionalLoop, CountingLoop, LoopPart, slice_of_loop
 from .rules import LoopRules
 
 MAX_CANDIDATES = 32
-"""Maximum number of index expressions that are tried per pattern."""
+"""Maximum number of index expressions to try for each pattern."""
 MAX_CHOICES = 256
-"""Maximum number of combinations of index expressions, one for each loop of a pattern."""
+"""Maximum number of combinations to try of index expressions, one for each loop of a pattern."""
 
 
 class Patterns:
-    """Construction and comparison of patterns. Both programs share one `rules` object."""
+    """Makes and compares patterns. Both programs share one `rules` object."""
 
     def __init__(self, rules: LoopRules):
         self._rules = rules
@@ -36,8 +37,8 @@ class Patterns:
         self._no_state = rules.terms.term(Head("state", "nothing"))  # Recorded terms have no effects.
 
     def of_iterations(self, loop: CountingLoop, trips: int, term: int) -> int:
-        """Return the pattern for a term of a loop body over all `trips` iterations of the loop."""
-        # A carry that is the same in all iterations has already been replaced by its initial value.
+        """Return the pattern that represents a term of a loop body in all `trips` iterations of the loop."""
+        # A carry that is the same in all iterations is already replaced by its initial value.
         places = {carry: place for place, carry in enumerate(loop.carries) if carry != loop.initial[place]}
         inside = OpenRegion((loop.iteration, *places, loop.state), (term,))
         number, captures = self._terms.close(inside, (), -1, loop.depth)
@@ -70,8 +71,8 @@ class Patterns:
         return self._over(self._index(self._terms.head_of(loop.iteration), loop.depth, trips), trips, term, loop.depth)
 
     def until_it_ends(self, loop: ConditionalLoop, part: LoopPart, term: int) -> int:
-        """Return the pattern of a term that runs in a part of a loop without a known trip count."""
-        # Add the term as a carry: its slice holds the carries that it depends on, and the carries of the condition.
+        """Return the pattern that represents a term in a region (`part`) of a loop without a known trip count."""
+        # The term becomes a carry: its slice contains the carries on which it and the condition depend.
         wider = replace(
             loop,
             carries=(*loop.carries, self._terms.fresh("variable", (), loop.depth)),
@@ -114,7 +115,7 @@ class Patterns:
         return self._terms.term(Head("pattern", "", types=types, bodies=(body,)), (*trips, *captures))
 
     def _extents(self, pattern: int) -> tuple[int, ...]:
-        """Return the trip count of each iteration number; empty for a loop that does not count."""
+        """Return the trip counts of the loops of a pattern; empty if a loop does not count to a constant."""
         head = self._terms.head_of(pattern)
         if head.kind != "pattern":
             return ()
@@ -123,7 +124,7 @@ class Patterns:
         return tuple(extent for extent in extents if extent is not None) if None not in extents else ()
 
     def _open(self, pattern: int, depth: int) -> tuple[tuple[int, ...], int]:
-        """Return fresh iteration numbers at this depth, and the instance of the pattern for them."""
+        """Return fresh iteration numbers at this depth, and the instance of the pattern for these iterations."""
         head = self._terms.head_of(pattern)
         extents = self._extents(pattern)
         like = [head._replace(types=(type_,)) for type_ in head.types]
@@ -139,8 +140,8 @@ class Patterns:
         return self._terms.bodies[head.bodies[0]], self._terms.operands_of(pattern)[len(head.types) :]
 
     def _indices_in(self, pattern: int, other: int) -> list[Sum] | None:
-        """Return, for each iteration of `other`, the equal iteration of `pattern`, as sums over the iteration numbers
-        of `other`."""
+        """Return the iteration of `pattern` that equals a given iteration of `other`: for each loop of `pattern`, a sum
+        over the iteration numbers of `other`. Return None if none is found."""
         extents = self._extents(pattern)
         if not extents or not self._extents(other) or not self._may_be_alike(pattern, other):
             return None
@@ -156,7 +157,7 @@ class Patterns:
             ]
             for type_, extent in zip(types, extents, strict=True)
         ]
-        for place, own in enumerate(indices[: len(fitting)]):  # First try the same number of the same loop.
+        for place, own in enumerate(indices[: len(fitting)]):  # Try the corresponding loop first.
             fitting[place].sort(key=lambda candidate, own=own: candidate != own)
         for chosen in islice(product(*fitting), MAX_CHOICES):
             if self._instance(pattern, chosen) == term:
@@ -168,7 +169,7 @@ class Patterns:
         return within is not None and within[0] >= 0 and within[1] < extent
 
     def _may_be_alike(self, pattern: int, other: int) -> bool:
-        """Return whether the roots of both patterns are the same operation, which equality requires."""
+        """Return whether both patterns represent the same kind of operation, without which they cannot be equal."""
         names = list[tuple[object, ...]]()
         for number in (pattern, other):
             body, _ = self._body(number)
@@ -178,7 +179,7 @@ class Patterns:
         return names[0] == names[1]
 
     def _candidates(self, term: int, indices: Sequence[int], depth: int) -> list[int]:
-        """Return the index expressions in a term: candidates for iteration numbers."""
+        """Return the index expressions that a term contains, as candidates for iteration numbers."""
         candidates = dict.fromkeys(indices)
         pending, visited = [term], set[int]()
         while pending and len(candidates) < MAX_CANDIDATES:
@@ -196,17 +197,17 @@ class Patterns:
         return list(candidates)
 
     def _are_onto(self, places: Sequence[Sum], extents: Sequence[int]) -> bool:
-        """Return whether the sums, taken together, assume all combinations of values below the extents.
+        """Return whether the sums, taken together, take on all combinations of values below the extents.
 
-        They must not share a base.
+        This requires that no two sums share a base term.
         """
         bases = [base for place in places for base, _ in place.parts]
         pairs = zip(places, extents, strict=True)
         return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
-        """Return whether a sum assumes every value below the extent, which it does if its scales are the weights of
-        digits."""
+        """Return whether a sum takes on every value below the extent. It does if its scales are positional weights,
+        like those of the digits of a number."""
         covered = 1
         for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
             interval = self._rules.integers.ranges.get(base)

@@ -1,4 +1,4 @@
-"""Unused operations of loops that must be preserved: the scope around a loop gets a pattern for each of them."""
+"""Records unused operations of loops that must be preserved: the scope that contains a loop gets a pattern for each."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .stack_terms import keeps_order
 
 
 class PreservedOperations:
-    """Unused operations of the loops of one program.
+    """Records the unused operations in the loops of one program that must be preserved.
 
     Args:
         rules: The rules, which both programs share.
-        origins: The first operation of each term, to which the patterns are added.
+        origins: The first operation of each term. `record` adds the patterns.
     """
 
     def __init__(self, rules: LoopRules, origins: dict[int, Operation]):
@@ -32,9 +32,9 @@ class PreservedOperations:
         self._origins = origins
 
     def record(self, op: Operation, numbered: NumberedLoop, scope: RegionScope) -> bool:
-        """Record the unused operations of all iterations of a loop in the scope around it.
+        """Record the unused operations of all iterations of a loop in the scope that contains the loop.
 
-        Returns False, and records nothing, if a sharding constraint cannot be separated from a loop that does not
+        Return False, and record nothing, if a sharding constraint cannot be separated from a loop that does not
         count.
         """
         patterns = list[int]()
@@ -77,7 +77,7 @@ class PreservedOperations:
             yield from self.constraints_in(self._terms.operands_of(term)[0])
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether every instance of a risk or constraint is an instance of one of the others."""
+        """Return whether every instance of a risk or constraint is an instance of one of the other terms."""
         if term in others:
             return True
         if self._terms.head_of(term).kind != "endless":
@@ -87,12 +87,11 @@ class PreservedOperations:
         return self._patterns.is_repeated(pattern, [other for other, before in endless if before == state])
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether one of the others contains every instance of the term."""
+        """Return whether one of the other terms contains every instance of the term."""
         return term in others or self._patterns.is_covered(term, others)
 
     def _is_separable(self, op: Operation, numbered: NumberedLoop, constraint: int) -> bool:
-        """Return whether the operand of a sharding constraint depends on the iteration, or the loop reads the
-        constraint."""
+        """Return whether a sharding constraint depends on the iteration, or the loop uses its result."""
         loop = numbered.loop
         if self._terms.depth_of(constraint) >= loop.depth:
             return True
@@ -103,7 +102,7 @@ class PreservedOperations:
         return reaches(self._terms, roots, frozenset({constraint}), loop.depth)
 
     def _pattern(self, numbered: NumberedLoop, part: LoopPart, term: int) -> int:
-        """Return the pattern of a term that runs in a part of the loop, over all iterations."""
+        """Return the pattern of a term that runs in a region of the loop, over all iterations."""
         if numbered.counting is None:
             return self._patterns.until_it_ends(numbered.loop, part, term)
         if self._terms.depth_of(term) < numbered.loop.depth:  # There is at least one iteration.

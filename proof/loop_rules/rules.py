@@ -1,29 +1,32 @@
-"""Rewrite rules for terms of loops: each rule maps a term to the normal form that equal terms share.
+"""Rewrite rules for the terms of loops. Each rule maps a term to a normal form, which equal terms share.
 
-`history(n, x)` is carry x of a loop at the start of iteration n. It contains only the part of the loop that computes x,
-so two loops that compute x in the same way agree on it. Before the first iteration it is the initial value.
+The term `history(n, x)` is the value of carry x of a loop at the start of iteration n. `history(0, x)` is the initial
+value. The term contains only the part of the loop that computes x, so two loops that compute x in the same way have the
+same term.
 
 *Stacks.* A read of a stack is the stored value (`stack_terms.py`).
 
-*Shapes.* Adding a dimension of extent 1 and removing it is the identity, and two consecutive reshapes are one.
+*Shapes.* Adding and then removing a dimension of extent 1 is the identity, and two consecutive reshapes are one
+reshape.
 
-*Continuation.* A loop that continues another loop is expressed by the other loop. If the initial carries of a loop are
-the carries of another loop after `a` iterations, and its iteration n computes the same from them as iteration `a + n`
-of the other loop, then its carries are the carries of the other loop:
+*Continuation.* A loop that continues another loop is part of that loop. If the initial carries of a loop are the
+carries of another loop after `a` iterations, and its iteration n computes the same from its carries as iteration `a +
+n` of the other loop, then its carries are the later carries of the other loop:
 
     history(n, y)  with  y before the loop = history(a, x),  next y (n) = next x (a + n)    ->    history(a + n, x)
 
 The proof is by induction on n.
 
-*Flattening.* A loop around a loop is one loop. If each iteration q of a loop is k iterations of an inner loop with the
-same carries, and both use q and the inner n only as `k * q + n`, then both are one loop over that sum:
+*Flattening.* A loop around a loop is one loop. If each iteration q of a loop consists of k iterations of an inner loop
+with the same carries, and both use q and the inner iteration n only as `k * q + n`, then both are one loop over that
+sum:
 
     history(q, y)  with  next y (q) = history(k, x), x before the loop = y, next x (q, n) = f(k * q + n, x)
     ->  history(k * q, z)  with  next z (t) = f(t, z)
 
-The proof is by induction on q, and on n within each q. Programs rewritten with a checkpoint every k iterations consist
-of both forms (Griewank and Walther, Evaluating Derivatives, 2008, chapter 12). Every step of the induction is checked
-here: the terms of one body, with `a + n` as its iteration number, must equal the terms of the other body.
+The proof is by induction on q, and on n within each q. Programs with a checkpoint every k iterations need both rules
+(Griewank and Walther, Evaluating Derivatives, 2008, chapter 12). The rules check the induction step: the terms of one
+body, with `a + n` as its iteration number, must equal the terms of the other body.
 """
 
 from __future__ import annotations
@@ -40,12 +43,12 @@ from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part
 
 
 class LoopRules:
-    """Constructor of terms in normal form.
+    """Makes terms in normal form.
 
     Args:
-        terms: The table.
+        terms: The table of terms.
         names_memories: Whether one of the programs names memory spaces. If so, the stack rule applies only to stacks
-            with initial values on the device, since a stack stays in the memory of its initial value.
+            whose initial values are on the device, because a stack stays in the memory of its initial value.
     """
 
     def __init__(self, terms: Terms, names_memories: bool = False):
@@ -61,7 +64,7 @@ class LoopRules:
         self._histories = dict[tuple[Head, tuple[int, ...]], int]()
 
     def make(self, head: Head, operands: tuple[int, ...]) -> int:
-        """Return the normal form of a term."""
+        """Return the normal form of the term with this head and these operands."""
         key = head, operands
         if (term := self._made.get(key)) is None:
             term = self._made[key] = self._apply(head, operands)
@@ -80,7 +83,7 @@ class LoopRules:
                 result = self.integers.term_of_sum(self.integers.expand(head, operands), head)
             case "operation", "stablehlo.add" | "stablehlo.subtract" | "stablehlo.multiply":
                 result = self.integers.normal_form(head, operands)
-            case "operation", "stablehlo.constant":  # Use the form of a sum with the same value.
+            case "operation", "stablehlo.constant":  # Use the same form as a sum with this value.
                 value = self.integers.constant(self.terms.term(head))
                 result = None if value is None else self.integers.term_of_sum(whole(value), head)
             case "operation", "stablehlo.compare":
@@ -106,12 +109,12 @@ class LoopRules:
         return part
 
     def result(self, loop: ConditionalLoop, index: int) -> int:
-        """Return carry `index` after a loop that does not count."""
+        """Return the value of carry `index` after a loop that does not count."""
         slice_ = self.slice(loop, index)
         return self.terms.term(slice_.head, slice_.operands)
 
     def history(self, loop: CountingLoop, index: int, at: int) -> int:
-        """Return carry `index` at the start of iteration `at` of a counting loop."""
+        """Return the value of carry `index` at the start of iteration `at` of a counting loop."""
         if self.integers.constant(at) == 0:
             return loop.initial[index]
         slice_ = self.slice(loop, index)
@@ -126,7 +129,8 @@ class LoopRules:
         return self.integers.interval(self.integers.sum_of(number))
 
     def open_history(self, number: int) -> CountingLoop:
-        """Return the loop of a `history` term over fresh carries; the carry of the term comes first."""
+        """Return the loop of a `history` term, with fresh terms for its carries. The carry of the `history` term comes
+        first."""
         if (loop := self._opened.get(number)) is None:
             loop = self._open_counting(self.terms.head_of(number), self.terms.operands_of(number))
             self._opened[number] = loop
@@ -169,14 +173,14 @@ class LoopRules:
         )
 
     def _fresh_arguments(self, body: RegionTerm, inputs: Sequence[int]) -> tuple[int, list[int], int]:
-        """Return a nesting depth inside which no input lies, and fresh terms at it: the arguments of a body, and the
-        state at its start."""
+        """Return a nesting depth that is larger than the depths of all inputs, and fresh terms at this depth for the
+        arguments of a body and for the state at its start."""
         depth = 1 + max(map(self.terms.depth_of, inputs), default=0)
         arguments = [self.terms.fresh("variable", (type_,), depth) for type_ in body.types]
         return depth, arguments, self.terms.fresh("state", (), depth)
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
-        """Instantiate a body: return the terms at its positions for these arguments (the state included) and
+        """Instantiate a body. Return the terms at its positions for these arguments, including the state, and these
         captures."""
         numbers = list(arguments)
         remaining_captures = iter(captures)
@@ -189,7 +193,7 @@ class LoopRules:
         return numbers
 
     def substitute(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
-        """Return the terms with bound values at this depth replaced by other terms."""
+        """Return the terms with the keys of `values`, which have at least this depth, replaced by the values."""
         body, captures = self.terms.close(
             OpenRegion((*values, self.terms.fresh("state", (), depth)), tuple(terms)), (), -1, depth
         )
@@ -197,7 +201,7 @@ class LoopRules:
         return [numbers[root] for root in self.terms.bodies[body].roots]
 
     def _read(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return the stored value that a slice of a stack reads, or None if it is unknown."""
+        """Return the stored value that a `dynamic_slice` reads from a stack, or None if it is unknown."""
         source, index, *others = operands
         if {name for name, _ in head.attributes} != {"slice_sizes"}:
             return None
@@ -236,7 +240,7 @@ class LoopRules:
         return self.at(stored, self.integers.term_of_sum(number, like))
 
     def at(self, stored: StoredSlice, number: int) -> int:
-        """Return the value that iteration `number` stores."""
+        """Return the slice that iteration `number` stores in a stack."""
         loop, read = (
             stored.loop,
             {position for entry in stored.body.entries if entry is not None for position in entry[1]},
@@ -250,7 +254,7 @@ class LoopRules:
         return numbers[stored.body.roots[0]]
 
     def stored_in(self, source: int) -> StoredSlice | None:
-        """Return the slices that the loop of a `history` term stores in a stack, or None if it is not proved to be a
+        """Return the slices that a loop stores in a stack, or None if `source`, a `history` term, is not proved to be a
         stack."""
         if source not in self._stored:
             trips = self.integers.constant(self.terms.operands_of(source)[0])
@@ -263,8 +267,8 @@ class LoopRules:
         return self._stored[source]
 
     def _simplify_reshape(self, head: Head, operand: int) -> int | None:
-        """Simplify a reshape of a reshape, or of a broadcast that only adds dimensions of extent 1; None if it cannot
-        be simplified."""
+        """Simplify the reshape of a reshape, of a broadcast that only adds dimensions of extent 1, or of a stack of
+        stacks. Return None if it cannot be simplified."""
         inner = self.terms.head_of(operand)
         if inner.kind == "rows" and not head.attributes:
             return self.rows.join(operand, head.types)
@@ -277,7 +281,7 @@ class LoopRules:
 
 
 class LoopTermRules(Protocol):
-    """Interface of `LoopRules` on which the rules for split loops depend."""
+    """The part of the interface of `LoopRules` that the rules for split loops use."""
 
     terms: Terms
     integers: Integers
@@ -294,8 +298,8 @@ class LoopTermRules(Protocol):
 
 
 def continue_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) -> int | None:
-    """Return carry `index` at the start of iteration `at` of a loop that continues another loop, or None if it does
-    not."""
+    """Return the value of carry `index` at the start of iteration `at` as a term of the loop that `loop` continues.
+    Return None if `loop` does not continue another loop."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None
@@ -313,15 +317,15 @@ def continue_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int)
     initial = [rules.history(other, position, stopped) for position in range(len(order))]
     if initial != [loop.initial[carry] for carry in order]:
         return None
-    # Not a history of `other`, of which only the first iterations are known.
+    # `rules.history(other, …)` would be wrong here: the ranges of `other` cover only its first iterations.
     return rules.make(rules.terms.head_of(first), (reached, *rules.terms.operands_of(first)[1:]))
 
 
 def flatten_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) -> int | None:
-    """Return carry `index` at the start of iteration `at`, expressed as a carry of a single loop over all inner
+    """Return the value of carry `index` at the start of iteration `at` as a term of a single loop over all inner
     iterations.
 
-    Applies to a loop whose iterations each run an inner loop; None otherwise.
+    Return None unless each iteration of the loop only runs an inner loop.
     """
     terms, integers = rules.terms, rules.integers
     if terms.head_of(loop.next[index]).kind != "history":
@@ -362,8 +366,8 @@ def flatten_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) 
 
 
 def _carries_of(rules: LoopTermRules, loop: CountingLoop, index: int) -> tuple[int, ...] | None:
-    """Return, for each carry of the inner loop, the outer carry that is its initial value. None if an initial value is
-    not an outer carry, or if two inner carries have the same initial value.
+    """Return, for each carry of the inner loop, the index of the outer carry that is its initial value. Return None if
+    an initial value is not an outer carry, or if two inner carries have the same initial value.
     """
     index_of = {term: carry for carry, term in enumerate(loop.carries)}
     initial = rules.open_history(loop.next[index]).initial
@@ -373,13 +377,15 @@ def _carries_of(rules: LoopTermRules, loop: CountingLoop, index: int) -> tuple[i
 
 
 def _are_alike(rules: LoopTermRules, loop: CountingLoop, order: Sequence[int], other: CountingLoop) -> bool:
-    """Return whether both loops count in the same type, and `other` has as many carries as `order`."""
+    """Return whether the iteration numbers of both loops have the same type, and `other` has as many carries as
+    `order`."""
     type_, other_type = (rules.terms.head_of(opened.iteration).types for opened in (loop, other))
     return type_ == other_type and len(order) == len(other.carries)
 
 
 def _next(rules: LoopTermRules, history: int, arguments: Sequence[int]) -> list[int]:
-    """Return the next carries of a history's loop for these arguments: iteration number, carries, state."""
+    """Return the carries that the loop of a `history` term computes from these arguments: iteration number, carries,
+    state."""
     terms = rules.terms
     body = terms.bodies[terms.head_of(history).bodies[0]]
     operands = terms.operands_of(history)
@@ -389,7 +395,7 @@ def _next(rules: LoopTermRules, history: int, arguments: Sequence[int]) -> list[
 
 
 def _sum(rules: LoopTermRules, number: int, other: int) -> int | None:
-    """Return the sum of two iteration numbers, or None if it may be negative or overflow."""
+    """Return the term of the sum of two iteration numbers, or None if the sum may be negative or overflow."""
     integers = rules.integers
     total: Sum = integers.sum_of(number).plus(integers.sum_of(other))
     within = integers.interval(total)

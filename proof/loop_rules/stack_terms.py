@@ -1,19 +1,19 @@
-"""Stacks that a loop writes, as arrays of rows, and reads of a stack, as the stored values.
+"""Terms for stacks that a loop writes: a stack becomes an array of rows, and a read of a stack becomes the stored
+value.
 
-A *stack* is a carry of a counting loop. Every iteration writes one slice of it along the first dimension, at the
-iteration number or counted from the end, in bounds. The loop does nothing else with the carry, and all extents are
-static. Slice j of the result of such a loop is the value that an iteration stored there, provided that an iteration is
-proved to have stored one:
+A *stack* is a carry of a counting loop. Every iteration writes one slice along the first dimension, in bounds, at an
+index that increases or decreases by one. The loop does nothing else with the carry, and all extents are static. Slice j
+of the result of such a loop is the value that an iteration stored there, if an iteration is proved to have stored one:
 
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
 
-A stack that is written completely is an array of rows, each a function of its index. Therefore stacks with equal rows
-are equal, independently of the order in which a loop writes them:
+A completely written stack is an array of rows, each of which is a function of its index. Therefore two stacks with
+equal rows are equal, even if loops write them in different orders:
 
     history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
 
-A stack of stacks that is reshaped into one is an array of rows if its rows depend on the two indices only through the
-index in the reshaped array:
+A stack of stacks that is reshaped into one stack is an array of rows, if its rows depend on the two indices only
+through the index in the reshaped array:
 
     reshape(rows(2: p -> rows(4: j -> u(4 * p + j))))         rows(8: t -> u(t))
 """
@@ -33,14 +33,14 @@ from .loop_terms import CountingLoop, reaches
 
 @dataclass(frozen=True)
 class StoredSlice:
-    """Slices that a loop stores in a stack.
+    """The slices that a loop stores in a stack.
 
     Attributes:
         loop: The loop; its first carry is the stack.
         trips: Number of iterations.
-        body: The slice of an iteration, closed over the iteration number and the carries.
+        body: The slice that an iteration stores, closed over the iteration number and the carries.
         captures: The captures of `body`.
-        types: Number of the slice's type.
+        types: Id of the type of a slice.
         scale: 1 or -1. Iteration n writes index `scale * n + offset` of the first dimension.
         offset: See `scale`.
     """
@@ -54,12 +54,12 @@ class StoredSlice:
     offset: int
 
     def written_at(self, place: Sum) -> Sum:
-        """Return the iteration that stores the slice at this index."""
+        """Return the iteration that stores the slice at index `place`."""
         return place.plus(whole(-self.offset)).times(self.scale)
 
 
 def stored_by(terms: Terms, integers: Integers, loop: CountingLoop, trips: int) -> StoredSlice | None:
-    """Return the slices that the loop stores in its first carry, or None if the carry is not proved to be a stack."""
+    """Return the slices that a loop stores in its first carry, or None if the carry is not proved to be a stack."""
     update = terms.head_of(loop.next[0])
     if update.kind != "operation" or update.name != "stablehlo.dynamic_update_slice" or update.attributes:
         return None
@@ -91,21 +91,22 @@ def stored_by(terms: Terms, integers: Integers, loop: CountingLoop, trips: int) 
 
 
 def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
-    """Return whether all indices are in bounds, so that none is clamped and no two iterations write the same slice."""
+    """Return whether the indices of all iterations are in bounds. If so, none is clamped, and no two iterations write
+    the same slice."""
     return all(0 <= scale * number + place.offset < extent for number in (0, trips - 1))
 
 
 def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the extents of a type, or None if one is dynamic: two values of a dynamic type may have different
+    """Return the extents of a tensor type, or None if one is dynamic: two values of a dynamic type may have different
     extents."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
     return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
-    """Return whether a term has the elements of its operand in the same order.
+    """Return whether a term only reshapes its operand, so that the elements and their order are the same.
 
-    It does if it is a reshape, or a broadcast that only adds dimensions of extent 1.
+    This is true of a reshape, and of a broadcast that only adds dimensions of extent 1.
     """
     head = terms.head_of(number)
     if head.kind != "operation" or head.name not in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
@@ -126,8 +127,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
 
 
 class RowTerms(Protocol):
-    """Interface of `LoopRules` for the rules on rows of stacks: instances of loop bodies, and slices that they
-    store."""
+    """The part of the interface of `LoopRules` that the rules for rows of stacks use."""
 
     terms: Terms
     integers: Integers
@@ -142,7 +142,7 @@ class RowTerms(Protocol):
 
 
 class RowTermBuilder:
-    """Constructor of `rows` terms: stacks that are written completely."""
+    """Makes `rows` terms, which represent completely written stacks."""
 
     def __init__(self, rules: RowTerms):
         self._rules = rules
@@ -152,19 +152,20 @@ class RowTermBuilder:
         self._of_histories = dict[int, int]()
 
     def of_history(self, number: int) -> int:
-        """Return the stack that a loop writes as `rows`, or the term itself if the loop does not write all of them."""
+        """Return the `rows` term of a stack that a loop writes, or the `history` term itself if the loop does not write
+        all rows."""
         if number not in self._of_histories:
             self._of_histories[number] = self._row_of_stored(number)
         return self._of_histories[number]
 
     def with_captures(self, head: Head, operands: tuple[int, ...]) -> int:
-        """Return the `rows` term with this head and these operands."""
+        """Return the normal form of the `rows` term with this head and these operands."""
         depth = 1 + max(map(self._terms.depth_of, operands), default=0)
         place = self._place(self._terms.bodies[head.bodies[0]].types, depth, self._extent(head))
         return self._close(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
-        """Return the row at an index, or None if the index is not proved to be in bounds or the row does not have these
+        """Return the row at index `place`, or None if the index is not proved to be in bounds or the row has other
         types."""
         head = self._terms.head_of(number)
         index = self._terms.bodies[head.bodies[0]].types
@@ -178,7 +179,8 @@ class RowTermBuilder:
         return row if self._terms.types_of(row) == types else None
 
     def join(self, number: int, types: tuple[int, ...]) -> int | None:
-        """Return the rows of a stack of stacks that is reshaped to this type, or None if they are unknown."""
+        """Return the `rows` term of a stack of stacks that is reshaped to this type, or None if its rows are
+        unknown."""
         head = self._terms.head_of(number)
         outer, result = extents(self._terms, head.types), extents(self._terms, types)
         if outer is None or result is None or len(outer) < 2 or result != (outer[0] * outer[1], *outer[2:]):
@@ -233,7 +235,7 @@ class RowTermBuilder:
 
     def _extent(self, head: Head) -> int:
         shape = extents(self._terms, head.types)
-        assert shape, "rows are of a stack of known extents"
+        assert shape, "a `rows` term has static extents"
         return shape[0]
 
     def _instance(self, head: Head, operands: tuple[int, ...], place: int) -> int:
@@ -247,7 +249,7 @@ class RowTermBuilder:
 
 
 def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | None:
-    """Return the array and index of a slice of a slice, or None if the term is not one:
+    """Return the array and the index from which a slice of a slice reads, or None if the term is not such a slice:
 
     dynamic_slice(reshape(dynamic_slice(reshape(w), q)), r) = dynamic_slice(w, k * q + r)
     """
@@ -279,7 +281,7 @@ def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | 
 
 
 def _operand(terms: Terms, number: int, name: str) -> int | None:
-    """Return the first operand of an operation with this name and without attributes, else None."""
+    """Return the first operand of a term that is an operation with this name and without attributes, else None."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes) != ("operation", name, ()):
         return None

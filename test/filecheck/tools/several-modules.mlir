@@ -48,8 +48,8 @@ module @second attributes {mhlo.num_partitions = 1 : i32} {
 
 // PROVED:    proved equal: 2 results
 // DIFFERENT: not proved: in module @second: in module @inner: result #0 of @main differs: before stablehlo.sine
-// RENAMED:   not proved: in module @second: a name or an attribute of a module differs
-// ATTRIBUTE: not proved: in module @second: a name or an attribute of a module differs
+// RENAMED:   not proved: in module @second: the name or an attribute of a module differs
+// ATTRIBUTE: not proved: in module @second: the name or an attribute of a module differs
 // INNER: @main: 2 operations, 1 result
 // ASKED: error: the module has 2 public functions; name the one to run: first::main, second::inner::main
 // TIMELINE: @first::main

@@ -66,7 +66,7 @@ def test_repeated_channel_is_not_proved():
     result = compared(ONCE, twice(reduced("%b", "%x", 1)))
     assert (
         not result.proved
-        and "operations that share channel 1 in the program after did not share a channel before" in result.reason
+        and "operations that share channel 1 in the rewritten program do not share a channel" in result.reason
     )
     # What was shared before is not our doing.
     shared = twice(reduced("%b", "%x", 1))

@@ -237,7 +237,7 @@ RULES: dict[str, tuple[Patch, ...]] = {
         (preserved_operations, "why_endless", _no_condition),
     ),
     "channels": ((proof, "newly_shared", _no_condition),),
-    "operations that run only in the program after": ((proof, "is_implied", _always),),
+    "operations that run only in the rewritten program": ((proof, "is_implied", _always),),
     "attributes": ((terms.Heads, "attributes", _nothing),),
     "types": ((terms.Heads, "numbers", _zero_types),),
     "operands": ((value_numbering.Numbering, "_operands", _zero_operands),),

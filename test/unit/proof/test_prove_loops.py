@@ -256,7 +256,7 @@ def test_collectives_of_counted_loops_may_be_repeated() -> None:
     proof = prove(module_of(EXCHANGED), module_of(EXCHANGED_AGAIN))
     assert proof and proof.tier == 2
     again = EXCHANGED_AGAIN.replace("handle = 2", "handle = 1")
-    assert "did not share a channel before" in prove(module_of(EXCHANGED), module_of(again)).reason
+    assert "do not share a channel in the original" in prove(module_of(EXCHANGED), module_of(again)).reason
     other = CUT[:SECOND].replace(COSINE, summed(1)) + CUT[SECOND:].replace(COSINE, summed(2).replace("add", "maximum"))
     assert not prove(module_of(EXCHANGED), module_of(other))
 

@@ -210,9 +210,9 @@ def test_sharding_constraint_may_be_repeated() -> None:
 
 def test_unread_sharding_constraint_is_named() -> None:
     laid_out, gone = LAID_OUT.replace("$", T), main("return %x")
-    reason = "sdy.sharding_constraint in @main occurs only in the program before; it must not be dropped"
+    reason = "sdy.sharding_constraint in @main occurs only in the original program; it must not be dropped"
     assert compare(laid_out, gone).reason == reason
-    assert compare(gone, laid_out).reason == reason.replace("before", "after").replace("dropped", "added")
+    assert compare(gone, laid_out).reason == reason.replace("original", "rewritten").replace("dropped", "added")
 
 
 def test_property_and_attribute_of_an_unknown_operation_differ() -> None:

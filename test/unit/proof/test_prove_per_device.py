@@ -134,7 +134,7 @@ def test_collectives_may_be_repeated_on_new_channel():
     first, own = FORWARD.replace(SINE, SUM), SUM.replace("handle = 1,", "handle = 2,")
     before = module(first + BACKWARD)
     assert compared(before, module(first + AGAIN.replace(SINE, own)))
-    assert "did not share a channel before" in compared(before, module(first + AGAIN.replace(SINE, SUM))).reason
+    assert "do not share a channel in the original" in compared(before, module(first + AGAIN.replace(SINE, SUM))).reason
     other = own.replace("[[0, 1, 2, 3], [4, 5, 6, 7]]", "[[0, 1, 2, 7], [4, 5, 6, 3]]")
     assert not compared(before, module(first + AGAIN.replace(SINE, other)))
 

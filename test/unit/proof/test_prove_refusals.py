@@ -11,7 +11,7 @@ from .programs import GROUP, SQUARE, T, compare, load, main, private, program_of
 
 PRIVATE = 'sym_name = "p", sym_visibility = "private"'
 NOTHING = "function_type = () -> ()"
-NO_YIELD = "recompute.segment must yield one value for each result, of the same type"
+NO_YIELD = "recompute.segment must yield one value for each result, with the same type"
 
 
 def function(properties: str, arguments: str = "", body: str = "func.return") -> str:
@@ -22,15 +22,15 @@ def function(properties: str, arguments: str = "", body: str = "func.return") ->
 REFUSED = {
     "recursion": (
         main("%a = call @square %x\nreturn %a", private("square", "%a = call @square %p\nreturn %a")),
-        "@square calls itself: the proof does not support recursion",
+        "@square calls itself; the proof does not support recursion",
     ),
     "a call of a function without a body": (
         main("%a = call @there %x\nreturn %a", "func.func private @there(tensor<4xf32>) -> tensor<4xf32>"),
-        "a func.func without a body cannot be compared",
+        "func.func has no body; the proof needs one region with one block",
     ),
     "several blocks": (
         'func.func @main() {\n"cf.br"() [^a] : () -> ()\n^a:\nfunc.return\n}',
-        "func.func has a region of 2 blocks: the proof compares regions of one block only",
+        "func.func has a region with 2 blocks; the proof supports only regions with one block",
     ),
     "a resource": (
         program_of_one("add %x, %y {value = dense_resource<weights> : tensor<4xf32>}"),
@@ -38,35 +38,35 @@ REFUSED = {
     ),
     "a resource in the text of an attribute": (
         program_of_one("add %x, %y {value = #other.attr<dense_resource<weights>>}"),
-        "refers to an alias or resource outside its own text",
+        "contains an alias, a resource or an escape",
     ),
     "an alias in the text of an attribute": (
         program_of_one("add %x, %y {value = #other.attr<[#map, 1]>}"),
-        "refers to an alias or resource outside its own text",
+        "contains an alias, a resource or an escape",
     ),
     "a numbered alias in the text of an attribute": (
         program_of_one("add %x, %y {value = #other.attr<[#0, 1]>}"),
-        "refers to an alias or resource outside its own text",
+        "contains an alias, a resource or an escape",
     ),
     "a numbered alias in the text of a type": (
         program_of_one("add %x, %y {value = #other.attr<!0>}"),
-        "refers to an alias or resource outside its own text",
+        "contains an alias, a resource or an escape",
     ),
     "a function named by an attribute": (
         main("%a = custom_call %x {called_computations = [@square]}\nreturn %a", SQUARE),
-        "the attribute refers to the function @square by name",
+        "it refers to the function @square",
     ),
     "a function named in the text of an attribute": (
         main("%a = custom_call %x {called = #other.attr<@square>}\nreturn %a", SQUARE),
-        "the attribute refers to the function @square by name",
+        "it refers to the function @square",
     ),
     "a function named in quotes in the text of an attribute": (
         main('%a = custom_call %x {called = #other.attr<@"square">}\nreturn %a', SQUARE),
-        "the attribute refers to the function @square by name",
+        "it refers to the function @square",
     ),
     "a function with an odd name in the text of an attribute": (
         main(r'%a = custom_call %x {called = #other.attr<@"a\"b">}' + "\nreturn %a"),
-        "refers to an alias or resource outside its own text",
+        "contains an alias, a resource or an escape",
     ),
     "a call with results that the function does not have": (
         main('%a = "func.call"(%x) <{callee = @square}> : (tensor<4xf32>) -> tensor<4xf64>\nreturn %x', SQUARE),
@@ -74,11 +74,11 @@ REFUSED = {
     ),
     "a function that does not return what its type says": (
         main("%a = call @square %x\nreturn %a", SQUARE.replace("-> tensor<4xf32>", "-> tensor<4xf64>", 1)),
-        "@square has arguments or returned values that do not match its type",
+        "@square has arguments or returned values that do not match its function type",
     ),
     "a composite without a decomposition": (
         main('%a = composite %x {name = "my.square", decomposition = @there}\nreturn %a', SQUARE),
-        "stablehlo.composite refers to @there, but the module has no function of that name",
+        "stablehlo.composite refers to @there, but the module has no function with this name",
     ),
     "a use before the definition": (
         main("%b = tanh %a\n%a = sine %x\nreturn %b"),
@@ -86,79 +86,79 @@ REFUSED = {
     ),
     "an attribute that is also a property": (
         main('%a = "stablehlo.iota"() <{dim = 0 : i64}> {dim = 1 : i64} : () -> tensor<4xf32>\nreturn %a'),
-        "stablehlo.iota has 'dim' both as an attribute and as a property",
+        "stablehlo.iota has both an attribute and a property named 'dim'",
     ),
     "a symbol in a function": (
         main('"other.function"() {sym_name = "square"} : () -> ()\nreturn %x', SQUARE),
-        "other.function: only symbols at the top level of the module are compared",
+        "other.function defines a symbol inside another operation; the proof supports symbols only at the top level",
     ),
     "a barrier with results of other types": (
         main(
             '%a = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf64>\n'
             '%b = "stablehlo.convert"(%a) : (tensor<4xf64>) -> tensor<4xf32>\nreturn %b'
         ),
-        "stablehlo.optimization_barrier must return each of its operands, in order and with unchanged types",
+        "stablehlo.optimization_barrier must return each of its operands, in order and with the same types",
     ),
     "several blocks in a region": (
         main(
             f'%a = "stablehlo.case"(%x) ({{\n"stablehlo.return"(%x) : ({T}) -> ()\n'
             f'^a:\n"stablehlo.return"(%x) : ({T}) -> ()\n}}) : ({T}) -> {T}\nreturn %a'
         ),
-        "stablehlo.case has a region of 2 blocks: the proof compares regions of one block only",
+        "stablehlo.case has a region with 2 blocks; the proof supports only regions with one block",
     ),
     "a block that branches to itself": (
         main('"other.loop"() ({\n^a:\n"cf.br"() [^a] : () -> ()\n}) : () -> ()\nreturn %x'),
-        "cf.br branches to another block: the proof compares regions of one block only",
+        "cf.br branches to another block; the proof supports only regions with one block",
     ),
     "two functions of one name": (main("return %x", main("return %y")), "two functions are named @main"),
     "a function without a name": (function(NOTHING), "a function has no name"),
     "attributes of an argument that is not there": (
         function(f'sym_name = "main", arg_attrs = [{{}}], {NOTHING}'),
-        "'arg_attrs' needs one dictionary for each of the 0 positions",
+        "'arg_attrs' must be a list of 0 dictionaries, one for each position",
     ),
     "attributes of a result that are no dictionary": (
         function(f'sym_name = "main", res_attrs = "a", {NOTHING}'),
-        "'res_attrs' needs one dictionary for each of the 0 positions",
+        "'res_attrs' must be a list of 0 dictionaries, one for each position",
     ),
     "a function that does not take what its type says": (
         function('sym_name = "main", function_type = (f64) -> ()', "^a(%x: f32):\n"),
-        "@main has arguments or returned values that do not match its type",
+        "@main has arguments or returned values that do not match its function type",
     ),
     "a function whose type is none": (
         main(
             "%a = call @p %x\nreturn %a",
             function(f"{PRIVATE}, function_type = i32", f"^a(%p: {T}):\n", f"func.return %p : {T}"),
         ),
-        "@p has arguments or returned values that do not match its type",
+        "@p has arguments or returned values that do not match its function type",
     ),
     "a return that holds operations": (
         main(f'"func.return"(%x) ({{\n"other.op"() : () -> ()\n}}) : ({T}) -> ()'),
-        "@main has arguments or returned values that do not match its type",
+        "@main has arguments or returned values that do not match its function type",
     ),
     "a return that branches": (
         f'"func.func"() <{{sym_name = "main", function_type = ({T}) -> {T}}}> '
         f'({{\n^a(%x: {T}):\n"func.return"(%x) [^a] : ({T}) -> ()\n}}) : () -> ()',
-        "func.return branches to another block: the proof compares regions of one block only",
+        "func.return branches to another block; the proof supports only regions with one block",
     ),
     "the end of a region that branches": (
         main(
             f'%a = "stablehlo.map"(%x) ({{\n^a:\n"stablehlo.return"(%x) [^a] : ({T}) -> ()\n}}) : ({T}) -> {T}\n'
             "return %a"
         ),
-        "stablehlo.return branches to another block: the proof compares regions of one block only",
+        "stablehlo.return branches to another block; the proof supports only regions with one block",
     ),
     "a public function without a type": (
         '"func.func"() <{sym_name = "main"}> ({\n"func.return"() : () -> ()\n}) : () -> ()',
         "@main has no function type",
     ),
-    "nothing that can be called": (private("p", "return %p"), "there is no public function to compare"),
+    "nothing that can be called": (private("p", "return %p"), "the program has no public function to compare"),
     "a function that never returns": (
         function(f'sym_name = "main", {NOTHING}', body='"other.op"() : () -> ()'),
-        "@main has arguments or returned values that do not match its type",
+        "@main has arguments or returned values that do not match its function type",
     ),
     "a function in a function": (
         main("func.func @inner() {\nfunc.return\n}\nreturn %x"),
-        "func.func: only symbols at the top level of the module are compared",
+        "func.func defines a symbol inside another operation; the proof supports symbols only at the top level",
     ),
     "a call of nothing": (
         main(f'%a = "func.call"(%x) : ({T}) -> {T}\nreturn %x'),
@@ -170,7 +170,7 @@ REFUSED = {
     ),
     "a call of a function that is not there": (
         main("%a = call @there %x\nreturn %x"),
-        "func.call refers to @there, but the module has no function of that name",
+        "func.call refers to @there, but the module has no function with this name",
     ),
     "a type whose text refers to something": (
         main('%a = "other.op"() : () -> !other.type<#alias>\nreturn %x'),
@@ -199,11 +199,11 @@ REFUSED = {
     "a group without operations": (main('"recompute.segment"() ({\n^a:\n}) : () -> ()\nreturn %x'), NO_YIELD),
     "a function without operations": (
         main('"func.call"() <{callee = @p}> : () -> ()\nreturn %x', function(f"{PRIVATE}, {NOTHING}", "^a:\n", "")),
-        "@p has arguments or returned values that do not match its type",
+        "@p has arguments or returned values that do not match its function type",
     ),
     "an empty group": (
         main('"recompute.segment"() ({\n}) : () -> ()\nreturn %x'),
-        "a recompute.segment without a body cannot be compared",
+        "recompute.segment has no body; the proof needs one region with one block",
     ),
 }
 
@@ -217,7 +217,7 @@ def test_programs_of_undetermined_meaning_are_refused(rule: str) -> None:
         proof = compare(before, after)
         assert not proof.proved
         assert reason in proof.reason
-        assert "the program before cannot be compared" in proof.reason
+        assert "the original program cannot be compared" in proof.reason
 
 
 @pytest.mark.parametrize("rule", REFUSED)
@@ -242,5 +242,5 @@ def test_refusal_names_the_side_and_the_position() -> None:
     )
     proof = compare(main("return %x"), refused)
     assert proof.reason == (
-        "the program after cannot be compared at a.py:3:4: @main calls itself: the proof does not support recursion"
+        "the rewritten program cannot be compared at a.py:3:4: @main calls itself; the proof does not support recursion"
     )

@@ -58,7 +58,7 @@ def test_risky_operation_may_vanish_but_not_appear(risky: str, place: str) -> No
     without = step("", "", "%y")
     assert proof(with_it, without) and proof(with_it, with_it)
     message = proof(without, with_it)
-    assert not message and "may fail, and runs only in the program after" in message.reason
+    assert not message and "may fail and runs only in the rewritten program" in message.reason
 
 
 @pytest.mark.parametrize("risky", [DIVIDE, EXTRACT])

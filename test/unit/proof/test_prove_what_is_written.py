@@ -116,7 +116,10 @@ def test_channel_used_by_a_send_is_not_new() -> None:
     )
     before = exchanged(sent + summed("%a", 1)).replace("%a, %b", "%a, %a")
     assert proof(before, exchanged(sent + summed("%a", 1) + summed("%b", 3)))
-    assert "did not share a channel before" in proof(before, exchanged(sent + summed("%a", 1) + summed("%b", 2))).reason
+    assert (
+        "do not share a channel in the original"
+        in proof(before, exchanged(sent + summed("%a", 1) + summed("%b", 2))).reason
+    )
 
 
 def test_channel_of_function_called_twice_is_shared() -> None:
@@ -125,5 +128,5 @@ def test_channel_of_function_called_twice_is_shared() -> None:
     once, twice = f"%a = func.call @f(%x) : ({V}) -> {V}\n", f"%b = func.call @g(%x) : ({V}) -> {V}\n"
     before = exchanged(once, f"{function}\n{outer}").replace("%a, %b", "%a, %a")
     after = exchanged(once + twice, f"{function}\n{outer}")
-    assert "did not share a channel before" in proof(before, after).reason
+    assert "do not share a channel in the original" in proof(before, after).reason
     assert proof(after, before) and proof(after, after)
