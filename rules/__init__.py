@@ -1,7 +1,7 @@
-"""Facts about operations: effects, views, costs and storage.
+"""Facts about operations: their effects, views, costs and storage.
 
-The functions exported here declare the facts about the operations of a foreign dialect; docs/foreign_dialects.md shows
-how.
+The functions exported here declare facts about the operations of other dialects; docs/foreign_dialects.md shows how to
+use them.
 """
 
 from .facts import (

@@ -1,4 +1,4 @@
-"""Facts about the arith dialect, which is pure throughout: https://mlir.llvm.org/docs/Dialects/ArithOps/."""
+"""Facts about the arith dialect, whose operations are all pure: https://mlir.llvm.org/docs/Dialects/ArithOps/."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""ATen, and the operations of `dialects/torch.py` around it: the facts that schemas and tags do not contain.
+"""Facts about ATen and the other operations of `dialects/torch.py`, as far as schemas and tags do not contain them.
 
-`dialects/aten.py` lists the names by the facts of their schemas and tags. PyTorch allocates every result at run time,
-constants and returned values included.
+`dialects/aten.py` lists the names of operations according to their schemas and tags. PyTorch allocates every result at
+run time, including constants and returned values.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ prims._low_memory_max_pool_offsets_to_indices.default prims._low_memory_max_pool
 prims.inductor_force_stride_order.default prims.inductor_lookup_seed.default prims.inductor_randint.default
 prims.inductor_random.default prims.prepare_softmax_online.default
 """
-"""Random numbers are functions of a seed, an operand; the seeds themselves are drawn, and never copied."""
+"""Operations of Inductor. Its random operations are functions of a seed, which is an operand; the draw of the seeds is
+never copied."""
 _MEANS = """
 aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
 """
-"""Losses that reduce the values of all elements in place, so that the scalar result keeps the storage of all
+"""Losses that reduce the values of all elements in place. The scalar result therefore occupies the storage of all
 elements."""
 _ONE_EACH = per_element(1)
 
@@ -69,7 +70,7 @@ _c10d_functional.wait_tensor.default
 
 
 def _flops_of(op: Operation) -> int:
-    """Return the FLOPs by PyTorch's own count, or one for each element of the results."""
+    """Return the FLOPs that PyTorch counts, or one FLOP for each element of the results if it counts none."""
     flops = op.attributes.get(FLOPS)
     return flops.value.data if isinstance(flops, IntegerAttr) else _ONE_EACH(op)
 
@@ -86,18 +87,18 @@ _OF_SCHEMAS: dict[str, Facts] = {
 
 
 def _stored_bytes(op: Operation) -> int | None:
-    """Return the bytes that PyTorch allocates for the result, or None if the elements of the result determine them."""
+    """Return the number of bytes that PyTorch allocates for the result, or None if the result type determines it."""
     stored = op.attributes.get(STORED)
     return stored.value.data if isinstance(stored, IntegerAttr) else None
 
 
 def _operand_bytes(op: Operation) -> int:
-    """Return the bytes of the largest operand."""
+    """Return the size of the largest operand in bytes."""
     return max(_tensor_bytes(operand.type) or 0 for operand in op.operands)
 
 
 def _tensor_bytes(type_: Attribute) -> int | None:
-    """Return the size of a tensor with a static shape in bytes; None for other types."""
+    """Return the size, in bytes, of a tensor type with a static shape; None for other types."""
     if not is_shaped(type_) or not isinstance(element := type_.element_type, FixedBitwidthType):
         return None
     return -(-element.bitwidth // 8) * elements(type_)

@@ -1,4 +1,4 @@
-"""The number of times that the regions of operations run, such as the combiner of a reduction or the body of a loop."""
+"""Functions that count how many times the regions of an operation run, such as the combiner of a reduction."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def scan_iterations(op: Operation) -> int:
 
 
 def reduce_combinations(op: Operation) -> int:
-    """Return the number of times that a reduction combines two elements: for each result element, the number of input
-    elements minus one."""
+    """Return the number of times that a reduction combines two elements: the number of input elements minus the number
+    of result elements."""
     return max(elements(op.operands[0].type) - elements(op.results[0].type), 0)
 
 
 def scatter_combinations(op: Operation) -> int:
-    """Return the number of times that a scatter combines two elements: once for each element of an update."""
+    """Return the number of times that a scatter combines two elements: once for each element of the updates."""
     return elements(op.operands[len(op.results) + 1].type)
 
 
@@ -62,13 +62,13 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def reduce_window_combinations(op: Operation) -> int:
-    """Return the number of times that `reduce_window` combines two elements: for each result, the window size minus
-    one."""
+    """Return the number of times that `reduce_window` combines two elements: the window size minus one for each result
+    element."""
     return (_window_size(op) - 1) * elements(op.results[0].type)
 
 
 def select_comparisons(op: Operation) -> int:
-    """Return the number of comparisons of `select_and_scatter`: for each source element, the window size minus one."""
+    """Return the number of comparisons of `select_and_scatter`: the window size minus one for each source element."""
     return (_window_size(op) - 1) * scatter_additions(op)
 
 

@@ -1,4 +1,4 @@
-"""Sizes of types in bytes, and the storage that results share with operands."""
+"""Sizes of types in bytes, and which results share their storage with an operand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_DATA = frozenset({"stablehlo.token", "mhlo.token"})
 
 
 def element_bytes(element: Attribute) -> int | None:
-    """Return the size of one element in bytes, at least 1; None for a type that is not numeric."""
+    """Return the size of an element in bytes, rounded up; None for a type that is not numeric."""
     if is_complex_type(element):
         part = element_bytes(element.element_type)
         return None if part is None else 2 * part
@@ -29,11 +29,11 @@ def element_bytes(element: Attribute) -> int | None:
 def type_bytes(type_: Attribute) -> int | None:
     """Return the size of a value of this type in bytes.
 
-    Tokens take 0 bytes, and a tuple or a future takes the sum of its elements. The size is None for a dynamic shape,
-    and for a foreign type without a declared size.
+    A token has 0 bytes. The size of a tuple or a future is the sum of the sizes of its elements. The size is None for a
+    dynamic shape and for an unknown type without a registered size.
 
     Raises:
-        ValueError: The function that was registered for the type's size fails.
+        ValueError: The registered size function of the type fails.
     """
     if is_shaped(type_):
         size = element_bytes(type_.element_type)
@@ -54,16 +54,16 @@ def _type_name(type_: Attribute) -> str:
     return type_.attr_name.data if isinstance(type_, UnregisteredAttr) else type_.name
 
 
-# The result is a view of an operand, whatever its layout.
+# Operations whose result is a view of an operand, whatever the layout of the operand.
 STRIDED_VIEWS = OperationNames(lambda facts: facts.view is View.STRIDED)
-# The result is a view of the operand if the operand is row-major, otherwise a copy.
+# Operations whose result is a view of an operand if the operand is row-major, otherwise a copy.
 DENSE_VIEWS = OperationNames(lambda facts: facts.view is View.DENSE)
-# Result i is operand i.
+# Operations whose result i is operand i.
 FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """Return the operand of a strided or dense view; None for any other operation."""
+    """Return the operand of which the operation is a strided or dense view; None for any other operation."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -71,7 +71,8 @@ def viewed_operand(op: Operation) -> SSAValue | None:
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
-    """Return the operand whose storage result `index` shares, independently of its layout, or None if there is none."""
+    """Return the operand whose storage result `index` shares, whatever the layout of the operand, or None if there is
+    none."""
     facts = facts_of(op)
     if facts is None or facts.view in (None, View.DENSE):
         return None
@@ -85,13 +86,13 @@ def is_allocated(op: Operation) -> bool:
 
 
 def stored_bytes(op: Operation) -> int | None:
-    """Return the size of the storage of each result in bytes, or None if the result types determine it."""
+    """Return the size, in bytes, of the storage of each result, or None if the result types determine it."""
     facts = facts_of(op)
     return None if facts is None or facts.stored_bytes is None else facts.stored_bytes(op)
 
 
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
-    """Return the storage of each region of a loop or branch; empty if the regions compute only scalars."""
+    """Return how each region of a loop or branch stores its values; empty if the regions compute only scalars."""
     facts = facts_of(op)
     if facts is None or not facts.regions:
         return ()
@@ -99,7 +100,7 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """Return the values whose storage the arguments of a region occupy."""
+    """Return the values of the operation whose storage the arguments of a region use."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

@@ -1,4 +1,4 @@
-"""Facts about CHLO, which JAX emits along with StableHLO."""
+"""Facts about CHLO. JAX emits operations of CHLO together with StableHLO."""
 
 from __future__ import annotations
 

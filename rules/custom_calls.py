@@ -1,11 +1,11 @@
-"""Facts about custom calls: which calls may be recomputed.
+"""Facts about custom calls, which determine the calls that may be recomputed.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a known target
     stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: declared by the user
-    stablehlo.custom_call @mine(%x)                               runs once: its results are saved
-    stablehlo.custom_call @log(%x) {has_side_effect = true}       an effect, for any target
+    stablehlo.custom_call @mine(%x)                               impure: its results are saved
+    stablehlo.custom_call @log(%x) {has_side_effect = true}       impure, whatever its target
 
-The proof has a list of its own (`proof/pure_operations.py`).
+The proof has its own list (`proof/pure_operations.py`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ KNOWN_TARGETS = (
     "cu_threefry2x32",  # jaxlib/gpu/prng.cc: random bits from a key
     "cu_lu_pivots_to_permutation",
     "lu_pivots_to_permutation",
-    "cublas_",  # jaxlib/gpu/blas.cc, solver.cc, sparse.cc and their hip twins
+    "cublas_",  # jaxlib/gpu/blas.cc, solver.cc, sparse.cc and the hip versions
     "cusolver_",
     "cusparse_",
     "hipblas_",
     "hipsolver_",
-    "__cublas$",  # written by XLA: xla/service/gpu/cublas_cudnn.h
+    "__cublas$",  # created by XLA: xla/service/gpu/cublas_cudnn.h
     "__cudnn$",
     "__cusolver$",
     "ApproxTopK",  # jax/_src/lax/ann.py
@@ -40,17 +40,17 @@ KNOWN_TARGETS = (
     "tpu_custom_call",  # Pallas: jax/_src/tpu_custom_call.py
     "mosaic_gpu",
     "__gpu$xla.gpu.triton",
-    "xla_ffi_python_cpu_callback",  # jax.pure_callback, where it has no side effect: jax/_src/callback.py
+    "xla_ffi_python_cpu_callback",  # jax.pure_callback: jax/_src/callback.py
     "xla_ffi_python_gpu_callback",
     "xla_python_cpu_callback",
     "xla_python_gpu_callback",
-    "mhlo.",  # operations that StableHLO writes as calls: stablehlo/transforms/ChloLegalizeToStablehlo.cpp
+    "mhlo.",  # operations that are calls in StableHLO: stablehlo/transforms/ChloLegalizeToStablehlo.cpp
     "chlo.",
-    "Sharding",  # the operand, laid out over devices: xla/service/sharding_propagation.cc
+    "Sharding",  # returns its operand with a sharding: xla/service/sharding_propagation.cc
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
 )
-"""Prefixes of targets whose calls are functions of their operands, with the sources that emit them."""
+"""Prefixes of the targets of calls that are functions of their operands, with the code that emits or defines them."""
 
 _PURE = pure()
 
@@ -69,7 +69,7 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Return whether the call can be recomputed only if the user declares it repeatable: it has no side effect, but its
-    target is unknown."""
+    """Return whether only a declaration by the user can make the call repeatable: it has no side effect, but its target
+    is unknown."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

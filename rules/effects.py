@@ -1,7 +1,7 @@
-"""Effects of operations: which operations may be executed twice, and why the others may not.
+"""Effects of operations: which operations may run twice, and why the others must not.
 
-An operation may be executed twice if it is a function of its operands, or if the user permits it. An operation without
-declared facts has unknown effects and is never recomputed.
+An operation may run twice if it is a function of its operands, or if the user permits it. An operation without facts
+has unknown effects and is never recomputed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from .registry import OperationNames, facts_of, remedy_for
 
 
 def is_constant(op: Operation) -> bool:
-    """Return whether the operation is a constant: free to recompute, without operands to keep live."""
+    """Return whether the operation is a constant. Recomputing a constant costs nothing and keeps no operands live."""
     return _is(op, OpClass.CONSTANT)
 
 
 def is_collective(op: Operation) -> bool:
-    """Return whether all devices must execute the operation equally often and in the same order."""
+    """Return whether the operation is a collective, which all devices must run the same number of times and in the same
+    order."""
     return _is(op, OpClass.COLLECTIVE)
 
 
@@ -52,15 +53,15 @@ def writes_memory(op: Operation) -> bool:
 
 def _is(op: Operation, kind: OpClass) -> bool:
     facts = facts_of(op)
-    # Nearly all operations have no class, and a lookup in the empty set would still hash `kind`.
+    # Most operations have no class, and even a lookup in an empty set would hash `kind`.
     return facts is not None and bool(facts.op_classes) and kind in facts.op_classes
 
 
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
-# These operations are pure exactly if all operations in their regions are.
+# Operations that are pure if and only if all operations in their regions are.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
-# These operations are not functions of their operands; their facts state the reason.
+# Operations that are not functions of their operands. Their facts state the reason.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = (
@@ -68,17 +69,17 @@ ON_MEMORY = (
     "recompute on tensors, before bufferization"
 )
 NO_STATE = "it lacks the random-state operand that its declaration names, so a copy would draw different numbers"
-# Classes are compared exactly, because xDSL's types have no subclasses.
+# `type` suffices because these classes of xDSL have no subclasses.
 _REFERENCES = frozenset({MemRefType, UnrankedMemRefType})
 
 
 def why_impure(op: Operation) -> str | None:
-    """Return the reason that a second execution could change a result, or None if there is none."""
+    """Return the reason why a second execution could change a result, or None if the operation is pure."""
     return why_impure_by(op, facts_of(op))
 
 
 def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
-    """Return the result of `why_impure` for an operation with these facts."""
+    """Return the same reason as `why_impure`, for an operation whose facts the caller already knows."""
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
         return reason
@@ -86,7 +87,7 @@ def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
 
 
 def why_body_impure(op: Operation) -> str | None:
-    """Return the reason that an operation in the regions is not pure, or None if all are pure."""
+    """Return the reason why an operation inside the regions is impure, or None if all are pure."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:
@@ -95,7 +96,7 @@ def why_body_impure(op: Operation) -> str | None:
 
 
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
-    """Return the reason that the operation itself, without its regions, is impure, or None if it is pure."""
+    """Return the reason why the operation itself, without its regions, is impure, or None if it is pure."""
     if facts is None:
         return f"the effects of {name_of(op)} are unknown; {remedy_for(name_of(op))}"
     if facts.effect is Effect.TERMINATOR:
@@ -113,27 +114,27 @@ def works_on_memory(op: Operation) -> bool:
     return not _REFERENCES.isdisjoint(types)
 
 
-# Random operations whose state is not an operand.
+# Random operations whose state is hidden, not an operand.
 HIDDEN_STATE = frozenset({"stablehlo.rng"})
 
 
 @dataclass(frozen=True)
 class Permission:
-    """Recomputation that the user permits beyond pure operations. The attribute `recompute.repeatable` permits a single
-    operation.
+    """The impure operations that the user permits the passes to recompute. In addition, the attribute
+    `recompute.repeatable` permits the recomputation of a single operation.
 
     Attributes:
-        collectives: Whether collectives may be recomputed (MindSpore's `mp_comm_recompute`). The copies use new
-            channels and run equally often on all devices.
-        preserve_rng_state: If False, unseeded random operations may draw again. They draw different numbers, so the
-            results change. PyTorch and Paddle have an option of this name.
+        collectives: Whether collectives may be recomputed, as with `mp_comm_recompute` of MindSpore. The copies use new
+            channels, and all devices run them the same number of times.
+        preserve_rng_state: If False, random operations with a hidden state may be recomputed. The copies draw different
+            numbers, so the results change. PyTorch and Paddle have an option with this name.
     """
 
     collectives: bool = False
     preserve_rng_state: bool = True
 
     def why_not(self, op: Operation) -> str | None:
-        """Return the reason that the operation must not be recomputed, or None if it may be."""
+        """Return the reason why the operation must not be recomputed, or None if it may be recomputed."""
         is_declared = Names.REPEATABLE in op.attributes
         if (self.collectives or is_declared) and is_collective(op):
             # The permission covers the communication, but not other effects.

@@ -1,7 +1,7 @@
-"""FLOPs and transcendentals of functions that XLA expands into simpler operations.
+"""FLOPs and transcendentals of elementwise functions that XLA expands into simpler operations.
 
-The numbers are the counts of `HloCostAnalysis` in jaxlib 0.10.2 for one StableHLO operation, divided by the number of
-result elements; `test/unit/rules/test_against_xla.py` checks them against the installed jaxlib.
+The numbers are the counts of `HloCostAnalysis` in jaxlib 0.10.2 for one operation, divided by the number of result
+elements. `test/unit/rules/test_against_xla.py` compares them with the installed jaxlib.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Pair: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class ElementWork:
-    """Work per element, as (FLOPs, transcendentals), by element type.
+    """The work for each element, as (FLOPs, transcendentals), by element type.
 
     Attributes:
         single: For f32 and integers.
@@ -47,7 +47,7 @@ class ElementWork:
 def _row(
     single: Pair, double: Pair | None = None, narrow: Pair | None = None, complex_: Pair | None = None
 ) -> ElementWork:
-    """Return the work per element. An element type without its own entry has the work of f32."""
+    """Return the work for each element. An element type without an entry has the work of f32."""
     return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 
@@ -86,7 +86,8 @@ OF_CHLO: Mapping[str, ElementWork] = {
 
 
 def expansions_of(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
-    """Return the facts about pure elementwise functions, whose work `rows` lists by name."""
+    """Return the facts about pure elementwise functions. `rows`: the work of each function by name, without the
+    dialect."""
     return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
 
 

@@ -1,14 +1,14 @@
-"""Facts about operations, as data, for the tables of the dialects and for calls of `register`.
+"""Data types for facts about operations, and functions that make them, for the tables of dialects and for `register`.
 
 pure()                            a function of its operands and attributes
-pure_if_body_is()                 the same, if all operations in its regions are pure
-impure("it reads a file")         never recomputed, with the reason for messages
-cast(), product(pure())           a conversion; a matrix product, to which policies refer
-random(state=0)                   random numbers from the state in operand 0: pure, since the state is an operand
-constant()                        a value without operands, which is never saved
+pure_if_body_is()                 pure, if all operations in its regions are
+impure("it reads a file")         never recomputed; messages state the reason
+cast(), product(pure())           a conversion; a matrix product or convolution
+random(state=0)                   random numbers: pure, since the state is operand 0
+constant()                        a constant, which is never saved
 view(of=0)                        a view of the operand's storage
 forwards()                        result i is operand i
-collective(), communication()     an exchange with other devices
+collective(), communication()     communication with other devices
 reads_memory(), writes_memory()   an access to memory behind a reference
 """
 
@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """The relation between the storages of a result and of an operand."""
+    """How the storage of a result relates to the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"
@@ -47,7 +47,8 @@ class View(Enum):
 
 
 class OpClass(Enum):
-    """Classes of operations to which policies, transforms and memory models refer; an operation may be in several."""
+    """Classes of operations, to which policies, transforms and memory models refer. An operation may be in several
+    classes."""
 
     CONSTANT = "constant"
     COLLECTIVE = "collective"
@@ -59,7 +60,7 @@ class OpClass(Enum):
 
 
 class Carry(Enum):
-    """Values whose storage the arguments of a region occupy while the region runs."""
+    """The values whose storage the arguments of a region use while the region runs."""
 
     NOTHING = "nothing"
     OPERANDS = "operands"
@@ -68,12 +69,12 @@ class Carry(Enum):
 
 @dataclass(frozen=True)
 class RegionStorage:
-    """Storage of a region whose values are stored in memory.
+    """How a region stores its values, if they are in memory.
 
     Attributes:
-        carry: The values whose storage the region's arguments occupy.
-        hands_on: Index of the first terminator operand that becomes a loop carry or a result; None if none does, as in
-            the condition of a loop.
+        carry: The values whose storage the arguments of the region use.
+        hands_on: Index of the first operand of the terminator that becomes a loop carry or a result; None if no operand
+            does, as in the condition of a loop.
     """
 
     carry: Carry
@@ -82,28 +83,29 @@ class RegionStorage:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the operations with one name.
+    """Facts about all operations with a certain name.
 
     Attributes:
         effect: Whether the operation may be executed twice.
-        reason: The reason that it may not, for messages.
+        reason: The reason why it must not run twice, for messages; empty if it may.
         op_classes: The classes of the operation.
-        state: Index of the operand with the random state.
-        view: The relation between the storages of results and of an operand.
-        view_of: Index of that operand.
-        flops: FLOPs of one execution, without its regions; None for one FLOP per result element.
-        transcendentals: Calls of functions such as `exp`, which `flops` does not include; None for none.
-        body_runs: A function that returns the number of runs of the regions, for all or for each; None if `flops`
-            includes them.
-        alternatives: Whether exactly one of the regions runs, and it is not known statically which one.
-        regions: Storage of each region that stores values; the last entry applies to all further regions. Empty if the
+        state: Index of the operand that contains the random state; None if the operation draws no random numbers.
+        view: How the storage of the results relates to the storage of an operand; None if it does not.
+        view_of: Index of this operand.
+        flops: Returns the FLOPs of one execution without its regions; None means one FLOP for each result element.
+        transcendentals: Returns the number of calls of functions such as `exp`, which `flops` does not include; None
+            means 0.
+        body_runs: Returns how many times the regions run. A tuple has one function for each region. None if `flops`
+            includes the work of the regions.
+        alternatives: Whether exactly one of the regions runs, depending on a run-time value.
+        regions: How each region stores its values; the last entry also applies to all further regions. Empty if the
             regions compute only scalars.
         on_host: Whether the results take up no device memory.
-        allocated: Whether the executor allocates the results when it runs the operation, even if they are computed from
-            constants alone or returned, as in PyTorch. XLA, in contrast, folds constant results, and its caller
-            provides the memory of returned results.
-        stored_bytes: Size of the storage of each result in bytes; None if the result types determine it.
-        on_tensors: Whether no operation with this name has operands or results that refer to memory.
+        allocated: Whether the executor allocates the results when it runs the operation, even if they are constant or
+            returned, as PyTorch does. XLA, in contrast, folds constant results, and its caller provides the memory of
+            returned results.
+        stored_bytes: Returns the size, in bytes, of the storage of each result; None if the result types determine it.
+        on_tensors: Whether operations with this name never have memrefs as operands or results.
     """
 
     effect: Effect
@@ -124,23 +126,23 @@ class Facts:
 
 
 def no_work(op: Operation) -> int:
-    """Return the count 0, for operations without arithmetic and regions that never run."""
+    """Return 0: the FLOPs of an operation without arithmetic."""
     return 0
 
 
 def once(op: Operation) -> int:
-    """Return the count 1, for branches and for loops with an unknown trip count."""
+    """Return 1: the number of runs of a branch, and the assumed trip count of a loop whose trip count is unknown."""
     return 1
 
 
 def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
-    """Return the facts about a function of operands and attributes, which may run twice.
+    """Return the facts about a pure operation: a function of its operands and attributes, which may run twice.
 
-    The proof needs a declaration of its own, `recompute.proof.register_pure`.
+    The proof does not read these facts; it needs a call of `recompute.proof.register_pure`.
 
     Args:
-        flops: FLOPs of one execution as a function of the operation; by default one for each element of the results.
-        transcendentals: Calls of functions such as `exp`; by default none.
+        flops: Returns the FLOPs of one execution of an operation; by default one FLOP for each element of the results.
+        transcendentals: Returns the number of calls of functions such as `exp`; by default 0.
 
     Example:
         >>> from recompute.rules import pure, register
@@ -155,13 +157,14 @@ def pure_movement(*kinds: OpClass) -> Facts:
 
 
 def cast() -> Facts:
-    """Return the facts about a conversion to another element type. Like a view, it is recomputed along with its
+    """Return the facts about a conversion to another element type. Like a view, it is recomputed together with its
     users."""
     return Facts(Effect.PURE, op_classes=frozenset({OpClass.CAST}))
 
 
 def product(facts: Facts) -> Facts:
-    """Mark an operation as a matrix product or convolution, whose results policies such as `dots_saveable` save."""
+    """Return the facts with the class of matrix products and convolutions. Policies such as `dots_saveable` save the
+    results of this class."""
     return replace(facts, op_classes=facts.op_classes | {OpClass.PRODUCT})
 
 
@@ -174,21 +177,21 @@ def pure_if_body_is(
 
 
 def branches(*regions: RegionStorage) -> Facts:
-    """Return the facts about an operation that runs one of its regions, once."""
+    """Return the facts about an operation that runs exactly one of its regions, once."""
     return replace(pure_if_body_is(no_work, once, regions), alternatives=True)
 
 
 def without_arithmetic(facts: Facts) -> Facts:
-    """Return the same facts without arithmetic."""
+    """Return the same facts for an operation without arithmetic."""
     return replace(facts, flops=no_work)
 
 
 def impure(reason: str, *kinds: OpClass) -> Facts:
-    """Return the facts about an operation that must not run twice.
+    """Return the facts about an impure operation, which must not run twice.
 
     Args:
-        reason: The reason, which remarks quote: "acme.print is not recomputed: it prints".
-        kinds: Further properties of the operation.
+        reason: The reason, as a clause that remarks quote: "acme.print is not recomputed: it prints".
+        kinds: The classes of the operation.
 
     Example:
         >>> from recompute.rules import impure, register
@@ -206,15 +209,15 @@ def constant() -> Facts:
 
 
 def random(state: int = 0, flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
-    """Return the facts about random numbers that are a function of an operand, their state.
+    """Return the facts about an operation that draws random numbers from a state that is one of its operands.
 
-    A copy reads the same state, so it draws the same numbers. An operation without that operand is never copied. The
-    proof needs `recompute.proof.register_pure`, as for `pure`.
+    A copy reads the same state, so it draws the same numbers. An operation that lacks the operand is never copied. As
+    for `pure`, the proof needs a call of `recompute.proof.register_pure`.
 
     Args:
-        state: Index of the operand with the state.
-        flops: FLOPs of one execution as a function of the operation; by default one for each element of the results.
-        transcendentals: Calls of functions such as `exp`; by default none.
+        state: Index of the operand that contains the state.
+        flops: Returns the FLOPs of one execution of an operation; by default one FLOP for each element of the results.
+        transcendentals: Returns the number of calls of functions such as `exp`; by default 0.
 
     Example:
         >>> from recompute.rules import random, register
@@ -248,5 +251,5 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:
-    """Return a table with the same facts for each name in `names`, which are separated by whitespace."""
+    """Return a table with the same facts for all operations of a dialect in `names`, which whitespace separates."""
     return {f"{dialect}.{name}": facts for name in names.split()}

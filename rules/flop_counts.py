@@ -1,7 +1,7 @@
-"""FLOPs of operations: functions that count them from types and attributes.
+"""Functions that count the FLOPs of operations from their types and attributes.
 
-The counts follow XLA's cost analysis: a multiply-add is two FLOPs, and window positions over padding or between dilated
-elements do no work.
+The counts follow XLA's cost analysis: a multiply-add is two FLOPs, and window points on padding or between dilated
+elements require no FLOPs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .facts import Count
 
 
 def per_element(count: int) -> Count:
-    """Return a count of `count` FLOPs for each element of the results."""
+    """Return a function that counts `count` FLOPs for each element of the results of an operation."""
     return lambda op: count * sum(elements(result.type) for result in op.results)
 
 
 def per_operand_element(count: int) -> Count:
-    """Return a count of `count` FLOPs for each element of the first operand."""
+    """Return a function that counts `count` FLOPs for each element of the first operand of an operation."""
     return lambda op: count * elements(op.operands[0].type)
 
 
@@ -42,10 +42,10 @@ def dot(op: Operation) -> int:
 
 
 def ragged_dot(op: Operation) -> int:
-    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements, where each element is counted
-    only for its own group.
+    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements. Each element counts only for its
+    own group.
 
-    XLA's decomposition does more work: it computes the whole product once per group and masks it.
+    XLA's decomposition needs more FLOPs: it computes the whole product once for each group and masks it.
     """
     assert isinstance(op, RaggedDotOp), "ragged_dot is registered and verified"
     left, result = op.lhs.type, op.result.type
@@ -64,8 +64,8 @@ def legacy_dot(op: Operation) -> int:
 
 
 def einsum(op: Operation) -> int:
-    """Count the FLOPs of an einsum: 2 x result elements x contracted extents; for a single operand, the number of
-    additions."""
+    """Count the FLOPs of an einsum: 2 x result elements x contracted extents, or the number of additions if it has a
+    single operand."""
     assert isinstance(op, EinsumFormatOp), "einsum is registered and verified"
     if len(op.operands) == 1:
         return reduce_combinations(op)
@@ -74,13 +74,13 @@ def einsum(op: Operation) -> int:
 
 
 def sort_comparisons(op: Operation) -> int:
-    """Count the FLOPs of a sort: n x log2 n for the n elements of the first operand, for any comparator."""
+    """Count the FLOPs of a sort: n x log2 n for the n elements of the first operand, whatever the comparator."""
     count = elements(op.operands[0].type)
     return count * max(count - 1, 0).bit_length()
 
 
 def fft(op: Operation) -> int:
-    """Count the FLOPs of an FFT: 8 x elements x the product of log2 of the transformed extents."""
+    """Count the FLOPs of an FFT: 8 x elements x the product of the logarithms (base 2) of the transformed extents."""
     lengths = op.properties["fft_length"]
     assert is_integer_array(lengths), "fft is registered and verified"
     return 8 * prod(max(length.bit_length() - 1, 0) for length in lengths.get_values()) * elements(op.operands[0].type)
@@ -94,7 +94,7 @@ def cholesky(op: Operation) -> int:
 
 
 def triangular_solve(op: Operation) -> int:
-    """Count the FLOPs of a triangular solve: 2 n for each element of the result, for n x n matrices."""
+    """Count the FLOPs of a triangular solve with n x n matrices: 2 n for each element of the result."""
     a = op.operands[0].type
     assert is_tensor(a), "triangular_solve is registered and verified"
     return 2 * elements(op.results[0].type) * a.get_shape()[-1]
@@ -103,7 +103,8 @@ def triangular_solve(op: Operation) -> int:
 def convolution(op: Operation) -> int:
     """Count the FLOPs of a convolution: 2 x batch x output features x input features per group x window hits.
 
-    A window hit is a pair of a window position and a kernel point that lies on an element of the operand.
+    A window hit is a pair of a window position and a point of the kernel that, at this position, lies on an element of
+    the operand.
     """
     left, kernel, result = op.operands[0].type, op.operands[1].type, op.results[0].type
     numbers = op.properties["dimension_numbers"]
@@ -123,11 +124,11 @@ def convolution(op: Operation) -> int:
 
 
 def window_hits(window: DimWindow, extent: int, places: int) -> int:
-    """Return the number of window hits along one dimension: pairs of a window position and a window point on an
-    element.
+    """Return the number of window hits along one dimension: pairs of a window position and a point of the window that,
+    at this position, lies on an element.
 
-    Point k of the window at position p is at p x stride + k x dilation - padding; the elements are at the multiples of
-    the base dilation.
+    Point k of the window at position p has the coordinate p x stride + k x dilation - padding. The elements have the
+    multiples of the base dilation as coordinates.
 
     Args:
         window: The window along the dimension.

@@ -1,8 +1,8 @@
-"""FLOPs of an operation, counted as in XLA's cost analysis: a multiply-add is two.
+"""FLOPs of an operation, counted as in XLA's cost analysis: a multiply-add is two FLOPs.
 
-XLA counts calls of functions such as `exp` separately from FLOPs, and so does `work`. In the single number `flops`,
-such a call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both numbers with XLA's, operation by
-operation; `xla_cases.py` next to it lists the differences with their reasons.
+XLA counts calls of functions such as `exp` separately from FLOPs, and so does `work`. In the sum that `flops` returns,
+such a call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both counts with XLA's counts, operation
+by operation. `xla_cases.py` in the same folder lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ONE_EACH = per_element(1)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Work of one execution of an operation.
+    """The work of one execution of an operation.
 
     Attributes:
         flops: Number of additions, multiplications, comparisons and similar operations.
-        transcendentals: Number of random draws and of calls such as `exp`, `tanh` and `sqrt`; each may take several
-            machine instructions.
+        transcendentals: Number of random draws and of calls of functions such as `exp`, `tanh` and `sqrt`, each of
+            which may take several machine instructions.
     """
 
     flops: int = 0
@@ -33,7 +33,7 @@ class Work:
 
     @property
     def together(self) -> int:
-        """The total number of FLOPs, with one FLOP for each transcendental."""
+        """The number of FLOPs plus one for each transcendental."""
         return self.flops + self.transcendentals
 
     def plus(self, other: Work, times: int = 1) -> Work:
@@ -44,7 +44,7 @@ class Work:
 
 
 def flops(op: Operation) -> int:
-    """Return the FLOPs of one execution, with one FLOP for each transcendental."""
+    """Return the FLOPs of one execution of an operation. A transcendental counts as one FLOP."""
     facts = facts_of(op)
     if facts is None or facts.body_runs is not None:
         return work(op).together
@@ -53,10 +53,11 @@ def flops(op: Operation) -> int:
 
 
 def work(op: Operation) -> Work:
-    """Return the work of one execution.
+    """Return the work of one execution of an operation.
 
-    A region counts as often as it runs; the regions of a loop with an unknown trip count count once. For alternative
-    regions, the maximum of each number counts. An operation without facts counts as one FLOP for each result element.
+    The work of a region is multiplied by the number of its runs; a loop with an unknown trip count is assumed to run
+    once. For alternative regions, the maximum of each count is used. An operation without facts has one FLOP for each
+    result element.
     """
     facts = facts_of(op)
     if facts is None:

@@ -18,7 +18,9 @@ from .facts import (
 )
 
 OPERATIONS: dict[str, Facts] = {
-    "func.call": impure("calls are recomputed once inlined: run recompute-inline, which reports why a call is kept"),
+    "func.call": impure(
+        "a call can be recomputed only after inlining: run recompute-inline, which reports why a call is not inlined"
+    ),
     "func.call_indirect": impure("its callee is unknown"),
     "func.constant": pure_movement(),
     "recompute.token": pure_movement(OpClass.ORDERING),

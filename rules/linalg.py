@@ -1,7 +1,7 @@
 """Facts about linalg on tensors: https://mlir.llvm.org/docs/Dialects/Linalg/.
 
-The operands after `outs` are ordinary values. On memrefs, these operations write memory, and are never recomputed, like
-all operations on memory.
+On tensors, the operands in `outs` are ordinary values. On memrefs, the operations write memory, and are never
+recomputed, like all operations on memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Facts about the math dialect, which is pure throughout: https://mlir.llvm.org/docs/Dialects/MathOps/."""
+"""Facts about the math dialect, whose operations are all pure: https://mlir.llvm.org/docs/Dialects/MathOps/."""
 
 from __future__ import annotations
 

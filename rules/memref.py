@@ -1,6 +1,6 @@
 """Facts about the memref dialect: https://mlir.llvm.org/docs/Dialects/MemRef/.
 
-No operation is pure, since memory can change between two reads.
+No operation is pure, because memory can change between two reads.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Registry of facts by operation name. Users add facts about foreign dialects.
+"""Registry of facts by operation name. Users can register facts about the operations of other dialects.
 
     from recompute.rules import pure, register
 
     register("acme.swish", pure())
 
-Registered facts are checked against each operation: a declaration that does not fit is an error at that operation.
+Registered facts are checked for each operation. Facts that cannot hold for an operation are an error at that operation.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ from .facts import Count, Facts, OpClass, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """Return the reason that the facts cannot hold for the operation, such as a missing operand, or None if they
-    can."""
+    """Return the reason why the facts cannot hold for the operation, such as a missing operand, or None if they can."""
     operands = len(op.operands)
     if OpClass.CONSTANT in facts.op_classes and operands:
-        return f"is declared a constant, but reads {_with_number(operands, 'operand')}"
+        return f"is declared to be a constant, but has {_with_number(operands, 'operand')}"
     if facts.view is View.FORWARDS and len(op.results) > operands:
         results = _with_number(len(op.results), "result")
         return f"is declared to forward its operands, but has {results} for {_with_number(operands, 'operand')}"
     if facts.view in (View.STRIDED, View.DENSE) and facts.view_of >= operands:
-        return f"is declared a view of operand {facts.view_of}, but has {_with_number(operands, 'operand')}"
+        return f"is declared to be a view of operand {facts.view_of}, but has {_with_number(operands, 'operand')}"
     return None
 
 
@@ -47,8 +46,8 @@ def _with_number(count: int, noun: str) -> str:
 
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """Return the facts with their functions checked: each raises `Refusal` at an operation for which it fails or does
-    not return an integer of at least 0."""
+    """Return the facts with checks around their functions. A function that fails at an operation, or does not return a
+    non-negative integer, raises `Refusal` there."""
     counts: dict[str, Any] = {
         field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
     }
@@ -70,9 +69,9 @@ def _check(name: str, field: str, count: Count) -> Count:
 
 
 def number_from(function: Callable[..., Any], argument: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
-    """Return the number that a user's function returns, or None and a description of the failure.
+    """Call a user's function. Return its result and "", or None and a description of the failure.
 
-    The number must be an integer of at least 0.
+    The result must be a non-negative integer.
     """
     try:
         number = function(argument)
@@ -84,9 +83,9 @@ def number_from(function: Callable[..., Any], argument: Operation | Attribute) -
 
 
 def remedy_for(name: str) -> str:
-    """Return the remedy for an operation without facts: the code of both declarations, to the passes and to the proof.
+    """Return the advice for an operation without facts: the code that declares it pure to the passes and to the proof.
 
-    The proof reads no facts of the passes, so one declaration is not enough.
+    Both declarations are necessary, because the proof does not read the facts of the passes.
     """
     place = interface_wording("in a file for --load-rules, ", "")
     return (
@@ -108,19 +107,19 @@ _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 
 
 def register(name: str, facts: Facts) -> None:
-    """Declare the facts about operations with this name, such as `acme.swish`. A later declaration replaces an earlier
-    one.
+    """Declare the facts about all operations with this name. A later declaration replaces an earlier one.
 
-    Facts that do not fit an operation, and functions in them that fail, raise `Refusal` at that operation.
+    If the facts cannot hold for an operation, or a function in them fails, the passes raise `Refusal` at that
+    operation.
 
-    The proof does not read the facts: a pure operation needs `recompute.proof.register_pure` too.
+    The proof does not read these facts: a pure operation also needs a call of `recompute.proof.register_pure`.
 
     Args:
-        name: Name of the operation with its dialect, as `acme.swish`.
-        facts: What `pure`, `impure`, `random`, `view` and the other functions of this package return.
+        name: Name of the operation with its dialect, such as `acme.swish`.
+        facts: The result of `pure`, `impure`, `random`, `view` or another function of this package.
 
     Raises:
-        ValueError: The name has no dialect, or the facts about the operation are built in.
+        ValueError: The name contains no dialect, or the facts about the operation are built in.
 
     Example:
         >>> from recompute.proof import register_pure
@@ -138,14 +137,14 @@ def register(name: str, facts: Facts) -> None:
 
 
 def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
-    """Declare the size of values of a foreign type.
+    """Declare the size of the values of a type from another dialect.
 
     Args:
-        name: Name of the type without `!`, such as `acme.tile`.
-        bytes_of: Returns the size of a value in bytes.
+        name: Name of the type, without `!`, such as `acme.tile`.
+        bytes_of: Returns the size, in bytes, of a value of the type.
 
     Raises:
-        ValueError: The name has no dialect.
+        ValueError: The name contains no dialect.
     """
     check_operation_name(name)
 
@@ -160,8 +159,8 @@ def register_type(name: str, bytes_of: Callable[[Attribute], int]) -> None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Provide a context that undoes on exit all registrations made inside it, for tests and for tools that run on
-    several inputs."""
+    """Return a context manager that, on exit, undoes all registrations made inside it. Tests and tools with several
+    inputs use it."""
     saved = dict(_declared), dict(_type_bytes)
     try:
         yield
@@ -172,8 +171,8 @@ def registrations_undone() -> Generator[None]:
 
 
 def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
-    """Return the registered facts by operation and the registered sizes by type, because cached results depend on
-    them."""
+    """Return the registered facts by operation name and the registered size functions by type name. Cached results
+    depend on both."""
     return dict(_declared), dict(_type_bytes)
 
 
@@ -182,10 +181,10 @@ def facts_by_name(name: str) -> Facts | None:
 
 
 def facts_of(op: Operation) -> Facts | None:
-    """Return the facts about an operation, or None if there are none.
+    """Return the facts about an operation, or None if they are unknown.
 
     Raises:
-        Refusal: Registered facts do not fit the operation.
+        Refusal: The registered facts cannot hold for the operation.
     """
     name = name_of(op)
     if name == _CALL and isinstance(op, CustomCallOp):
@@ -204,8 +203,8 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
 
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
-    """The set of the names of all operations whose facts satisfy `holds`, including operations that are registered
-    later."""
+    """The set of the names of all operations whose facts satisfy the predicate `holds`, including operations that are
+    registered later."""
 
     holds: Callable[[Facts], bool]
 

@@ -1,6 +1,6 @@
 """Facts about the scf dialect: https://mlir.llvm.org/docs/Dialects/SCFDialect/.
 
-Loops and branches are pure if their bodies are.
+Loops and branches are pure if all operations in their regions are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from .facts import Carry, Facts, RegionStorage, branches, impure, no_work, once,
 
 _BRANCH = RegionStorage(Carry.NOTHING)
 _BODY = RegionStorage(Carry.RESULTS)
-# The first operand of the terminator of `scf.while`'s first region is the condition; the others become the results.
+# In the first region of `scf.while`, the first operand of the terminator is the condition; the others become results.
 _BEFORE = RegionStorage(Carry.OPERANDS, hands_on=1)
 _PARALLEL = "its iterations are combined in an unspecified order"
 

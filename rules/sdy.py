@@ -1,7 +1,7 @@
 """Facts about Shardy: https://openxla.org/shardy.
 
-A sharding constraint forwards its operand and fixes the operand's sharding. Collectives, groups and edges, which Shardy
-does not declare `Pure`, are never recomputed.
+A sharding constraint returns its operand and fixes the sharding of the operand. Collectives, groups and edges are never
+recomputed, because Shardy does not declare them `Pure`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .facts import (
 
 
 def devices(op: Operation) -> int:
-    """Return the number of devices that run the body of an operation; 1 without a mesh."""
+    """Return the number of devices that run the body of an operation; 1 if the operation has no known mesh."""
     if not isinstance(op, ManualComputationOp):
         return 1
     layout = layout_of(next(iter((*op.in_shardings.data, *op.out_shardings.data)), ""))
@@ -48,10 +48,10 @@ OPERATIONS: dict[str, Facts] = {
     "sdy.manual_computation": pure_if_body_is(flops=no_work, body_runs=devices),
     "sdy.named_computation": pure_if_body_is(no_work, once, (RegionStorage(Carry.OPERANDS),)),
     "sdy.return": terminator(),
-    # Shardy declares its constants `Pure`. It has its own constants so that each use may have a copy.
+    # Shardy declares its constants `Pure`. They exist so that each use can have a copy.
     "sdy.constant": constant(),
     "sdy.sharding_constraint": view(layout=View.DENSE),
-    # Both are `Pure` in Shardy. A barrier is "like an identity op"; a reshard attaches a sharding to a tensor.
+    # Shardy declares both `Pure`. A barrier is "like an identity op"; a reshard attaches a sharding to a tensor.
     **table("sdy", "propagation_barrier reshard", view(layout=View.DENSE)),
     **table("sdy", "data_flow_edge func_data_flow_edge", without_arithmetic(impure(_EDGE))),
     "sdy.sharding_group": without_arithmetic(impure("it adds its operand to a sharding group")),

@@ -37,7 +37,7 @@ _CONDITION = RegionStorage(Carry.RESULTS, hands_on=None)
 _BODY = RegionStorage(Carry.RESULTS)
 _BRANCH = RegionStorage(Carry.NOTHING)
 
-# Elementwise operations, all of which XLA:CPU fuses (`fusion.py`).
+# Elementwise operations. XLA:CPU fuses all of them (`fusion.py`).
 ARITHMETIC = """
 abs add and bitcast_convert ceil clamp compare complex count_leading_zeros divide floor imag is_finite maximum minimum
 multiply negate not or popcnt real reduce_precision remainder round_nearest_afz round_nearest_even select shift_left
@@ -77,7 +77,7 @@ OPERATIONS: dict[str, Facts] = {
     "stablehlo.dot": product(pure(flop_counts.legacy_dot)),
     **table("stablehlo", "einsum unary_einsum", product(pure(flop_counts.einsum))),
     "stablehlo.triangular_solve": pure(flop_counts.triangular_solve),
-    # These elementwise operations are counted by the formulas of the specification; XLA does not count them.
+    # XLA does not count these; the counts follow the formulas of the specification.
     "stablehlo.batch_norm_training": pure(flop_counts.per_operand_element(8)),
     "stablehlo.batch_norm_inference": pure(flop_counts.per_operand_element(4)),
     "stablehlo.batch_norm_grad": pure(flop_counts.per_operand_element(12)),
@@ -103,7 +103,7 @@ OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", "all_reduce collective_reduce", collective()),
     **table("stablehlo", "after_all create_token", without_arithmetic(impure("it orders effects"))),
     **table("stablehlo", "async_done async_start", without_arithmetic(impure("it runs asynchronously"))),
-    "stablehlo.composite": impure("composites are recomputed once inlined: run recompute-inline-composites"),
+    "stablehlo.composite": impure("a composite can be recomputed only after inlining: run recompute-inline-composites"),
     **table("stablehlo", "recv send", without_arithmetic(communication())),
 }
 
@@ -116,7 +116,7 @@ PLACED = without_arithmetic(impure(_PLACED))
 def placement_facts(op: CustomCallOp) -> Facts:
     """Return the facts about a custom call that moves a value between memories (`dialects/placements.py`).
 
-    A fetch from the host may be repeated only if it belongs to an offload that this compiler has inserted.
+    A fetch from the host is pure only if it belongs to an offload that this compiler inserted.
     """
     if is_to_host(op):
         return TO_HOST

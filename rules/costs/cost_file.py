@@ -1,14 +1,16 @@
-"""Costs from a file, such as measured times, by operation name or for single operations of a step.
+"""Costs from a file, such as measured times, for all operations with a name or for single operations of a step.
 
     {"unit": "us", "operations": {"stablehlo.dot_general": 31.5, "stablehlo.add": 2}, "otherwise": 1,
      "steps": {"main": {"17": 40}}}
 
-`operations`: the cost of one execution, by operation name. `steps`: the cost of single operations, by function and
-operation index, as in plans (after inlining, without dead code). They take precedence over `operations`. `otherwise`:
-the cost of every other operation. Without it, an operation that has no cost is an error. Views, constants and
-terminators cost nothing unless they are listed. `unit`: the unit that reports use.
+* `operations`: the cost of one execution, by operation name.
+* `steps`: the costs of single operations, by function and operation index. The indices are those of plans: after
+  inlining and dead code elimination. These costs take precedence over `operations`.
+* `otherwise`: the cost of every other operation. Without it, an operation that has no cost is an error. Views,
+  constants and terminators cost nothing unless they are listed.
+* `unit`: the unit that reports use.
 
-At least one of `operations`, `steps` and `otherwise` is required. Costs are numbers of at least 0, rounded to three
+At least one of `operations`, `steps` and `otherwise` is required. Costs are non-negative numbers, rounded to three
 decimals.
 """
 
@@ -31,13 +33,13 @@ from .device import BadCost, as_object
 from .traffic import is_free
 
 SCALE = 1000
-"""Number of internal cost units, which are integers, in one unit of the file."""
+"""The integer that represents one unit of the file."""
 _FIELDS = ("unit", "operations", "otherwise", "steps")
 
 
 @dataclass(frozen=True)
 class CostFile:
-    """Costs from a file, as integer thousandths of its unit."""
+    """The costs in a file, as integer multiples of a thousandth of its unit."""
 
     path: str
     unit: str
@@ -80,7 +82,7 @@ class CostFile:
             path,
             unit,
             {name: _cost(value, f"{path}: operations.{name}") for name, value in by_name.items()},
-            {function: _by_number(costs, f"{path}: steps.{function}") for function, costs in steps.items()},
+            {function: _costs_by_index(costs, f"{path}: steps.{function}") for function, costs in steps.items()},
             _cost(fields["otherwise"], f"{path}: otherwise") if "otherwise" in fields else None,
         )
 
@@ -88,7 +90,7 @@ class CostFile:
         """Return the costs of the operations of one function, in their order.
 
         Raises:
-            Refusal: An operation has no cost, or the file has a cost for an unknown operation or function.
+            Refusal: An operation has no cost, or the file contains a cost for an unknown operation or function.
         """
         if not operations:
             return ()
@@ -102,15 +104,17 @@ class CostFile:
         return tuple([self._of(op, name, number, by_number) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:
-        """Raise `Refusal` for an unknown operation or function in the file, because the cost of a misspelled name would
-        be ignored."""
+        """Raise `Refusal` if the file names an unknown operation or function. Otherwise the cost of a misspelled name
+        would be ignored."""
         present = set(map(name_of, operations))
         for name in self.operations:
             if name not in present and facts_by_name(name) is None:
                 raise Refusal(operations[0], f"{self.path} has a cost for {name}, which is not a known operation")
         functions = {function.sym_name.data for function in _sibling_functions(operations[0])}
         for name in self.steps.keys() - functions if functions else ():
-            raise Refusal(operations[0], f"{self.path} has costs for @{name}, but the module has no such function")
+            raise Refusal(
+                operations[0], f"{self.path} has costs for @{name}, but the module has no function with this name"
+            )
 
     def _of(self, op: Operation, function: str, number: int, by_number: Mapping[int, int]) -> int:
         if number in by_number:
@@ -123,19 +127,20 @@ class CostFile:
             raise Refusal(
                 op,
                 f"{self.path} has no cost for {name_of(op)}, operation {number} of @{function}: "
-                "add it to 'operations' or 'steps', or set 'otherwise', the cost of all operations that are not listed",
+                "add it to 'operations' or 'steps', or set 'otherwise', the cost of all other operations",
             )
         return self.otherwise
 
 
 def _sibling_functions(op: Operation) -> list[FuncOp]:
-    """Return all functions of the operation's module; empty if the operation is not in a function of a module."""
+    """Return all functions of the module that contains the operation; empty if the operation is not in a function of a
+    module."""
     function = op.parent_op()
     module = function.parent_op() if function is not None else None
     return [sibling for sibling in module.ops if isinstance(sibling, FuncOp)] if isinstance(module, ModuleOp) else []
 
 
-def _by_number(data: object, where: str) -> Mapping[int, int]:
+def _costs_by_index(data: object, where: str) -> Mapping[int, int]:
     costs = dict[int, int]()
     for number, value in as_object(data, where).items():
         if not number.isdecimal():

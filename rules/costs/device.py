@@ -1,28 +1,29 @@
-"""Speeds of devices, as a table, and a file format for further devices.
+"""A table of devices with their peak rates, and a file format for other devices.
 
     {"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
                 "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
 
-Rates are per second. The table contains published peak rates for dense products, which real programs do not reach.
+All rates are per second. The table contains published peak rates for dense products, which real programs do not reach.
 Sources:
 
     a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
-           TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s both ways together
+           TOP/s; FP32 19.5 TFLOP/s without tensor cores; 2039 GB/s; PCIe Gen4, 64 GB/s in both directions together
     h100   NVIDIA H100 SXM, data sheet (2023), without sparsity: TF32 494.7, BF16 and FP16 989.4, FP64 tensor core 67
            TFLOP/s, FP8 and INT8 1978.9 T/s; FP32 67 TFLOP/s without tensor cores; 3.35 TB/s; PCIe Gen5, 128 GB/s both
            ways together
-    h200   NVIDIA H200 SXM, data sheet (2024): the H100's processor, 4.8 TB/s
+    h200   NVIDIA H200 SXM, data sheet (2024): the rates of the H100, 4.8 TB/s
     mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
            TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s; PCIe Gen5 x16, 128 GB/s both ways
     tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
-           are not published, so only bytes count there. f32 products take the rate of bf16, XLA's default precision
+           are not published, so only the bytes of such operations count. f32 products have the rate of bf16, XLA's
+           default precision
     cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
 
-A transfer to or from the host uses one direction at a time, at half of the bidirectional bandwidth. For a device
-without a published bandwidth (TPU v5e) the user must state the speed of transfers.
+A transfer to or from the host uses one direction at a time, with half of the bidirectional bandwidth. For a device
+without a published bandwidth (TPU v5e), the user must state the bandwidth of transfers.
 
-On GPUs, f32 products take the rate of TF32, XLA's default precision. If a device states no rate of transcendentals,
-each one takes as long as a FLOP.
+On GPUs, f32 products have the rate of TF32, XLA's default precision. If a device has no rate for transcendentals, each
+of them takes as long as a FLOP.
 """
 
 from __future__ import annotations
@@ -38,28 +39,27 @@ from ...support.strict_json import parse_strictly
 
 
 class BadCost(ValueError):
-    """Error for an unknown cost model, or for a cost or device file that cannot be read; the message states the
-    cause."""
+    """Raised for an unknown cost model, and for an invalid cost or device file. The message states the cause."""
 
 
 LARGEST_RATE = 1e21
-"""Maximum rate that a file may state, in FLOPs or bytes per second; today's largest machines are slower."""
+"""Maximum rate that a file may state, in FLOPs or bytes per second; no current machine is faster."""
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
-"""Element types for which a device may state a rate of products."""
+"""Element types for which a device may have a rate for products."""
 _FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second", "host_bytes_per_second")
 
 
 @dataclass(frozen=True)
 class Device:
-    """Speeds of a device, in FLOPs or bytes per second.
+    """Peak rates of a device, in FLOPs or bytes per second.
 
     Attributes:
         name: Name of the device.
         products: FLOPs per second of matrix products, by element type; contains at least `f32`.
-        elementwise: FLOPs per second of all other operations; if None, only their bytes count.
+        elementwise: FLOPs per second of all other operations; None if only the bytes of these operations count.
         bytes_per_second: Memory bandwidth.
-        transcendentals: Transcendental functions per second; None if they are as fast as FLOPs.
-        host_bytes_per_second: Bandwidth of a transfer to or from the host, in one direction; None if unknown.
+        transcendentals: Transcendental functions per second; None if each takes as long as a FLOP.
+        host_bytes_per_second: Bandwidth, in one direction, of transfers to and from the host; None if unknown.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Device:
     host_bytes_per_second: float | None = None
 
     def product_rate(self, element: str) -> float:
-        """Return the FLOPs per second of products with this element type, spelled as in MLIR.
+        """Return the FLOPs per second of products with this element type, which is spelled as in MLIR.
 
         A float type without a rate has the rate of the next wider type with a rate. An integer type other than i8 has
         the rate of f32.
@@ -120,7 +120,7 @@ def read_device(path: str) -> Device:
 
 
 def device_from(data: object, where: str) -> Device:
-    """Return the device in `data`, the parsed JSON. `where` names the file in messages.
+    """Return the device that parsed JSON describes. `where`: the name of the file, for messages.
 
     Raises:
         BadCost: The data is not a valid device.
@@ -172,7 +172,7 @@ def _optional(fields: Mapping[str, object], name: str, where: str) -> float | No
 
 def _rate(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
-        raise BadCost(f"{where} must be a number greater than 0, not {value!r}")
+        raise BadCost(f"{where} must be a positive number, not {value!r}")
     if value > LARGEST_RATE:
         raise BadCost(f"{where} must be at most {LARGEST_RATE:g} per second, not {value!r}")
     return float(value)

@@ -1,7 +1,7 @@
-"""Bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
+"""The bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
 
-For a slice or an update, the moved elements count twice and the indices once; the whole tensor does not count. Views,
-constants and operations that forward their operands move nothing here, although XLA counts some of them.
+For a slice or an update, the moved elements count twice and the indices once; the rest of the tensor does not count.
+Views, constants and operations that forward their operands move no bytes, although XLA counts some of them.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
 
 
 def traffic(op: Operation) -> int:
-    """Return the bytes that one execution reads and writes, without the bytes of its regions.
+    """Return the number of bytes that one execution reads and writes, without the bytes of its regions.
 
     Raises:
         Refusal: The size of a value is unknown.
     """
     if is_free(op):
         return 0
-    moved = _BY_NAME.get(name_of(op), _all)(op)
+    moved = _BY_NAME.get(name_of(op), _operands_and_results)(op)
     return sum(times * _bytes(op, value) for times, values in moved for value in values)
 
 
 def is_free(op: Operation) -> bool:
-    """Return whether the operation neither moves nor computes anything: a view, a constant, a terminator, or an
-    operation that only orders others."""
+    """Return whether the operation is a view, a constant, a terminator or an ordering operation, which move and compute
+    nothing."""
     facts = facts_of(op)
     is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
     return is_view_or_terminator or is_constant(op) or is_ordering(op)
 
 
-def _all(op: Operation) -> Moved:
+def _operands_and_results(op: Operation) -> Moved:
     return (1, op.operands), (1, op.results)
 
 
@@ -51,7 +51,7 @@ def _results_twice(op: Operation) -> Moved:
 
 
 def _dynamic_slice(op: Operation) -> Moved:
-    """Return the values that a dynamic slice moves. As in XLA, only the first index counts."""
+    """Return the values that a dynamic slice moves. As in XLA, only the first start index counts."""
     return (2, op.results), (1, op.operands[1:2])
 
 
@@ -65,7 +65,7 @@ def _scatter(op: Operation) -> Moved:
 
 
 def _triangle(op: Operation) -> Moved:
-    """Return the operand once, since half of the matrix is read and half is written."""
+    """Return the operand, counted once: half of the matrix is read, and half is written."""
     return ((1, op.operands),)
 
 

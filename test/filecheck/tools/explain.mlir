@@ -34,7 +34,7 @@ func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
 // TIME:         cost         by roofline(h100): the step takes 0.02324 us on h100
 // TIME:         extra us on h100
 // TIME-NEXT:    block0  8.0 KiB  8.0 KiB           0 B   0.00489 (21.1%)       2  recompute
-// UNKNOWN:      unknown device 'gpu'; expected one of a100, h100, h200, mi300x, tpuv5e, cpu, or a file that ends in .json
+// UNKNOWN:      unknown device 'gpu'; expected one of a100, h100, h200, mi300x, tpuv5e, cpu, or a device file whose name ends in .json
 
 // JSON:      "peak_bytes": 16384,
 // JSON:      "segment": "block0",

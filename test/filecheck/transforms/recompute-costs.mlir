@@ -9,7 +9,7 @@
 // CHECK:     remark: extra cost by bytes: 8192 bytes, 10.53% of the cost of the step
 // TIME:      remark: extra cost by roofline(h100): 0.002446 us on h100, 10.53% of the cost of the step
 // FLOPS-NOT: extra cost by
-// UNKNOWN:   recompute-costs.mlir:{{.*}} error: unknown cost 'seconds'; expected one of flops, bytes, roofline, roofline(DEVICE), a file of costs that ends in .json
+// UNKNOWN:   recompute-costs.mlir:{{.*}} error: unknown cost 'seconds'; expected one of flops, bytes, roofline, roofline(DEVICE), or a cost file whose name ends in .json
 // MISSING:   recompute-costs.mlir:{{.*}} error: the cost file none.json cannot be read: No such file or directory
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")

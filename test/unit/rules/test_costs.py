@@ -124,7 +124,10 @@ REFUSED: dict[str, object] = {
         "otherwise": 1,
     },
     "has a cost for operation 5, but the last operation of @step is 4": {"steps": {"step": {"5": 1}}, "otherwise": 1},
-    "has costs for @stepp, but the module has no such function": {"steps": {"stepp": {"1": 1}}, "otherwise": 1},
+    "has costs for @stepp, but the module has no function with this name": {
+        "steps": {"stepp": {"1": 1}},
+        "otherwise": 1,
+    },
 }
 
 
@@ -166,8 +169,8 @@ BAD_DEVICES: dict[str, object] = {
         "device": {**DEVICE, "products": {"f31": 1, "f32": 1}}
     },
     "device.products needs a rate for f32": {"device": {**DEVICE, "products": {"bf16": 1}}},
-    "device.products.f32 must be a number greater than 0, not 0": {"device": {**DEVICE, "products": {"f32": 0}}},
-    "device.elementwise must be a number greater than 0, not 'x'": {"device": {**DEVICE, "elementwise": "x"}},
+    "device.products.f32 must be a positive number, not 0": {"device": {**DEVICE, "products": {"f32": 0}}},
+    "device.elementwise must be a positive number, not 'x'": {"device": {**DEVICE, "elementwise": "x"}},
     "is not valid JSON: NaN is not a JSON number": '{"device": {"name": "d", "products": {"f32": 1}, '
     '"bytes_per_second": NaN}}',
     "is not valid JSON": "{",
