@@ -1,16 +1,16 @@
-"""Compiler from blocks to programs of numpy kernels (`block_programs.py`).
+"""Compiler from blocks to programs, which are sequences of numpy kernels (`block_programs.py`).
 
-An operation that cannot be executed is refused when its block is compiled, before anything runs. The operations alone
-determine which results are views, and therefore which value owns a buffer (`rules/buffers.py`):
+The compilation of a block raises `Refusal` for an operation that cannot be executed, before anything runs. The kind of
+an operation determines whether its results are views, and therefore which value owns a buffer (`rules/buffers.py`):
 
     transpose, broadcast_in_dim       a view of the operand
     reshape                           a view if the operand is row-major, otherwise a copy
     optimization_barrier, depend      the operands themselves
-    moves to and from the host        new buffers, which `meter.py` distinguishes
+    moves to and from the host        new buffers; `meter.py` counts host memory separately
     constants of equal elements       a view of one element
-    loops, branches                   their carry, see `control_flow.py`
-    segment, gradient                 the values of their operations, as if these were inlined
-    everything else                   new buffers
+    loops, branches                   the buffers of their carries, see `control_flow.py`
+    segment, gradient                 the values of their operations, as if inlined
+    all other operations              new buffers
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TERMINATORS = frozenset(
 
 
 class BlockCompiler:
-    """A compiler from blocks to programs. It stores the layouts of values and the programs of called functions.
+    """Compiler from blocks to programs. It stores which values are views and the programs of called functions.
 
     Args:
         observer: Receives the values of each run.
@@ -66,7 +66,7 @@ class BlockCompiler:
         self.strided = set[SSAValue]()
         self.views = set[SSAValue]()
         self.functions = dict[str, BlockProgram]()
-        # The hidden state of `stablehlo.rng`. Each execution draws the same numbers, in the order of the operations.
+        # The hidden state of `stablehlo.rng`. Every run draws the same numbers, in the order of the operations.
         self.generator = np.random.default_rng(0)
 
     def function(self, function: FuncOp) -> BlockProgram:
@@ -85,11 +85,14 @@ class BlockCompiler:
     def block(self, block: Block, outer: Sequence[SSAValue] = ()) -> BlockProgram:
         """Compile a block. Raises `Refusal` for an operation that cannot be executed.
 
-        `outer`: the captures of the block, which its program takes after the block's arguments.
+        `outer`: the captures of the block. The program takes them after the arguments of the block.
         """
         end = block.last_op
         if end is None or name_of(end) not in TERMINATORS:
-            raise Refusal(end or _around(block), "the block cannot be executed, because it does not end with a return")
+            raise Refusal(
+                end or _parent_of(block),
+                "the block cannot be executed: its last operation is not a known terminator",
+            )
         captures = set(outer)
         operations = [op for op in block.ops if op is not end and not (op.results and captures.issuperset(op.results))]
         reads = [(*op.operands, *captures_of(op)) for op in operations]
@@ -102,7 +105,7 @@ class BlockCompiler:
                 op=op,
                 kernel=self.kernel(op),
                 operands=tuple(places[value] for value in read),
-                results=_consecutive([places[result] for result in op.results]),
+                results=_as_slice([places[result] for result in op.results]),
                 dead=tuple(places[value] for value in last_reads),
             )
             for op, read, last_reads in zip(operations, reads, dead, strict=True)
@@ -111,7 +114,7 @@ class BlockCompiler:
         return BlockProgram(tuple(steps), end, outputs, len(places), self.observer)
 
     def kernel(self, op: Operation) -> Kernel:
-        """Return the kernel of an operation; it takes the operands, then the captures of the regions.
+        """Return the kernel of an operation. The kernel takes the operands, then the captures of the regions.
 
         Raises:
             Refusal: The operation cannot be executed.
@@ -131,21 +134,22 @@ class BlockCompiler:
         return self._following_layout(op, kernel)
 
     def _kernel(self, op: Operation) -> Kernel | None:
-        """Return the kernel of an operation from the first of `KERNEL_SOURCES` that has one, without its layout; None
-        if no source has one.
+        """Return the kernel from the first of `KERNEL_SOURCES` that has one for the operation, or None if no source has
+        one. The kernel assumes row-major operands.
 
         Raises:
             ValueError: The operation cannot be executed; the message states the reason.
         """
         if works_on_memory(op):
-            raise ValueError("it operates on a memref; the interpreter executes only operations on values")
+            raise ValueError("it operates on a memref; the interpreter supports only operations on values")
         for value in (*op.operands, *op.results):
             shape_at(value)
         kernels = (make_kernel(self, op) for make_kernel in KERNEL_SOURCES)
         return next((kernel for kernel in kernels if kernel is not None), None)
 
     def group(self, op: GroupOp) -> Kernel:
-        """Compile the body of a group. A result is a view if its value is a view, or comes from outside the group."""
+        """Return the kernel of a group, which runs its body. A result is a view if the yielded value is a view or is
+        defined outside the group."""
         run = self.block(op.body.block, captures_of(op)).run
         for result, value in zip(op.results, op.terminator.operands, strict=True):
             if value in self.strided:
@@ -155,30 +159,33 @@ class BlockCompiler:
         return run
 
     def composite(self, op: Operation) -> Kernel:
-        """Compile the decomposition of `stablehlo.composite`."""
+        """Return the kernel of a `stablehlo.composite`, which runs its decomposition."""
         name = symbol(op, "decomposition")
         types = FunctionType.from_lists(
             [operand.type for operand in op.operands], [result.type for result in op.results]
         )
         if (callee_type := _callee(op, name).function_type) != types:
-            raise ValueError(f"its type is {types}, but its decomposition has type {callee_type}")
+            raise ValueError(f"it has type {types}, but its decomposition has type {callee_type}")
         return self.call(op, name)
 
     def call(self, op: Operation, callee: SymbolRefAttr) -> Kernel:
-        """Compile the function that an operation calls, once for all its calls."""
+        """Return the kernel of a call. Each called function is compiled only once."""
         name = callee.string_value()
         if name not in self.functions:
             self.functions[name] = self.function(_callee(op, callee))
         return self.functions[name].run
 
     def combiner(self, op: Operation, block: Block, numbers: Sequence[SSAValue] = ()) -> Combine:
-        """Compile a region on scalars; `numbers`: values that it takes after its arguments."""
-        # The observer does not count the storage of scalars.
+        """Return a region on scalars as a function on vectors.
+
+        `numbers`: loop indices, as values, that the compiled region takes after its arguments.
+        """
+        # The new compiler has no observer, because the storage of scalars is not counted.
         return combiner(BlockCompiler().block(block, (*numbers, *captures_of(op))), block, len(numbers))
 
     def structured_kernel(self, op: Operation) -> Kernel:
-        """Make the kernel of a structured operation. In addition to its arguments, the body takes the loop indices that
-        `linalg.index` reads.
+        """Make the kernel of a structured operation. Its body takes the loop indices that `linalg.index` reads after
+        its arguments.
         """
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]
@@ -186,7 +193,8 @@ class BlockCompiler:
         return structured_kernel(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
-        """Record which results are views; a reshape of an operand that is not row-major becomes a copy."""
+        """Record which results are views, and return the kernel. The kernel of a dense view copies an operand that is
+        not row-major."""
         name = name_of(op)
         if name in FORWARDS:
             pairs = list(zip(op.results, op.operands, strict=False))
@@ -202,7 +210,7 @@ class BlockCompiler:
         return kernel
 
 
-# A function that makes the kernel of an operation, or returns None for an operation that it does not support.
+# A function that returns the kernel of an operation, or None for an operation that it does not support.
 KernelSource = Callable[[BlockCompiler, Operation], Kernel | None]
 
 
@@ -216,7 +224,7 @@ def _from_control_flow(compiler: BlockCompiler, op: Operation) -> Kernel | None:
     if make is None:
         return None
     if any(isinstance(value.type, TupleType) for value in (*op.operands, *op.results)):
-        raise ValueError("it carries a tuple")
+        raise ValueError("the interpreter does not support loops or branches with tuples")
     return make(compiler, op)
 
 
@@ -268,8 +276,8 @@ def _from_identity(compiler: BlockCompiler, op: Operation) -> Kernel | None:
 
 
 KERNEL_SOURCES: tuple[KernelSource, ...] = (
-    _from_user,  # first, so that a user's kernel replaces a built-in one
-    _from_devices,  # before the table, whose collectives are those of a single process
+    _from_user,  # first, so that users can replace built-in kernels
+    _from_devices,  # before the table, which has the collectives of a single process
     _from_control_flow,
     _from_group,
     _from_callee,
@@ -279,17 +287,17 @@ KERNEL_SOURCES: tuple[KernelSource, ...] = (
     _from_table,
     _from_identity,
 )
-"""The sources of kernels, in order of precedence: the first source that has a kernel for an operation makes it. Only
-the positions of the first two sources matter, because the others have no operation in common."""
+"""The sources of kernels, in order of precedence: the kernel of an operation comes from the first source that has one.
+The order of the sources after the first two is arbitrary, because they have no operation in common."""
 
 
 def _on_copy(index: int, kernel: Kernel) -> Kernel:
-    """Wrap a kernel so that it receives a row-major copy of the operand at `index`."""
+    """Return a kernel that passes a row-major copy of the operand at `index` to another kernel."""
     return lambda *operands: kernel(*operands[:index], operands[index].copy(), *operands[index + 1 :])
 
 
 def is_known(kind: type[Operation]) -> bool:
-    """Return whether operations of this class can be executed."""
+    """Return whether the interpreter has kernels for operations of this class."""
     return (
         kind in ORDERING
         or kind.name in CONTROL_FLOW
@@ -303,7 +311,7 @@ def is_known(kind: type[Operation]) -> bool:
 
 
 def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
-    callee = SymbolTable.lookup_symbol(_symbols_around(op), name)
+    callee = SymbolTable.lookup_symbol(_symbol_table_of(op), name)
     if not isinstance(callee, FuncOp) or not callee.body.blocks:
         raise Refusal(op, f"function '{name.string_value()}' cannot be executed: it has no body in this module")
     if callee.is_ancestor(op):
@@ -311,22 +319,22 @@ def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
     return callee
 
 
-def _symbols_around(op: Operation) -> Operation:
-    """Return the innermost enclosing symbol table. Unregistered operations, which xDSL counts as symbol tables, are
-    skipped.
+def _symbol_table_of(op: Operation) -> Operation:
+    """Return the innermost operation around `op` that is a symbol table. Unregistered operations, which xDSL treats as
+    symbol tables, are skipped.
     """
     holder: Operation | None = op
     while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):
         holder = holder.parent_op()
     if holder is None:
-        raise Refusal(op, "it is not inside a module that could define its callee")
+        raise Refusal(op, "it is not inside a module, so its callee is unknown")
     return holder
 
 
 def _dead_after(
     operations: Sequence[Operation], reads: Sequence[Sequence[SSAValue]], end: Operation
 ) -> list[list[SSAValue]]:
-    """Return for each operation the values of the block that have no later use."""
+    """Return, for each operation, the values of the block that have no use after this operation."""
     last: dict[SSAValue, int] = {value: index for index, op in enumerate(operations) for value in op.results}
     for index, values in enumerate(reads):
         last.update((value, index) for value in values if value in last)
@@ -336,11 +344,11 @@ def _dead_after(
     return dead
 
 
-def _consecutive(places: Sequence[int]) -> slice:
+def _as_slice(places: Sequence[int]) -> slice:
     return slice(places[0], places[-1] + 1) if places else slice(0, 0)
 
 
-def _around(block: Block) -> Operation:
+def _parent_of(block: Block) -> Operation:
     parent = block.parent_op()
-    assert parent is not None, "the block of a program lies in an operation"
+    assert parent is not None, "the block of a program is in an operation"
     return parent

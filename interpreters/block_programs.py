@@ -1,4 +1,4 @@
-"""Blocks compiled to lists of kernels that read and write numbered slots. A slot is cleared after its last use."""
+"""Blocks compiled to lists of kernels, which read and write slots. A slot is cleared after its last use."""
 
 from __future__ import annotations
 
@@ -14,25 +14,32 @@ from .kernels.arrays import Array, Kernel
 
 
 class Observer(Protocol):
-    """Callbacks that a `BlockProgram` invokes while it runs."""
+    """Callbacks that a `BlockProgram` calls while it runs."""
 
     def on_results(self, op: Operation, arrays: Sequence[Any]) -> None:
-        """Receive the results of an operation, before its dead operands are freed."""
+        """Receive the results of an operation, before operands without further uses are freed."""
         ...
 
     def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """Receive the values that the terminator of a loop body yields, before its dead operands are freed."""
+        """Receive the values that the terminator of a loop body yields, before operands without further uses are
+        freed."""
         ...
 
     def on_carry(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """Receive the arrays that hold the results of a loop or branch from now on."""
+        """Receive the arrays that now store the results of a loop or branch."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """One operation with its kernel. `operands` and `results` are slots; `dead` lists the slots whose last use is this
-    operation.
+    """One operation of a `BlockProgram`.
+
+    Attributes:
+        op: The operation.
+        kernel: The kernel that computes it.
+        operands: The slots of the operands.
+        results: The slots of the results.
+        dead: The slots whose last use is this operation.
     """
 
     op: Operation
@@ -44,7 +51,15 @@ class ProgramStep:
 
 @dataclass(frozen=True)
 class BlockProgram:
-    """A compiled block. Its arguments, followed by its captures, occupy the first slots."""
+    """A compiled block. Its arguments, then its captures, occupy the first slots.
+
+    Attributes:
+        steps: The operations, in program order.
+        end: The terminator.
+        outputs: The slots of the operands of the terminator.
+        size: Number of slots.
+        observer: Receives the values of each run; None if nothing observes the run.
+    """
 
     steps: tuple[ProgramStep, ...]
     end: Operation
@@ -59,12 +74,12 @@ class BlockProgram:
             The operands of the terminator.
 
         Raises:
-            Refusal: A kernel failed; the error is reported at its operation.
+            Refusal: A kernel fails. The error is reported at its operation.
         """
         places: list[Any] = [*values, *[None] * (self.size - len(values))]
         observer = self.observer
         for step in self.steps:
-            # No variable may refer to an array here, so that the array is freed when its slot is cleared.
+            # No local variable refers to an array, so that clearing its slot frees it.
             try:
                 places[step.results] = step.kernel(*[places[place] for place in step.operands])
             except (TypeError, ValueError, MemoryError) as error:
@@ -79,7 +94,8 @@ class BlockProgram:
 
 
 def captures_of(op: Operation) -> list[SSAValue]:
-    """Return the values that an operation's regions read from outside, without repetitions, in order of first use."""
+    """Return the values that the regions of an operation read from outside, without duplicates, in the order of first
+    use."""
     inside, read = set[SSAValue](), dict[SSAValue, None]()
     for region in op.regions:
         inside.update(argument for block in region.blocks for argument in block.args)

@@ -1,4 +1,5 @@
-"""Checks of the results of users' kernels, so that a wrong shape is reported at the operation that returns it."""
+"""Checks of the results of user-registered kernels, so that a wrong result is reported at the operation that returns
+it."""
 
 from __future__ import annotations
 
@@ -17,10 +18,13 @@ from .user_kernels import MakeKernel
 
 
 def add_result_checks(op: Operation, make: MakeKernel) -> Kernel:
-    """Wrap a user's kernel in checks of its results.
+    """Return a user-registered kernel with checks of its results.
 
-    The wrapped kernel raises `ValueError` if the original one raises, or if a result does not match the types of the
-    operation. Unless the operation is declared a view, each result is copied into a buffer of its own if needed.
+    The returned kernel raises `ValueError` if the original kernel raises an exception, or if a result does not match
+    the types of the operation. Unless the operation is declared to be a view, a result that shares its buffer is
+    copied.
+
+    `make`: returns the original kernel.
     """
     compute = _call(make, op)
     facts = facts_of(op)
@@ -30,7 +34,7 @@ def add_result_checks(op: Operation, make: MakeKernel) -> Kernel:
         results = cast("object", _call(compute, *operands))
         if not isa(results, tuple[Any, ...]) or len(results) != len(op.results):
             raise ValueError(f"its kernel must return a tuple of {counted(len(op.results), 'array')}")
-        arrays = [_of_type(value, result) for value, result in zip(results, op.results, strict=True)]
+        arrays = [_checked_array(value, result) for value, result in zip(results, op.results, strict=True)]
         return tuple(arrays if is_view else [_copy_unless_owned(array, operands) for array in arrays])
 
     return run
@@ -43,7 +47,7 @@ def _call(function: Callable[..., Any], *operands: Any) -> Any:
         raise ValueError(f"its kernel raises {type(error).__name__}: {error}") from error
 
 
-def _of_type(value: Any, result: SSAValue) -> Array:
+def _checked_array(value: Any, result: SSAValue) -> Array:
     if not isinstance(value, np.ndarray | np.generic):
         raise ValueError(f"its kernel must return numpy arrays, not {type(value).__name__}")
     array: Array = np.asarray(cast("Array", value))

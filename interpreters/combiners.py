@@ -1,4 +1,4 @@
-"""Regions on scalars, such as the body of a reduction, as functions on vectors of elements."""
+"""Functions that apply a region on scalars, such as the body of a reduction, to vectors of elements."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ CONSTANTS = frozenset({"stablehlo.constant", "arith.constant"})
 
 
 def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
-    """Make a function that applies a region on scalars to vectors of elements.
+    """Return a function that applies a region on scalars to vectors of elements.
 
-    All elements are computed at once if every operation of the region is elementwise, otherwise one element at a time.
+    The function computes all elements at once if every operation in the region is elementwise, otherwise one after
+    another.
 
     Args:
-        program: The compiled block. It takes the block's arguments, `numbers` loop indices, and the captures, which are
-            the same for all elements.
+        program: The compiled block. It takes the arguments of the block, `numbers` loop indices, and the captures,
+            which are the same for all elements.
         block: The block of the region.
         numbers: Number of loop indices.
 
@@ -34,7 +35,7 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
     dtypes = [dtype_at(argument) for argument in block.args]
     vectors = len(dtypes) + numbers
     at_once = all(step.op.name in ELEMENTWISE or step.op.name in CONSTANTS for step in program.steps)
-    filled = replace(program, steps=tuple(map(_filling, program.steps))) if at_once else program
+    filled = replace(program, steps=tuple(map(_with_filled_constants, program.steps))) if at_once else program
 
     def run(*values: Array) -> tuple[Array, ...]:
         vector_arguments = [
@@ -43,19 +44,20 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
         vector_arguments += values[len(dtypes) : vectors]
         if at_once:
             return filled.run(*np.broadcast_arrays(*vector_arguments, *values[vectors:]))
-        return _one_by_one(program, np.broadcast_arrays(*vector_arguments), values[vectors:])
+        return _run_each(program, np.broadcast_arrays(*vector_arguments), values[vectors:])
 
     return run
 
 
-def _filling(step: ProgramStep) -> ProgramStep:
-    """Make a constant step return a vector as long as the first argument; return other steps unchanged."""
+def _with_filled_constants(step: ProgramStep) -> ProgramStep:
+    """Return a step that fills a vector with the constant of `step`; the vector is as long as the first argument.
+    Return any other step unchanged."""
     if step.op.name not in CONSTANTS:
         return step
     return replace(step, kernel=on_one(lambda like: np.full(like.shape, step.kernel()[0])), operands=(0,))
 
 
-def _one_by_one(program: BlockProgram, vectors: tuple[Array, ...], captured: tuple[Array, ...]) -> tuple[Array, ...]:
+def _run_each(program: BlockProgram, vectors: tuple[Array, ...], captured: tuple[Array, ...]) -> tuple[Array, ...]:
     dtypes = [dtype_at(value) for value in program.end.operands]
     results = [np.empty(vectors[0].shape, dtype) for dtype in dtypes]
     for index in range(vectors[0].size):

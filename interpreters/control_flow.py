@@ -1,8 +1,8 @@
-"""Kernels of loops and branches, with the storage rules of the static timeline.
+"""Kernels of loops and branches. They store values as the static timeline (`analysis/memory/timeline.py`) assumes.
 
-On entry, each initial value is copied into a buffer of its own. These buffers are the storage of the loop's results,
-and the region arguments alias them. A value that an iteration yields becomes the next carry: it is moved if the
-iteration allocated it and yields it for the first time, and copied otherwise. The previous carry is then freed.
+On entry to a loop, each initial value is copied into a buffer of its own. These buffers store the results of the loop,
+and the region arguments alias them. A value that an iteration yields becomes the next carry. It is moved if the
+iteration allocated it and yields it for the first time, and copied otherwise. Then the previous carry is freed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .kernels.arrays import Array, Kernel, dtype_at, shape_at
 
 
 class Programs(Protocol):
-    """Interface of the compiler from blocks to executable programs, for the kernels of loops and branches.
+    """The part of the interface of `BlockCompiler` that the kernels of loops and branches use.
 
     Attributes:
         observer: Observer of the run, or None.
@@ -66,26 +66,27 @@ def _branches(choose: Callable[[Operation, Sequence[Array]], int]) -> Callable[[
     return make
 
 
-def _first_if_true(op: Operation, values: Sequence[Array]) -> int:
+def _branch_by_condition(op: Operation, values: Sequence[Array]) -> int:
     return 0 if values[0] else 1
 
 
-def _by_number(op: Operation, values: Sequence[Array]) -> int:
-    """Select a branch by its index; an index out of range selects the last branch, as StableHLO specifies."""
+def _branch_by_index(op: Operation, values: Sequence[Array]) -> int:
+    """Return the index of the selected branch. As StableHLO specifies, an index that is out of range selects the last
+    branch."""
     (selector,) = values
     index = int(selector) if selector.dtype != np.bool_ else int(not selector)
     return index if 0 <= index < len(op.regions) else len(op.regions) - 1
 
 
-def _by_case(op: Operation, values: Sequence[Array]) -> int:
-    """Select a branch of `scf.index_switch` by its case value. The default region comes first."""
-    assert isinstance(op, IndexSwitchOp), "the table maps scf.index_switch only"
+def _branch_by_case(op: Operation, values: Sequence[Array]) -> int:
+    """Return the index of the region of `scf.index_switch` that the operand selects. The default region has index 0."""
+    assert isinstance(op, IndexSwitchOp), "the table maps only scf.index_switch"
     cases = [int(case) for case in op.cases.get_values()]
     number = int(values[0])
     return 1 + cases.index(number) if number in cases else 0
 
 
-def _only_one(op: Operation, values: Sequence[Array]) -> int:
+def _first_branch(op: Operation, values: Sequence[Array]) -> int:
     return 0
 
 
@@ -103,9 +104,9 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
 
 
 def _scan(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `chlo.scan`: run the body on each slice in order, and pass the carries from one slice to the
-    next."""
-    assert isinstance(op, ScanOp), "the table maps chlo.scan only"
+    """Make the kernel of `chlo.scan`. It runs the body on each slice in order, and passes the carries from one run to
+    the next."""
+    assert isinstance(op, ScanOp), "the table maps only chlo.scan"
     body = _body(programs, op, op.body)
     axis = op.axis
     count = len(op.inputs)
@@ -132,20 +133,21 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
 
 
 def _async_start(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.async_start`: the region runs immediately, and its results form the future."""
+    """Make the kernel of `stablehlo.async_start`. It runs the region immediately, and returns the results as the
+    future."""
     body = _body(programs, op, op.regions[0])
     return lambda *values: (tuple(body.take_results(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
 
 
 CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
     "stablehlo.while": _conditional_loop,
-    "stablehlo.if": _branches(_first_if_true),
-    "stablehlo.case": _branches(_by_number),
+    "stablehlo.if": _branches(_branch_by_condition),
+    "stablehlo.case": _branches(_branch_by_index),
     "scf.for": _for_loop,
     "scf.while": _two_part_loop,
-    "scf.if": _branches(_first_if_true),
-    "scf.index_switch": _branches(_by_case),
-    "scf.execute_region": _branches(_only_one),
+    "scf.if": _branches(_branch_by_condition),
+    "scf.index_switch": _branches(_branch_by_case),
+    "scf.execute_region": _branches(_first_branch),
     "stablehlo.async_start": _async_start,
     "sdy.named_computation": _computation,
     "chlo.scan": _scan,
@@ -154,12 +156,12 @@ CONTROL_FLOW: dict[str, Callable[[Programs, Operation], Kernel]] = {
 
 @dataclass(frozen=True)
 class LoopBody:
-    """Compiled region of a loop or branch.
+    """A compiled region of a loop or branch.
 
     Attributes:
         program: The program of the region's block.
-        moves: For each yielded value, whether it is moved into the next carry instead of copied.
-        flags: Number of leading terminator operands that are not yielded, such as the condition of `scf.while`.
+        moves: For each yielded value, whether it is moved into the next carry; otherwise it is copied.
+        flags: Number of leading operands of the terminator that are not yielded, such as the condition of `scf.while`.
     """
 
     program: BlockProgram
@@ -167,12 +169,12 @@ class LoopBody:
     flags: int = 0
 
     def take_results(self, values: Sequence[Any]) -> list[Any]:
-        """Return the yielded values: unchanged if they may be moved, else as copies."""
+        """Return the yielded values: the values themselves if they are moved, else copies."""
         return [value if move else value.copy() for value, move in zip(values[self.flags :], self.moves, strict=True)]
 
     def iterate(self, carry: Sequence[Array], outer: Sequence[Array], observer: Observer | None) -> list[Array]:
         """Run one iteration and return the next carry."""
-        # Values that are copied stay live along with their copies until the observer is notified.
+        # Copied values stay live together with their copies until the observer is notified.
         results = self.program.run(*carry, *outer)
         following = self.take_results(results)
         if observer is not None:
@@ -181,7 +183,7 @@ class LoopBody:
 
 
 def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, observer: Observer | None) -> Kernel:
-    """Make the kernel of `stablehlo.while`. It takes the initial values, then the captures of both regions."""
+    """Make the kernel of `stablehlo.while`. The kernel takes the initial values, then the captures of both regions."""
     count = len(op.operands)
 
     def run(*values: Array) -> tuple[Array, ...]:
@@ -197,14 +199,14 @@ def conditional_loop(op: Operation, condition: BlockProgram, body: LoopBody, obs
 
 
 def for_loop(op: Operation, body: LoopBody, observer: Observer | None) -> Kernel:
-    """Make the kernel of `scf.for`. It takes lower bound, upper bound, step and initial values, then the captures of
-    the region.
+    """Make the kernel of `scf.for`. The kernel takes the lower bound, upper bound, step and initial values, then the
+    captures of the region.
     """
     count = len(op.operands)
 
     def run(low: Array, high: Array, step: Array, *values: Array) -> tuple[Array, ...]:
         if int(step) <= 0:
-            raise ValueError(f"its step is {int(step)}, but must be positive")
+            raise ValueError(f"its step is {int(step)}, expected a positive number")
         outer = values[count - 3 :]
         carry = _copy_initial(op, values[: count - 3], observer)
         for index in range(int(low), int(high), int(step)):
@@ -226,9 +228,9 @@ def _copy_initial(op: Operation, initial: Sequence[Array], observer: Observer | 
 def two_part_loop(op: Operation, before: LoopBody, after: LoopBody, observer: Observer | None) -> Kernel:
     """Make the kernel of `scf.while`.
 
-    The first region yields a flag and values: the arguments of the second region if the flag is set, otherwise the
-    results of the loop. The arguments of the first region have storage of their own, which is freed after the region
-    has run.
+    The first region yields a flag and values. The values are the arguments of the second region if the flag is set,
+    otherwise the results of the loop. The arguments of the first region have their own storage, which is freed after
+    the region has run.
     """
     count = len(op.operands)
 
@@ -262,10 +264,13 @@ def branches(
     blocks: Sequence[LoopBody | None],
     observer: Observer | None,
 ) -> Kernel:
-    """Make the kernel of a conditional. `choose` selects the branch from the operands; an absent branch returns no
-    results.
+    """Make the kernel of a conditional. Results that the branch allocates are moved out of it; the others are copied.
 
-    Results that the branch allocated are moved out of it; the others are copied.
+    Args:
+        op: The conditional.
+        choose: Returns the index of the branch to run, given the values of the operands.
+        blocks: The branches; None for a branch without operations or results.
+        observer: Receives the results.
     """
     count = len(op.operands)
 
@@ -282,12 +287,12 @@ def branches(
 
 
 def yield_moves(block: Block, views: Container[SSAValue], flags: int = 0) -> list[bool]:
-    """Return for each yielded value whether it can be moved: the block allocated its storage and yields it for the
-    first time.
+    """Return, for each yielded value, whether it can be moved. This requires that the block allocates it and yields it
+    for the first time.
 
-    `flags`: number of leading terminator operands to skip.
+    `flags`: the number of leading operands of the terminator to skip.
     """
-    assert block.last_op is not None, "a loop's body has a terminator"
+    assert block.last_op is not None, "the body of a loop has a terminator"
     values = block.last_op.operands[flags:]
     return [
         value.owner is not block and value.owner.parent is block and value not in views and value not in values[:index]

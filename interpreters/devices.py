@@ -1,10 +1,10 @@
-"""Execution of a function on several simulated devices that exchange values by collectives.
+"""Execution of functions on several simulated devices, which exchange values through collectives.
 
     results = run_on_devices([[f, f], [f, f]], inputs)        # two replicas of two partitions each
 
 The id of a device is `replica * partitions + partition`. Each device runs in its own thread. Within a group and
-channel, the n-th collective of one device is matched with the n-th collective of all others. If a device finishes
-without taking part in a collective, the devices that wait for it raise an error.
+channel, the n-th collective of a device exchanges values with the n-th collective of every other device. If a device
+finishes without taking part in a collective, the devices that wait for it raise an error.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from .kernels.collectives_run import Group, SimulatedDevice, Values
 
 @dataclass
 class _Meetings:
-    """Collective exchanges in progress, keyed by group, channel and sequence number."""
+    """The state of all collectives, by group, channel and sequence number: the values that devices have contributed so
+    far."""
 
     condition: Condition = field(default_factory=Condition)
     values: dict[Any, dict[int, Values]] = field(default_factory=dict[Any, dict[int, Values]])
     ended: set[int] = field(default_factory=set[int])
 
     def exchange(self, device: int, key: Any, group: Group, values: Values) -> list[Values]:
-        """Contribute the values of one device and wait for the other devices of the group.
+        """Contribute the values of one device to a collective, and wait for the other devices of the group.
 
         Returns:
             The values of all devices, in the order of the group.
 
         Raises:
-            ValueError: A device of the group finished without taking part.
+            ValueError: A device of the group finishes without taking part.
         """
         with self.condition:
             arrived = self.values.setdefault(key, {})
@@ -59,11 +60,11 @@ class _Meetings:
 
 
 class _PeerEnded(ValueError):
-    """Error on a device that waits for a collective of a device that has finished."""
+    """Raised on a device that waits in a collective for a device that has finished."""
 
 
 class _Meeting(SimulatedDevice):
-    """A simulated device whose collectives wait for the other devices of the group."""
+    """A simulated device whose collectives wait for the other devices of their group."""
 
     def __init__(self, number: int, replicas: int, partitions: int, meetings: _Meetings):
         super().__init__(number, replicas, partitions)
@@ -77,26 +78,26 @@ class _Meeting(SimulatedDevice):
 
 
 def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Run a function on each device, all devices concurrently.
+    """Run a function on each device. All devices run concurrently.
 
     Args:
-        programs: For each replica, the functions of its partitions. All replicas have the same number of partitions.
+        programs: The functions of the partitions of each replica. All replicas have the same number of partitions.
         inputs: The inputs of each device, in the order of the device ids.
 
     Returns:
         The results of each device, in the same order.
 
     Raises:
-        ValueError: The numbers of functions and inputs do not match, or an input does not match a signature.
+        ValueError: The number of functions does not match the number of inputs, or an input does not match a signature.
         Refusal: A device cannot execute an operation.
     """
     functions = [function for replica in programs for function in replica]
     partitions = len(programs[0]) if programs else 0
-    if any(len(replica) != partitions for replica in programs) or len(inputs) != len(functions):
-        raise ValueError(
-            f"expected one list of inputs per device ({len(functions)}) and replicas "
-            f"of equal size, got {counted(len(inputs), 'list')}"
-        )
+    if any(len(replica) != partitions for replica in programs):
+        raise ValueError("all replicas must have the same number of partitions")
+    if len(inputs) != len(functions):
+        expected = counted(len(functions), "list of inputs", "lists of inputs")
+        raise ValueError(f"expected {expected}, one for each device, got {len(inputs)}")
     meetings = _Meetings()
     runs = [
         _Run(function, values, _Meeting(number, len(programs), partitions, meetings), meetings)
@@ -106,8 +107,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
         run.start()
     for run in runs:
         run.join()
-    # A device that fails causes errors on the devices that wait for it, so the errors of failed devices are raised
-    # first.
+    # A device that fails causes errors on the devices that wait for it, so its own error is raised first.
     failures = [run.failure for run in runs if run.failure is not None]
     for failure in sorted(failures, key=lambda error: isinstance(error, _PeerEnded)):
         raise failure
@@ -115,7 +115,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
 
 
 class _Run(Thread):
-    """Thread that executes the function of one device."""
+    """Thread that runs the function of one device."""
 
     def __init__(self, function: FuncOp, inputs: Sequence[Any], device: _Meeting, meetings: _Meetings):
         super().__init__(daemon=True)

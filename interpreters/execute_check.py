@@ -1,9 +1,9 @@
-"""Bitwise comparison of two programs on given inputs, and the location of their first difference.
+"""Runs two programs on the same inputs, compares the results bit by bit, and locates the first difference.
 
 Results are compared as bit patterns, so NaN payloads and the sign of zero matter. If a result differs, both programs
-run again, and a digest of type and bits is recorded for each value of a top-level operation. The first difference is
-the first operation of the second program, in program order, with a value that occurs nowhere in the first program.
-Calls and loops count as one operation; inline both modules to look inside calls.
+run again and record a digest of each value that a top-level operation computes. The first difference is the first
+operation of the rewritten program, in program order, with a value that the original program does not compute. A call or
+loop is treated as one operation; inline both modules to look inside calls.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from .kernels.arrays import Array, leaves, row_by_row
 
 @dataclass(frozen=True)
 class ExecutionDifference:
-    """First difference between the results of two programs.
+    """The first difference between the results of two programs.
 
     Attributes:
         result: Index of the first result that differs.
-        index: Index of its first element that differs.
-        before: The value of that element in the first program, as text.
-        after: The value of that element in the second program, as text.
+        index: Index of the first element of this result that differs.
+        before: The value of this element in the original program, as text.
+        after: The value of this element in the rewritten program, as text.
         elements: Number of elements of the result that differ.
-        operation: First operation of the second program with a value that the first program does not compute.
+        operation: First operation of the rewritten program with a value that the original program does not compute;
+            None if there is none.
     """
 
     result: int
@@ -55,7 +56,13 @@ class ExecutionDifference:
 
 @dataclass(frozen=True)
 class Equality:
-    """Outcome of a comparison. `nan_results`: number of results that contain NaN, which may hide a difference."""
+    """Result of a comparison of two programs.
+
+    Attributes:
+        results: Number of results that were compared.
+        nan_results: Number of results that contain NaN, which may hide a difference.
+        difference: The first difference; None if all results are equal.
+    """
 
     results: int
     nan_results: int
@@ -77,14 +84,14 @@ def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str 
 
 
 def _signature(function: FuncOp) -> list[list[str]]:
-    """Return the types of the arguments and of the results as text, with tuples flattened."""
+    """Return the argument types and the result types as text, with tuples in the results flattened."""
     type_ = function.function_type
     return [[str(part) for part in types] for types in (type_.inputs, leaf_types(type_.outputs))]
 
 
 @dataclass(frozen=True)
 class PreparedPair:
-    """Compiled functions of both programs, for repeated comparisons."""
+    """The compiled functions of two programs, for repeated comparisons."""
 
     before: Executable
     after: Executable
@@ -97,7 +104,7 @@ class PreparedPair:
             Refusal: The signatures differ, or an operation cannot be executed.
         """
         first, second = function_named(before, name), function_named(after, name)
-        # Types are compared as text, because a type unknown to xDSL is a different object in each module.
+        # Types are compared as text, because an unregistered type is a different object in each module.
         if _signature(first) != _signature(second):
             types = f"{first.function_type} and {second.function_type}"
             raise Refusal(second, f"the functions have different types: {types}")
@@ -129,21 +136,22 @@ def _difference(
     return ExecutionDifference(
         result=number,
         index=index,
-        before=_shown(left[index]),
-        after=_shown(right[index]),
+        before=_text_of(left[index]),
+        after=_text_of(right[index]),
         elements=len(places),
         operation=operation,
     )
 
 
 def differing(left: Array, right: Array) -> Array:
-    """Return a mask of the elements whose bit patterns differ. Both arrays have the same shape and element type."""
+    """Return a mask of the elements whose bit patterns differ. Both arrays must have the same shape and element
+    type."""
     left_bytes, right_bytes = (row_by_row(array).reshape(*array.shape, 1).view(np.uint8) for array in (left, right))
     return np.any(left_bytes != right_bytes, axis=-1)
 
 
-def _shown(value: Any) -> str:
-    """Return a number as text; for NaN and zeros also the bits, which the decimal form does not show."""
+def _text_of(value: Any) -> str:
+    """Return a number as text. The text of NaN and zero includes the bits, which the decimal form does not show."""
     array = np.asarray(value)
     if array.dtype.kind != "c" and (np.any(array != array) or np.all(array == 0)):
         return f"{array} (0x{array.tobytes()[::-1].hex()})"
@@ -151,7 +159,8 @@ def _shown(value: Any) -> str:
 
 
 def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Operation | None:
-    """Return the first operation of `after` with a value that no operation of `before` computes, or None."""
+    """Return the first operation of `after` with a value that no operation of `before` computes, or None if there is
+    none."""
     digests_before, digests_after = Digests(before), Digests(after)
     execute(before, inputs, digests_before)
     execute(after, inputs, digests_after)

@@ -1,7 +1,7 @@
-"""Entry points of the interpreter on numpy arrays: find a function of a module, compile it, and run it.
+"""Entry points of the interpreter: find a function in a module, compile it, and run it on numpy arrays.
 
-The operations run in program order, and each value is freed after its last use, so that memory usage follows program
-order. Floating-point warnings are off: infinities and NaN are ordinary values.
+Operations run in program order, and each value is freed after its last use, as the static timeline assumes.
+Floating-point warnings are off, because infinities and NaN are ordinary values.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None =
     """Run a function on numpy arrays. The results may alias the inputs.
 
     Args:
-        function: The function; its callees are looked up in its module.
+        function: The function to run. Its callees are looked up in its module.
         inputs: One array for each argument.
-        observer: Receives the values of the run.
+        observer: Receives the values that the run computes.
 
     Raises:
         ValueError: An input does not match the signature.
@@ -41,7 +41,7 @@ def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None =
 
 @dataclass(frozen=True)
 class Executable:
-    """Compiled function that can run any number of times."""
+    """A compiled function, which can run any number of times."""
 
     function: FuncOp
     program: BlockProgram
@@ -52,20 +52,21 @@ class Executable:
         return cls(function, BlockCompiler(observer).function(function))
 
     def run(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
-        """Run the function and return its results, with tuples flattened. Raises as `execute` does."""
+        """Run the function and return its results, with tuples flattened. Raises the same exceptions as `execute`."""
         arrays = check_inputs(self.function, inputs)
         with np.errstate(all="ignore"):
             return tuple(leaf for result in self.program.run(*arrays) for leaf in leaves(result))
 
 
 def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
-    """Return the function with this name; without a name, `main` or the only public function.
+    """Return the function with this name. If no name is given, return `main` or the only public function.
 
-    A function of an inner module is named with its module: `inner::main`, or `0::main` in a module without a name.
+    The name of a function in an inner module starts with the name of the module, as in `inner::main`. A module without
+    a name has an index instead, as in `0::main`.
 
     Raises:
-        BadRequest: No function has the name.
-        Refusal: No name is given, and several functions or none are public.
+        BadRequest: No function has this name.
+        Refusal: No name is given, and the module does not have exactly one public function.
     """
     functions = dict(_named_functions(module))
     if name is not None and name not in functions:

@@ -14,7 +14,7 @@ from .kernels.arrays import Kernel
 
 
 def identity_kernel(op: Operation) -> Kernel | None:
-    """Return the kernel of an operation that returns its operands, or None for any other operation."""
+    """Return the kernel of an operation that only returns its operands, or None for any other operation."""
     if is_placement(op):
         return _copy_operands
     return _first if is_mark(op) else ORDERING.get(type(op))
@@ -25,7 +25,7 @@ def _first(*operands: Any) -> tuple[Any, ...]:
 
 
 def _copy_operands(*operands: Any) -> tuple[Any, ...]:
-    """Copy the operands, as a transfer to another memory would."""
+    """Return copies of the operands, as a transfer to another memory would."""
     return tuple([operand.copy() for operand in operands])
 
 
@@ -33,7 +33,7 @@ def _forward(*operands: Any) -> tuple[Any, ...]:
     return operands
 
 
-# Ordering operations return their operands; a token has no value.
+# The kernels of ordering operations, which return their operands. A token has no value.
 ORDERING: dict[type[Operation], Kernel] = {
     OptimizationBarrierOp: _forward,
     TokenOp: lambda *gates: (None,),  # pyright: ignore[reportAssignmentType]

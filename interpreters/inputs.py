@@ -1,4 +1,4 @@
-"""Inputs for a function as numpy arrays: random, loaded from a file, or given by the caller and checked."""
+"""Inputs of a function as numpy arrays: draws them at random, loads them from a file, or checks the caller's arrays."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
 
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
-# Integers may be token ids, labels or counters, so they are small enough to index the smallest table.
+# Upper bound of integers. They may be token ids, labels or counters, so they are small enough to index small tables.
 SMALL = 32
-# Words of a random key: threefry takes two, Philox four.
+# Numbers of words of a random key: 2 for threefry, 4 for Philox.
 KEY_WORDS = (2, 4)
 SPREAD = 0.1
 _FINFO: Any = ml_dtypes.finfo
 
 
 def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -> list[Array]:
-    """Return one array for each argument of a function, determined by the seed.
+    """Return one array for each argument of a function. The arrays depend only on the function, the seed and the kind.
 
-        random:       small floats of both signs, no NaN; small integers; all bit patterns for random keys
+        random:       small floats of both signs, no NaN; small integers; random keys of arbitrary bits
         positive:     the same with non-negative floats, so that logarithms and roots of the inputs are not NaN
-        adversarial:  zeros of both signs, infinities, NaN, denormals, and the extreme values, mixed with random ones
+        adversarial:  zeros of both signs, infinities, NaN, denormals and extreme values, mixed with random values
 
     Raises:
-        Refusal: An argument has a type that no numpy array represents, or does not fit into memory.
+        Refusal: An argument has a type that no numpy array can represent, or does not fit in memory.
         ValueError: `kind` is unknown.
     """
     if kind not in INPUT_KINDS:
@@ -54,7 +54,7 @@ def _draw(
     try:
         return _DRAWS[kind](generator, shape, dtype)
     except (MemoryError, ValueError) as error:
-        raise cannot_be_given(argument, f"it does not fit into memory ({error})") from error
+        raise cannot_be_given(argument, f"it does not fit in memory ({error})") from error
 
 
 def _random(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -75,7 +75,7 @@ def _positive(generator: np.random.Generator, shape: tuple[int, ...], dtype: DTy
 
 
 def _adversarial(generator: np.random.Generator, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Draw an array in which about half of the elements are special values."""
+    """Return a random array in which about half of the elements are special values, such as NaN."""
     special = np.array(_special_values(dtype))
     ordinary = _random(generator, shape, dtype)
     chosen = convert(special[generator.integers(0, len(special), shape)], dtype)
@@ -98,21 +98,21 @@ _DRAWS: dict[InputKind, Draw] = {"random": _random, "positive": _positive, "adve
 
 
 def load_inputs(path: str, function: FuncOp) -> list[Array]:
-    """Return the arrays of an `.npz` file, one for each argument, in the order in which they were saved.
+    """Load one array for each argument from an `.npz` file, in the order in which they were saved.
 
-    Element types that numpy cannot store (bf16, f8, i4) may be given as unsigned integers of the same size with the
-    same bits.
+    Arrays of element types that numpy cannot store (bf16, f8, i4) may be saved as unsigned integers with the same size
+    and bits.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is not an `.npz` file of arrays, or does not have one array for each argument.
-        Refusal: An argument has a type that no numpy array represents.
+        ValueError: The file is not an `.npz` file, or does not contain one array for each argument.
+        Refusal: An argument has a type that no numpy array can represent.
     """
     try:
         with np.load(path) as archive:
             arrays = [archive[name] for name in archive.files]
     except (zipfile.BadZipFile, EOFError, TypeError, AttributeError) as error:
-        raise ValueError(f"not an .npz file of arrays, as written by numpy.savez: {error}") from error
+        raise ValueError(f"not an .npz file of arrays, which numpy.savez writes: {error}") from error
     types = types_of(function)
     if len(arrays) != len(types):
         raise ValueError(f"expected {counted(len(types), 'array')}, one for each argument, got {len(arrays)}")
@@ -125,10 +125,10 @@ def _reinterpret(array: Array, dtype: DType) -> Array:
 
 
 def types_of(function: FuncOp) -> list[tuple[tuple[int, ...], DType]]:
-    """Return the shape and element type of each argument.
+    """Return the shape and element type of each argument of a function.
 
     Raises:
-        Refusal: An argument has a type that no numpy array represents.
+        Refusal: An argument has a type that no numpy array can represent.
     """
     return [_type_of(argument) for argument in function.body.block.args]
 
@@ -148,10 +148,10 @@ def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
-    """Return the inputs as row-major arrays.
+    """Check the inputs of a function, and return them as row-major arrays.
 
     Raises:
-        ValueError: The number, shape or element type of the inputs does not match the arguments.
+        ValueError: The number of inputs, or the shape or element type of an input, does not match the arguments.
     """
     types = types_of(function)
     if len(inputs) != len(types):

@@ -1,9 +1,9 @@
-"""Memory measurement of a run: each numpy buffer is counted from its allocation until Python frees it.
+"""Measures the memory of a run. Each numpy buffer counts from its allocation until Python frees it.
 
-Each array is traced to the array that owns its buffer, and a finalizer on the owner reports when it is freed, so the
-measurement does not rely on knowing which operations are views. As in the static timeline
-(`analysis/memory/timeline.py`), arguments and results do not count, and constant expressions are counted separately.
-The values that a called function returns count as temporaries while it runs.
+A finalizer on the array that owns a buffer reports when the buffer is freed, so the measurement does not need to know
+which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and results are not
+counted, and constant expressions are counted separately. The values that a called function returns are temporaries
+while the function runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CALLS = ("func.call", "stablehlo.composite")
 
 
 class BufferRole(Enum):
-    """The role of a buffer in the measurement; only temporaries and constants count towards the peaks."""
+    """The role of a buffer in the measurement. Only temporaries and constants count towards the peaks."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -41,12 +41,12 @@ class BufferRole(Enum):
 
 @dataclass(frozen=True)
 class Metering:
-    """Measured memory of a run, in bytes, for each top-level operation.
+    """The measured memory of a run, in bytes, for each top-level operation.
 
     Attributes:
         operations: Names of the operations, in program order.
-        live_bytes: Peak size of the live temporaries during each operation.
-        constant_bytes: Peak size of the live constants during each operation.
+        live_bytes: Peak of the live temporaries during each operation.
+        constant_bytes: Peak of the live constants during each operation.
     """
 
     operations: tuple[str, ...]
@@ -67,7 +67,7 @@ class Metering:
 
 
 def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], Metering]:
-    """Run a function without calls and measure its memory.
+    """Run a function that contains no calls, and measure its memory.
 
     Returns:
         The results, and the measured memory.
@@ -87,7 +87,7 @@ def meter(function: FuncOp, inputs: Sequence[Any]) -> tuple[tuple[Array, ...], M
 
 
 class BufferRoles:
-    """Roles of the values of a function and its regions."""
+    """Determines the roles of the values in a function and its regions."""
 
     def __init__(self, function: FuncOp):
         self.order = Order.of(single_block(function))
@@ -100,7 +100,7 @@ class BufferRoles:
 
     def of(self, value: SSAValue) -> BufferRole:
         block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
-        assert block is not None, "a value that is computed has a block"
+        assert block is not None, "a computed value has a block"
         if value in self._constants_of(block):
             return BufferRole.CONSTANT
         if isinstance(value.owner, Operation) and is_to_host(value.owner):
@@ -108,8 +108,8 @@ class BufferRoles:
         return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """Return the constants of a block. In a loop that reads only constants, all values are constants, the region
-        arguments included.
+        """Return the constants of a block. In a loop that reads only constants, all values are constants, including the
+        region arguments.
         """
         if block not in self.constants:
             around = block.parent_op()
@@ -122,7 +122,7 @@ class BufferRoles:
 
 
 class Ledger:
-    """An observer that tracks the live buffers of a run."""
+    """Observer that tracks the live buffers of a run."""
 
     def __init__(self, kinds: BufferRoles):
         self.kinds = kinds
@@ -139,16 +139,16 @@ class Ledger:
                 continue
             self.enter(array, self.kinds.of(value))
             if name_of(op) in CALLS and self.kind_of_owner[id(owner_of(array))] is BufferRole.TEMPORARY:
-                # The called function has allocated it.
+                # The called function has allocated the buffer.
                 self.count_as(array, self.kinds.of(value))
         self._update_peaks()
         if op.parent is self.kinds.order.block:
             self._next_operation()
 
     def on_yield(self, op: Operation, arrays: Sequence[Array]) -> None:
-        """Count the next carry as temporary, unless the results of the loop are constants."""
+        """Count the next carries of a loop as temporaries, or as constants if the results of the loop are constants."""
         loop = op.parent_op()
-        assert loop is not None, "a yield lies in a loop"
+        assert loop is not None, "a yield is in a loop"
         all_constant = any(self.kinds.of(value) is BufferRole.CONSTANT for value in loop.results)
         for array in arrays:
             self.count_as(array, BufferRole.CONSTANT if all_constant else BufferRole.TEMPORARY)
@@ -159,7 +159,7 @@ class Ledger:
             self.count_as(array, self.kinds.of(value))
 
     def enter(self, array: Array, kind: BufferRole) -> None:
-        """Start to count the buffer of an array, unless it is already counted."""
+        """Start to count the buffer of an array in a role, unless the buffer is already counted."""
         owner = owner_of(array)
         if id(owner) in self.kind_of_owner:
             return
@@ -168,7 +168,7 @@ class Ledger:
         self.alive[kind] += owner.nbytes
 
     def count_as(self, array: Array, kind: BufferRole) -> None:
-        """Change the role under which the array's buffer is counted."""
+        """Change the role in which the buffer of an array is counted."""
         self.enter(array, kind)
         owner = owner_of(array)
         self.alive[self.kind_of_owner[id(owner)]] -= owner.nbytes
@@ -183,21 +183,21 @@ class Ledger:
             self.highest[kind] = max(self.highest[kind], self.alive[kind])
 
     def _next_operation(self) -> None:
-        """Record the peaks of a top-level operation and reset them."""
+        """Record the peaks of the current top-level operation, and reset them for the next one."""
         self.live_bytes.append(self.highest[BufferRole.TEMPORARY])
         self.constant_bytes.append(self.highest[BufferRole.CONSTANT])
         self.highest = dict.fromkeys(BufferRole, 0)
 
     def check_results(self, results: Sequence[Array]) -> None:
-        """Assert that the returned buffers are exactly the buffers that were counted as results."""
+        """Assert that the buffers of the results are the buffers that were counted as results."""
         returned = {id(owner_of(result)) for result in results}
         for identity, kind in self.kind_of_owner.items():
-            assert kind is not BufferRole.TEMPORARY or identity not in returned, "a result was counted as a temporary"
-            assert kind is not BufferRole.RESULT or identity in returned, "a temporary was left out as a result"
+            assert kind is not BufferRole.TEMPORARY or identity not in returned, "counted a result as temporary"
+            assert kind is not BufferRole.RESULT or identity in returned, "counted a temporary as result"
 
 
 def owner_of(array: Array) -> Array:
-    """Return the array that owns the buffer of this one."""
+    """Return the array that owns the buffer of an array."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base

@@ -1,6 +1,6 @@
-"""Kernels that users register for operations of other dialects.
+"""Registry of kernels that users register for operations of other dialects.
 
-A kernel does not make an operation pure: the proof has declarations of its own (`recompute.proof.register_pure`).
+A kernel does not declare its operation pure; the proof needs a call of `recompute.proof.register_pure`.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from xdsl.ir import Operation
 from ..support.operations import check_operation_name
 
 MakeKernel: TypeAlias = Callable[[Operation], Callable[..., tuple[Any, ...]]]
-"""Makes the kernel of an operation: it takes a numpy array per operand, and returns a tuple with one per result."""
+"""A function that makes the kernel of an operation. The kernel takes one numpy array for each operand, and returns a
+tuple with one array for each result."""
 
 _kernels: dict[str, MakeKernel] = {}
 
 
 def register_kernel(name: str, make: MakeKernel) -> None:
-    """Execute the operations with this name by the kernels that `make` returns; a later registration replaces an
-    earlier one.
+    """Register `make`, whose kernels then run all operations with this name. A later registration replaces an earlier
+    one.
 
-    A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments in place.
-    The kernels define how arrays represent values of foreign types.
+    A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments. The kernels
+    define how arrays represent values of types from other dialects.
 
     Args:
         name: Name of the operation with its dialect, such as `acme.swish`.
-        make: Makes the kernel of an operation.
+        make: Returns the kernel of an operation.
 
     Raises:
-        ValueError: The name has no dialect.
+        ValueError: The name contains no dialect.
     """
     check_operation_name(name)
     _kernels[name] = make
@@ -43,7 +44,7 @@ def registered_kernel(name: str) -> MakeKernel | None:
 
 @contextmanager
 def registrations_undone() -> Generator[None]:
-    """Provide a context that undoes on exit all registrations made inside it."""
+    """Return a context manager that, on exit, undoes all registrations made inside it."""
     kernels = dict(_kernels)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Numpy kernels as implementations for xDSL's own interpreter.
+"""The numpy kernels as implementations for xDSL's own interpreter.
 
-xDSL's interpreter keeps every value until a function ends; `interpreters/executor.py` frees each one after its last
-use.
+xDSL's interpreter frees values only when a function ends, whereas `interpreters/executor.py` frees each value after its
+last use.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .block_programs import captures_of
 
 
 class NumpyFunctions(InterpreterFunctions):
-    """Implementations that run every operation with its numpy kernel."""
+    """Implementations for xDSL's interpreter that run every operation with its numpy kernel."""
 
     def run(self, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         with np.errstate(all="ignore"):
@@ -29,7 +29,8 @@ class NumpyFunctions(InterpreterFunctions):
 
 
 def _implementation(kind: type[Operation]) -> Any:
-    """Return a new function for each operation class, since xDSL stores the class on the function."""
+    """Return the implementation of an operation class. It is a new function for each class, because xDSL stores the
+    class on it."""
 
     def run(functions: NumpyFunctions, interpreter: Interpreter, op: Operation, values: PythonValues) -> PythonValues:
         return functions.run(interpreter, op, values)
@@ -44,7 +45,7 @@ register_impls(NumpyFunctions)
 
 
 def make_interpreter(module: ModuleOp) -> Interpreter:
-    """Return xDSL's interpreter for a module of StableHLO, functions, and operations of the recompute dialect."""
+    """Return xDSL's interpreter for a module of StableHLO, func and recompute operations."""
     interpreter = Interpreter(module)
     interpreter.register_implementations(NumpyFunctions())
     interpreter.register_implementations(FuncFunctions())

@@ -1,8 +1,8 @@
 """Kernels of the arith and math dialects, on tensors and on scalars.
 
-Integers are signless: the operation determines how the bits are interpreted, and its result wraps around. A true i1 is
--1 as a signed integer. Where MLIR leaves the behavior undefined, the kernel either refuses (division by zero) or
-follows two's complement.
+Integers are signless: each operation determines how it interprets the bits, and its result wraps around. As a signed
+integer, a true i1 is -1. Where MLIR leaves the behaviour undefined, a kernel either raises `ValueError` (division by
+zero) or follows two's complement.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ RELATIONS: tuple[tuple[Callable[[Array], Array], Compute], ...] = (
     (read_unsigned, np.greater),
     (read_unsigned, np.greater_equal),
 )
-"""Indexed by the predicate of `arith.cmpi`."""
+"""The interpretation of the bits and the comparison, by the predicate of `arith.cmpi`."""
 
 
 def integer(op: Operation) -> Kernel:
@@ -95,14 +95,14 @@ def integer(op: Operation) -> Kernel:
 
     def run(a: Array, b: Array) -> tuple[Array, ...]:
         if name in DIVISIONS and np.any(b == 0):
-            raise ValueError("it divides by zero, which is undefined")
+            raise ValueError("a divisor is 0, and integer division by 0 is undefined")
         return (wrap(compute(read(a), read(b)), dtype),)
 
     return run
 
 
 def extended_arithmetic(op: Operation) -> Kernel:
-    """Make the kernel that returns the low and the high half of a sum or product. It computes with Python's
+    """Make the kernel of an operation that returns the low and the high half of a sum or product. It uses Python
     integers."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
@@ -119,7 +119,7 @@ def extended_arithmetic(op: Operation) -> Kernel:
     return run
 
 
-# Their names in StableHLO.
+# The StableHLO operations that have the same kernels.
 AS_STABLEHLO = {
     "arith.addf": "add",
     "arith.subf": "subtract",
@@ -130,9 +130,9 @@ AS_STABLEHLO = {
     "arith.maximumf": "maximum",
     "arith.minimumf": "minimum",
 }
-# If one operand is NaN, the result is the other one.
+# If one operand is NaN, the result is the other operand.
 NUMBERS_FIRST: dict[str, Compute] = {"arith.maxnumf": np.fmax, "arith.minnumf": np.fmin}
-# By the last two letters of the predicates of `arith.cmpf`.
+# The comparisons by the last two letters of the predicates of `arith.cmpf`.
 FLOAT_RELATIONS: dict[str, Compute] = {
     "eq": np.equal,
     "gt": np.greater,
@@ -179,12 +179,12 @@ def _compare(predicate: str, a: Array, b: Array) -> Array:
 
 
 def from_signed(op: Operation) -> Kernel:
-    """Make the kernel of a conversion from signed integers to integers of another width, or to the nearest float."""
+    """Make the kernel of a conversion from signed integers to integers of another width or to the nearest floats."""
     return _from_integers(op, read_signed)
 
 
 def from_unsigned(op: Operation) -> Kernel:
-    """Make the kernel of a conversion from unsigned integers to integers of another width, or to the nearest float."""
+    """Make the kernel of a conversion from unsigned integers to integers of another width or to the nearest floats."""
     return _from_integers(op, read_unsigned)
 
 
@@ -198,7 +198,7 @@ def _from_integers(op: Operation, read: Callable[[Array], Array]) -> Kernel:
 def to_whole(op: Operation) -> Kernel:
     """Make the kernel of a conversion from floats to integers, which rounds towards zero.
 
-    Values out of range, for which MLIR leaves the result undefined, become the nearest integer.
+    Values that are out of range become the nearest integer; MLIR leaves their results undefined.
     """
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
@@ -214,11 +214,11 @@ def between_floats(op: Operation) -> Kernel:
 def bitcast(op: Operation) -> Kernel:
     source, target = dtype_at(op.operands[0]), dtype_at(op.results[0])
     if bit_width(source) != 8 * source.itemsize:
-        raise ValueError("elements smaller than a byte cannot be reinterpreted")
+        raise ValueError(f"elements of type {source} do not fill whole bytes, so their bits cannot be reinterpreted")
     return on_one(lambda a: as_owned(row_by_row(a).view(target), target))
 
 
-# Their names in StableHLO.
+# The StableHLO operations that have the same kernels.
 MATH_AS_STABLEHLO = {
     "math.absf": "abs",
     "math.atan2": "atan2",
@@ -255,7 +255,7 @@ FLOATS: dict[str, Compute] = {
     "math.sinh": np.sinh,
     "math.trunc": np.trunc,
 }
-# These functions also take the number of bits, as `width`.
+# Functions that also take the number of bits, as `width`.
 BITS: dict[str, Compute] = {
     "math.ctlz": elementwise.count_leading_zeros,
     "math.ctpop": elementwise.count_ones,
@@ -268,7 +268,7 @@ def math_as_stablehlo(op: Operation) -> Kernel:
 
 
 def of_floats(op: Operation) -> Kernel:
-    """Make the kernel of a function of floats. Floats smaller than f32 are computed in f32 and rounded once."""
+    """Make the kernel of a function of floats. For types smaller than f32, it computes in f32 and rounds once."""
     compute, dtype = FLOATS[op.name], dtype_at(op.results[0])
     return lambda *operands: (as_owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
 
@@ -300,11 +300,11 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
 
 def fused_multiply_add(op: Operation) -> Kernel:
-    """Make the kernel of `math.fma`, which rounds once. Raises `ValueError` for f64, which needs more digits than numpy
-    has."""
+    """Make the kernel of `math.fma`, which rounds only once. Raises `ValueError` for f64, whose products numpy has no
+    type for."""
     dtype = dtype_at(op.results[0])
     if dtype.itemsize > 4:
-        raise ValueError("a fused multiply-add of f64 needs more digits than numpy has")
+        raise ValueError("the interpreter supports math.fma only for f32 and smaller floats, not for f64")
 
     def run(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
         return (as_owned(elementwise.round_sum_of_product(a, b, c, dtype), dtype),)

@@ -1,8 +1,8 @@
-"""Conventions of all kernels: the arrays that they take and return, and the types in which they compute.
+"""Conventions of all kernels: the arrays that they take and return, and the types with which they compute.
 
-A kernel is made once for an operation, and called with one numpy array for each operand. Unless the operation is a view
-of its operand, a kernel returns new row-major arrays that own their buffers. The exception is a splat constant, which
-is a view of a single element, with stride zero. Tuples and futures are Python tuples, and a token is None.
+A kernel is made once for an operation, and called with one numpy array for each operand. It returns new row-major
+arrays that own their buffers, with two exceptions: views of operands, and splat constants, which are views of a single
+element with stride zero. Tuples and futures are Python tuples, and a token is None.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ...support.type_guards import is_shaped
 
 Array: TypeAlias = NDArray[Any]
 Compute: TypeAlias = Callable[..., Array]
-"""A function from operands to one result, in any layout; a numpy scalar is allowed for a tensor of rank 0."""
+"""A function from operands to one result, of any layout. It may return a numpy scalar for a tensor of rank 0."""
 Kernel: TypeAlias = Callable[..., tuple[Array, ...]]
 Combine: TypeAlias = Callable[..., tuple[Array, ...]]
-"""A region on scalars, applied to vectors: its arguments (two for each combined value), then its captures."""
+"""A function that applies a region on scalars to vectors. It takes the arguments of the region, then its captures."""
 
 F32 = np.dtype(np.float32)
 F64 = np.dtype(np.float64)
 I8, U8 = np.dtype(np.int8), np.dtype(np.uint8)
 
-# Small floats are computed in f32 and rounded once: for + - * / and sqrt this is the correctly rounded result, since
-# f32 has more than twice their digits and two (Figueroa, "When is double rounding innocuous?", 1995).
+# Kernels compute in f32 for small floats, and round once. For + - * / and sqrt the result is correctly rounded, because
+# f32 has at least 2p + 2 digits for types with p digits (Figueroa, "When is double rounding innocuous?", 1995).
 WIDER: dict[DType, DType] = {
     **{dtype: F32 for dtype in FLOATS.values() if dtype.itemsize < F32.itemsize},
     np.dtype(ml_dtypes.int4): I8,
@@ -43,20 +43,20 @@ WIDER: dict[DType, DType] = {
 
 
 def wide(dtype: DType) -> DType:
-    """Return the type in which operations on elements of `dtype` are computed."""
+    """Return the type with which kernels compute for elements of `dtype`."""
     return WIDER.get(dtype, dtype)
 
 
 def kind_of(dtype: DType) -> str:
-    """Return the kind of an element type: `b`, `i`, `u`, `f` or `c`. numpy itself reports the types of `ml_dtypes` as
+    """Return the kind of an element type: `b`, `i`, `u`, `f` or `c`. For the types of `ml_dtypes`, numpy itself reports
     void."""
     return wide(dtype).kind
 
 
 def dtype_at(value: SSAValue) -> DType:
-    """Return the numpy element type of a tensor or scalar. Raises `ValueError` if there is none."""
+    """Return the numpy element type of a tensor or scalar. Raises `ValueError` if numpy has no such type."""
     if _is_unranked(value.type):
-        raise ValueError(f"the rank of {value.type} is not known, but the interpreter supports only static shapes")
+        raise ValueError(f"the rank of {value.type} is unknown, but the interpreter supports only static shapes")
     return dtype_of(value.type.element_type if is_shaped(value.type) else value.type)
 
 
@@ -65,8 +65,8 @@ def _is_unranked(type_: Attribute) -> bool:
 
 
 def shape_at(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of the array that represents a value; a scalar has rank 0. Raises `ValueError` for a dynamic
-    shape."""
+    """Return the shape of the array that represents a value. It is empty for a scalar. Raises `ValueError` for a
+    dynamic shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape of {value.type} is dynamic, but the interpreter supports only static shapes")
@@ -74,7 +74,7 @@ def shape_at(value: SSAValue) -> tuple[int, ...]:
 
 
 def on_one(compute: Callable[[Array], Array]) -> Kernel:
-    """Make a kernel from a function of one operand and one result."""
+    """Make a kernel from a function with one operand and one result."""
 
     def run(operand: Array) -> tuple[Array, ...]:
         return (compute(operand),)
@@ -83,7 +83,7 @@ def on_one(compute: Callable[[Array], Array]) -> Kernel:
 
 
 def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
-    """Make a kernel from a function of two operands and one result."""
+    """Make a kernel from a function with two operands and one result."""
 
     def run(left: Array, right: Array) -> tuple[Array, ...]:
         return (compute(left, right),)
@@ -94,15 +94,14 @@ def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
 def row_by_row(values: Array, dtype: DType | None = None) -> Array:
     """Return the array itself if it is row-major, otherwise a row-major copy.
 
-    For other layouts numpy adds in another order, or evaluates functions with other instructions, so the bits of a
-    result would depend on the views through which a value was passed.
+    For other layouts, numpy may add in another order or use other instructions, so the bits of a result would depend on
+    whether its operands are views.
     """
     return np.asarray(values, dtype, order="C")
 
 
 def as_owned(values: Array, dtype: DType) -> Array:
-    """Return a row-major array of `dtype` that owns its buffer; `values` itself if it is such an array, otherwise a
-    copy."""
+    """Return `values` if it is a row-major array of type `dtype` that owns its buffer, otherwise a copy that is."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
 
@@ -111,7 +110,7 @@ ValueKernel: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def tuple_(op: Operation) -> ValueKernel:
-    """Make the kernel of `stablehlo.tuple`, which returns the operands without copying them."""
+    """Make the kernel of `stablehlo.tuple`, which returns a tuple of the operands without copying them."""
 
     def run(*values: Any) -> tuple[Any, ...]:
         return (values,)
@@ -129,8 +128,8 @@ def element(op: GetTupleElementOp) -> ValueKernel:
 
 
 def token(op: Operation) -> ValueKernel:
-    """Make the kernel of an operation on tokens. Tokens have no value, because operations run in program order
-    anyway."""
+    """Make the kernel of an operation on tokens. It returns None, because operations run in program order without
+    tokens."""
 
     def run(*tokens: None) -> tuple[Any, ...]:
         return (None,)
@@ -139,7 +138,7 @@ def token(op: Operation) -> ValueKernel:
 
 
 def async_done(op: Operation) -> ValueKernel:
-    """Make the kernel of `stablehlo.async_done`, which returns copies of the arrays of the future."""
+    """Make the kernel of `stablehlo.async_done`, which returns copies of the arrays in the future."""
 
     def run(future: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(array.copy() for array in future)
@@ -148,7 +147,7 @@ def async_done(op: Operation) -> ValueKernel:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Return the arrays of a value, with nested tuples flattened."""
+    """Return the arrays in a value, with nested tuples flattened."""
     if not isinstance(value, tuple):
         return [value]
     parts: tuple[Any, ...] = value  # pyright: ignore[reportUnknownVariableType]

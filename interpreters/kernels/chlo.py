@@ -1,4 +1,5 @@
-"""Kernels of CHLO. They use numpy where it has the function, otherwise scipy, which is imported only when needed."""
+"""Kernels of CHLO. They use the functions of numpy, or of scipy (imported on first use) if numpy does not have a
+function."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ NUMPY: dict[str, Compute] = {
     "tan": np.tan,
 }
 COMPLEX: dict[str, Compute] = {"square": complex_numbers.square}
-# Their names in `scipy.special`.
+# The functions that `scipy.special` has, with their names there.
 SCIPY = {
     "bessel_i1e": "i1e",
     "digamma": "digamma",
@@ -49,7 +50,7 @@ def elementwise(op: Operation) -> Kernel:
 
 
 def special(word: str, op: Operation) -> Kernel:
-    """Make the kernel of the special function `word`. Floats smaller than f32 are computed in f32 and rounded once.
+    """Make the kernel of the special function `word`. For types smaller than f32, it computes in f32 and rounds once.
 
     Raises:
         ValueError: The function needs scipy, which is not installed.
@@ -69,13 +70,13 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.next_after`. It works in the element type itself, because a wider type has different
-    neighbours."""
+    """Make the kernel of `chlo.next_after`. It does not use a wider type, in which the adjacent numbers are
+    different."""
     return on_two(lambda a, b: as_owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.mulhi`: the upper half of the product, computed exactly in Python integers."""
+    """Make the kernel of `chlo.mulhi`, which returns the upper half of the product. It uses Python integers."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))
@@ -84,8 +85,8 @@ def multiply_high(op: Operation) -> Kernel:
 def top_k(op: TopKOp) -> Kernel:
     """Make the kernel of `chlo.top_k`.
 
-    Elements are ordered by the total order of IEEE 754, as in XLA: -0.0 < 0.0, with NaNs at both ends. Equal elements
-    keep their order.
+    As in XLA, elements are compared with the total order of IEEE 754: -0.0 < 0.0, and NaNs are at both ends. Equal
+    elements stay in order.
     """
     k = op.k.value.data
     dtype = dtype_at(op.values)
@@ -93,8 +94,8 @@ def top_k(op: TopKOp) -> Kernel:
     rank = total_order if kind_of(dtype) == "f" else np.asarray
 
     def run(operand: Array) -> tuple[Array, ...]:
-        # The rows are reversed before and after the stable sort, so that the largest elements, and the first of equal
-        # elements, come first.
+        # The rows are reversed before and after the stable sort, so that the largest elements come first and equal
+        # elements stay in order.
         order = np.argsort(rank(operand)[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :k]
         chosen = operand.shape[-1] - 1 - order
         return as_owned(np.take_along_axis(operand, chosen, -1), dtype), as_owned(chosen, indices)

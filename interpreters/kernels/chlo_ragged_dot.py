@@ -1,6 +1,7 @@
-"""Kernel of `chlo.ragged_dot`: one product for each group, masked to the rows, or to the summed elements, of the group.
+"""Kernel of `chlo.ragged_dot`. It computes one product for each group, masked to the rows or summed elements of the
+group.
 
-Rows beyond the last group are zero, as in JAX.
+Rows after the last group are zero, as in JAX.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from .conversion import convert
 
 @dataclass(frozen=True)
 class _Einsum:
-    """The product of one group, with a letter for each dimension.
+    """The dimensions of the product of one group, as letters for `np.einsum`.
 
     Attributes:
         left: The letters of the left operand.
         right: The letters of the right operand, without the dimension of groups.
         product: The letters of the result of one group.
-        rows: The letters of the dimensions whose rows, or summed elements, belong to one group each.
+        rows: The letters of the dimensions by which a row, or a summed element, belongs to a group.
     """
 
     left: list[str]
@@ -61,7 +62,7 @@ class _Einsum:
 def ragged_dot(op: RaggedDotOp) -> Kernel:
     """Make the kernel of `chlo.ragged_dot`.
 
-    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    It computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     einsum = _Einsum.of(op)
     group_dimensions = op.numbers.rhs_group_dimensions
@@ -96,8 +97,8 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _align(values: Array, letters: list[str], target: list[str]) -> Array:
-    """Transpose an array with the dimensions `letters` to the order of `target`, and insert extents of 1 for missing
-    dimensions."""
+    """Transpose an array from the dimensions `letters` to `target`, and insert a dimension of extent 1 for each missing
+    one."""
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

@@ -1,5 +1,5 @@
-"""Kernels of collectives: for a single process, and for several simulated devices as StableHLO's specification
-states."""
+"""Kernels of collectives for a single process, and for several simulated devices according to StableHLO's
+specification."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from .conversion import convert
 from .properties import table
 
 FIRST = 0
-# Attributes of the module: the number of processes.
+# The attributes of a module that state the number of processes.
 COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """Make the kernel of a collective with a single participant, which returns its operands.
+    """Make the kernel of a collective in which only this process takes part. It returns the operands.
 
     Raises:
-        ValueError: Other processes take part, or the results differ in shape from the operands.
+        ValueError: Other processes take part, or the shapes of the results differ from those of the operands.
     """
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
-        raise ValueError("its results differ in shape from its operands, but the interpreter supports only one process")
+        raise ValueError("its results and operands differ in shape, but the interpreter supports only one process")
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:
@@ -48,8 +48,8 @@ def collective(op: Operation) -> Kernel:
 
 
 def single_process_permute(op: Operation) -> Kernel:
-    """Make the kernel of `collective_permute` for a single process: the operand if the process sends to itself, else
-    zeros."""
+    """Make the kernel of `collective_permute` for a single process. It returns the operand if the process sends to
+    itself, else zeros."""
     receives = bool(_check_alone(op, "source_target_pairs"))
     return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
 
@@ -63,12 +63,12 @@ def _check_alone(op: Operation, name: str) -> list[list[int]]:
     _check_module(op)
     rows = table(op, name)
     if any(process > FIRST for row in rows for process in row):
-        raise ValueError(f"its '{name}' names other processes, but the interpreter supports only one")
+        raise ValueError(f"its '{name}' contains other processes, but the interpreter supports only process 0")
     return rows
 
 
 def _check_module(op: Operation) -> None:
-    """Raise `ValueError` if the module states more than one replica or partition."""
+    """Raise `ValueError` if the module requires more than one replica or partition."""
     module = root_of(op)
     for name in COUNTS:
         count = module.attributes.get(name)
@@ -79,7 +79,7 @@ def _check_module(op: Operation) -> None:
 
 
 Group: TypeAlias = tuple[int, ...]
-"""Device ids, in order."""
+"""The ids of the devices of a group, in order."""
 Values: TypeAlias = tuple[Array, ...]
 
 
@@ -99,18 +99,17 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
-        """Contribute values to a collective, and return the values of all devices, in the order of the group."""
+        """Contribute values to a collective. Return the values of all devices, in the order of the group."""
 
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
-        """Return the group to which this device belongs, or None if it belongs to none.
+        """Return the group of a collective to which this device belongs, or None if it belongs to no group.
 
-        `across_partitions`: whether the groups of an operation with a channel consist of partitions instead of
-        replicas.
+        `across_partitions`: whether the groups consist of partitions, not replicas, if the operation has a channel.
         """
         rows = rows_of(op.replica_groups)
         channel = channel_field(op.channel_handle, "handle")
         if rows is None:
-            raise ValueError("its replica groups are not lists of device ids")
+            raise ValueError("its replica_groups are not a constant matrix of device ids")
         if op.is_global:
             groups = rows or [list(range(self.replicas * self.partitions))]
         elif channel > 0 and across_partitions:
@@ -123,7 +122,8 @@ class SimulatedDevice(ABC):
         return next((group for group in members if self.number in group), None)
 
     def _groups_of_replicas(self, rows: Sequence[Sequence[int]], joins_partitions: bool) -> list[list[int]]:
-        """Return the groups of replicas, within each partition or, if `joins_partitions`, across all of them."""
+        """Convert groups of replicas to groups of devices: within each partition or, if `joins_partitions`, across all
+        partitions."""
         by_partition = [
             [[replica * self.partitions + partition for replica in row] for row in rows]
             for partition in range(self.partitions)
@@ -136,7 +136,7 @@ class SimulatedDevice(ABC):
 def _exchange(
     op: CollectiveOp, device: SimulatedDevice, values: Values, across_partitions: bool = False
 ) -> list[Values] | None:
-    """Return the operands of all devices of this device's group, or None if it belongs to no group."""
+    """Return the operands on all devices of the group to which a device belongs, or None if it belongs to no group."""
     group = device.group_of(op, across_partitions)
     return None if group is None else device.exchange(group, channel_field(op.channel_handle, "handle"), values)
 
@@ -205,7 +205,7 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
 
 
 def _combine(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
-    """Combine the arrays of all devices elementwise, in the order of the group."""
+    """Combine arrays from all devices elementwise, in the order of the group, and return the result."""
     dtype = dtype_at(op.regions[0].block.args[0])
     result = convert(exchanged[0], dtype).reshape(-1)
     for other in exchanged[1:]:
@@ -240,7 +240,8 @@ def reduce_scatter(op: ReduceScatterOp, device: SimulatedDevice, combine: Combin
 
 
 def collective_reduce(op: CollectiveOp, device: SimulatedDevice, combine: Combine) -> Kernel:
-    """Make the kernel of `collective_reduce`: the root of the group gets the result, the other devices get zeros."""
+    """Make the kernel of `collective_reduce`. The root of the group receives the result, and the other devices receive
+    zeros."""
     count = len(op.operands)
 
     def run(*values: Array) -> Values:

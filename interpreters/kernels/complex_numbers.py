@@ -1,8 +1,8 @@
-"""Functions of complex128 numbers for which numpy's own functions lose digits or mishandle special values.
+"""Functions of complex128 numbers for which numpy's own functions are inaccurate or mishandle special values.
 
-At zeros, infinities and NaN they follow C's Annex G, as StableHLO's reference does. The exception is `exponential`, and
-functions that use it: an infinite real part with an imaginary part that is not finite gives NaN, as in StableHLO's
-tests and in XLA.
+For zeros, infinities and NaN they follow Annex G of the C standard, as StableHLO's reference interpreter does.
+`exponential` and the functions that use it are an exception: if the real part is infinite and the imaginary part is not
+finite, the result is NaN, as in StableHLO's tests and in XLA.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .arrays import Array
 NAN = complex(np.nan, np.nan)
 # For larger real parts x, 1 is negligible compared with e**x.
 FAR = 40.0
-# Dekker's constant for f64: it splits 53 digits into 26 and 27.
+# Dekker's constant for f64, which splits 53 bits into 26 and 27.
 SPLIT = 2.0**27 + 1
 
 
 def of_parts(real: Array, imaginary: Array) -> Array:
-    """Combine real and imaginary parts. `real + 1j * imaginary` would turn infinities into NaN and lose the sign of
+    """Return complex numbers with these parts. `real + 1j * imaginary` would turn infinities into NaN and lose signs of
     zeros."""
     result = np.empty(np.shape(real), np.complex128)
     result.real, result.imag = real, imaginary
@@ -38,7 +38,8 @@ def exponential(a: Array) -> Array:
 def exponential_minus_one(a: Array) -> Array:
     """Compute `e^a - 1`.
 
-    Near 0, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)`, which avoids cancellation.
+    Unless x is large, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)` to avoid
+    cancellation.
     """
     x, y = parts_of(a)
     real, imaginary = parts_of(exponential(a))
@@ -49,20 +50,20 @@ def exponential_minus_one(a: Array) -> Array:
 def log_plus_one(a: Array) -> Array:
     """Compute `log(1 + a)`.
 
-    The real part is `log(|1 + a|)`; near the unit circle around -1 it is computed as `log1p(|1 + a|² - 1) / 2`.
+    The real part is `log(|1 + a|)`. If `|1 + a|` is close to 1, it is computed as `log1p(|1 + a|² - 1) / 2`.
     """
     x, y = parts_of(a)
     is_near = (np.abs(x) < 3) & (np.abs(y) < 2)
     high, low = _square_size_less_one(np.where(is_near, x, 0), np.where(is_near, y, 0))
     near = (np.log1p(high) + low / (1 + high)) / 2
     far = np.log(np.hypot(1 + x, y))
-    # If |1 + a| overflows, half of it does not.
+    # If |1 + a| overflows, |a| / 2 does not.
     far = np.where(far == np.inf, np.log(np.hypot(x / 2, y / 2)) + np.log(2), far)
     return of_parts(np.where(is_near & (np.abs(high) < 0.5), near, far), np.arctan2(y, 1 + x))
 
 
 def _square_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
-    """Compute `|1 + a|² - 1 = 2x + x² + y²`, whose terms may cancel, in double-double precision: a sum of two
+    """Compute `|1 + a|² - 1 = 2x + x² + y²`, whose terms may cancel, in double-double precision: as the sum of two
     numbers."""
     (x_squared, x_error), (y_squared, y_error) = _square(x), _square(y)
     first, error = _sum(2 * x, x_squared)
@@ -71,7 +72,7 @@ def _square_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _square(a: Array) -> tuple[Array, Array]:
-    """Return the square and its rounding error (Dekker, 1971)."""
+    """Return the rounded square and its rounding error (Dekker, 1971)."""
     product = a * a
     high = SPLIT * a - (SPLIT * a - a)
     low = a - high
@@ -79,14 +80,14 @@ def _square(a: Array) -> tuple[Array, Array]:
 
 
 def _sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the sum and its rounding error (Knuth's TwoSum)."""
+    """Return the rounded sum and its rounding error (Knuth's TwoSum)."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Divide. The operands are scaled so that no intermediate result overflows, and NaNs are corrected as in Annex
+    """Compute quotients. Operands are scaled to avoid overflow, and results that are NaN are corrected as in Annex
     G."""
     (x, y, up), (c, d, down) = _scale(a), _scale(b)
     size = c * c + d * d
@@ -97,7 +98,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def _scale(a: Array) -> tuple[Array, Array, Array]:
-    """Return both parts, divided by the power of two of the larger one, and the exponent of that power."""
+    """Return both parts, divided by a power of two close to the larger part, and the exponent of this power."""
     x, y = parts_of(a)
     size = np.maximum(np.abs(x), np.abs(y))
     exponent = np.where(np.isfinite(size), np.frexp(size)[1], 0)
@@ -105,7 +106,11 @@ def _scale(a: Array) -> tuple[Array, Array, Array]:
 
 
 def _correct_nan(a: Array, b: Array, otherwise: Array) -> Array:
-    """Correct quotients that are NaN: nonzero / 0 and infinite / finite are infinite, finite / infinite is 0."""
+    """Return the quotients that Annex G requires instead of NaN: nonzero / 0 and infinite / finite are infinite, and
+    finite / infinite is 0.
+
+    `otherwise`: the quotients for all other operands.
+    """
     (x, y), endless = parts_of(a), np.copysign(np.inf, np.real(b))
     of_infinite, by_infinite = _times_conjugate(_corner(a), b), _times_conjugate(a, _corner(b))
     cases = [
@@ -117,13 +122,13 @@ def _correct_nan(a: Array, b: Array, otherwise: Array) -> Array:
 
 
 def _is_infinite(a: Array) -> Array:
-    """Return a mask of the numbers with an infinite part."""
+    """Return a mask of the numbers that have an infinite part."""
     real, imaginary = parts_of(a)
     return np.isinf(real) | np.isinf(imaginary)
 
 
 def _corner(a: Array) -> Array:
-    """Replace infinite parts by ones and finite parts by zeros, keeping their signs."""
+    """Replace infinite parts by ones and finite parts by zeros, with the same signs."""
     real, imaginary = (np.copysign(np.isinf(part).astype(np.float64), part) for part in parts_of(a))
     return of_parts(real, imaginary)
 
@@ -136,7 +141,7 @@ def _times_conjugate(a: Array, b: Array) -> tuple[Array, Array]:
 def power(a: Array, b: Array) -> Array:
     """Compute powers.
 
-    For small negative integer exponents numpy divides by a product that may overflow, so that division is done here.
+    For a negative integer exponent, numpy divides by a product in a way that may overflow, so `divide` is used instead.
     """
     real, imaginary = parts_of(b)
     is_divided = (imaginary == 0) & (real < 0) & (real == np.trunc(real)) & (a != 0)
@@ -144,7 +149,7 @@ def power(a: Array, b: Array) -> Array:
 
 
 def cbrt(a: Array) -> Array:
-    """Return the principal cube root, whose angle is a third of the number's angle."""
+    """Return the principal cube root, whose argument is a third of the argument of the number."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 
@@ -158,14 +163,14 @@ def logistic(a: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """Return the direction of each number: 0 for any zero, and NaN in both parts if either part is NaN."""
+    """Return each number divided by its magnitude; 0 for any zero, and NaN in both parts if either part is NaN."""
     (x, y), size = parts_of(a), np.abs(a)
     direction = np.where(size == 0, 0, of_parts(x / size, y / size))
     return np.where(np.isnan(a), NAN, direction)
 
 
 def square(a: Array) -> Array:
-    """Compute the square, with the real part as `(x + y)(x - y)`: `x² - y²` could overflow or cancel."""
+    """Compute squares. The real part is computed as `(x + y)(x - y)`, because `x² - y²` could overflow or cancel."""
     x, y = parts_of(a)
     is_diagonal = (np.abs(x) == np.abs(y)) & np.isfinite(a)
     return of_parts(np.where(is_diagonal, 0, (x + y) * (x - y)), 2 * (x * y))

@@ -1,6 +1,7 @@
-"""Conversion between element types: by value (`convert`), by bits (`bitcast_convert`), and to and from quantized types.
+"""Conversions between element types: of values (`convert`), of bits (`bitcast_convert`), and to and from quantized
+types.
 
-The array of a quantized value contains the stored integers.
+An array represents a quantized value by its stored integers.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _FINFO: Any = ml_dtypes.finfo
 def convert(values: Array, dtype: DType) -> Array:
     """Return a new array with the elements of `values` converted to `dtype`, as in XLA.
 
-    Numbers become the nearest number of the type, and integers wrap around. A float becomes an integer by rounding
-    towards zero; values out of range become the nearest integer, and NaN becomes 0. Nonzero values are true. A real
-    type drops the imaginary part.
+    Numbers become the nearest number of the type, except that integers wrap around. Floats are rounded towards zero to
+    become integers; values that are out of range become the nearest integer, and NaN becomes 0. A nonzero value becomes
+    true. The conversion to a real type drops the imaginary part.
     """
     if values.dtype == dtype:
         return values.copy()
@@ -58,14 +59,15 @@ def _whole(values: Array, dtype: DType) -> Array:
 
 
 def reduce_precision(op: ReducePrecisionOp) -> Kernel:
-    """Make the kernel of `stablehlo.reduce_precision`: round to nearest even with fewer bits.
+    """Make the kernel of `stablehlo.reduce_precision`, which rounds to the nearest number with fewer bits, ties to
+    even.
 
-    Overflow gives infinity, and subnormal numbers become 0. NaN stays unchanged, except that it becomes infinity if
-    there is no mantissa, as in StableHLO's reference (XLA leaves NaN).
+    Numbers that are too large become infinite, and subnormal numbers become 0. NaN is unchanged, but becomes infinity
+    if the format has no mantissa, as in StableHLO's reference interpreter. (In XLA, it remains NaN.)
     """
     dtype = dtype_at(op.operand)
     if kind_of(dtype) != "f":
-        raise ValueError(f"it is not defined for elements of type {dtype}")
+        raise ValueError(f"it is defined only for floats, not for elements of type {dtype}")
     info: Any = _FINFO(dtype)
     mantissa = int(info.nmant)
     exponent = bit_width(dtype) - 1 - int(info.nmant)
@@ -106,7 +108,8 @@ def bitcast_convert(op: BitcastConvertOp) -> Kernel:
 
 
 def _regroup_bits(values: Array, dtype: DType) -> Array:
-    """Concatenate the significant bits of all elements, lowest bit first, and split them into elements of `dtype`."""
+    """Concatenate the significant bits of all elements, lowest bit first, and split the bits into elements of type
+    `dtype`."""
     columns = np.unpackbits(values.view(np.uint8).reshape(-1, values.dtype.itemsize), axis=-1, bitorder="little")
     row = columns[:, : bit_width(values.dtype)].reshape(-1, bit_width(dtype))
     padded = np.pad(row, ((0, 0), (0, 8 * dtype.itemsize - bit_width(dtype))))
@@ -114,7 +117,7 @@ def _regroup_bits(values: Array, dtype: DType) -> Array:
 
 
 class _Scale:
-    """Scales and zero points of a quantized value, as arrays that broadcast to its shape."""
+    """The scales and zero points of a quantized value, as arrays that broadcast to its shape."""
 
     def __init__(self, type_: QuantizedType, value: SSAValue):
         self.type = type_
@@ -130,7 +133,8 @@ class _Scale:
         return (stored.astype(np.int64) - self.zero_points).astype(self.working) * self.scales
 
     def nearest(self, real: Array) -> Array:
-        """Return the stored integers nearest to real numbers. Ties go to even, and numbers out of range are clamped."""
+        """Return the stored integers nearest to real numbers. Ties are rounded to even, and numbers that are out of
+        range are clamped."""
         steps = np.rint(convert(real, self.working) / self.scales) + self.zero_points
         return as_owned(np.clip(steps, self.type.low, self.type.high), self.storage)
 
@@ -141,20 +145,24 @@ def _scale_of(value: SSAValue) -> _Scale | None:
 
 
 def _stored_dtype(value: SSAValue) -> DType:
-    """Return the numpy type of the elements; for a quantized value, the type of its stored integers."""
+    """Return the numpy type of the elements of a value; for a quantized value, the type of its stored integers."""
     scale = _scale_of(value)
     return dtype_at(value) if scale is None else scale.storage
 
 
 def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
-    """Extend an elementwise kernel to quantized values, as the specification's `dequantize_op_quantize` does: compute
-    with the real numbers of the expressed type, and quantize the results."""
+    """Return a maker of kernels that also accept quantized values, like `dequantize_op_quantize` in the specification.
+
+    The kernels compute with real numbers of the expressed type, and quantize the results.
+
+    `make`: makes the kernel for values that are not quantized.
+    """
 
     def make_for_real_numbers(op: Operation) -> Kernel:
         operands, results = ([_scale_of(value) for value in values] for values in (op.operands, op.results))
         if not any((*operands, *results)):
             return make(op)
-        compute = make(_in_real_numbers(op))
+        compute = make(_on_expressed_types(op))
 
         def run(*arrays: Array) -> tuple[Array, ...]:
             reals = [
@@ -169,8 +177,8 @@ def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
     return make_for_real_numbers
 
 
-def _in_real_numbers(op: Operation) -> Operation:
-    """Return the operation on values of the expressed types. It is not inserted into a block."""
+def _on_expressed_types(op: Operation) -> Operation:
+    """Return a copy of the operation on values of the expressed types. The copy is in no block."""
     operands = [create_ssa_value(_real_type(value)) for value in op.operands]
     return type(op).create(
         operands=operands,
@@ -190,7 +198,7 @@ def uniform_quantize(op: UniformQuantizeOp) -> Kernel:
     quantized type."""
     source, target = _scale_of(op.operand), _scale_of(op.result)
     if target is None:
-        raise ValueError(f"the interpreter does not support the type {op.result.type}")
+        raise ValueError(f"the interpreter does not support the quantized type {op.result.type}")
     return on_one(lambda operand: target.nearest(operand if source is None else source.real(operand)))
 
 
@@ -199,5 +207,5 @@ def uniform_dequantize(op: UniformDequantizeOp) -> Kernel:
     quantized type."""
     source = _scale_of(op.operand)
     if source is None:
-        raise ValueError(f"the interpreter does not support the type {op.operand.type}")
+        raise ValueError(f"the interpreter does not support the quantized type {op.operand.type}")
     return on_one(lambda operand: as_owned(source.real(operand), source.expressed))

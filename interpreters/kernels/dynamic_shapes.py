@@ -1,6 +1,6 @@
-"""Kernels of operations that take their result shape as an operand.
+"""Kernels of operations that have a shape, or another static parameter, as an operand.
 
-The interpreter supports only static types, so the kernels only check that the shape operand agrees with the type.
+The interpreter supports only static types, so the kernels check that such operands agree with the result types.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .windowed import convolve, spatial_windows
 
 
 def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
-    """Raise `ValueError` if the shape in an operand differs from the shape of the result type."""
+    """Raise `ValueError` if the shape operand (`stated`) differs from the shape of the result type."""
     extents = tuple(int(extent) for extent in stated)
     if extents != shape:
-        raise ValueError(f"the shape operand is {list(extents)}, but the result has shape {list(shape)}")
+        raise ValueError(f"its shape operand is {list(extents)}, but its result has shape {list(shape)}")
 
 
 def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
-    """Make the kernel of `dynamic_reshape`: a view if the operand is row-major, otherwise a copy."""
+    """Make the kernel of `dynamic_reshape`, which returns a view if the operand is row-major, otherwise a copy."""
     shape = shape_at(op.result)
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
@@ -45,7 +45,7 @@ def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
 
 
 def dynamic_broadcast_in_dim(op: DynamicBroadcastInDimOp) -> Kernel:
-    """Make the kernel of `dynamic_broadcast_in_dim`: a view that repeats elements with stride zero."""
+    """Make the kernel of `dynamic_broadcast_in_dim`, which returns a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     repeat = broadcast_to(shape_at(op.result), op.broadcast_dimensions.get_values())
 
@@ -73,15 +73,16 @@ def dynamic_pad(op: DynamicPadOp) -> Kernel:
     def run(operand: Array, value: Array, *amounts: Array) -> tuple[Array, ...]:
         result = pad_array(operand, value, *([int(amount) for amount in side] for side in amounts))
         if result.shape != shape:
-            raise ValueError(f"the convolution has shape {list(result.shape)}, but the result has shape {list(shape)}")
+            raise ValueError(
+                f"the padded operand has shape {list(result.shape)}, but the result has shape {list(shape)}"
+            )
         return (result,)
 
     return run
 
 
 def real_dynamic_slice(op: RealDynamicSliceOp) -> Kernel:
-    """Make the kernel of `real_dynamic_slice`. It raises `ValueError` for a range out of bounds, which has no defined
-    result."""
+    """Make the kernel of `real_dynamic_slice`. The kernel raises `ValueError` if the slice is out of bounds."""
     shape = shape_at(op.result)
 
     def run(operand: Array, *numbers: Array) -> tuple[Array, ...]:
@@ -103,7 +104,7 @@ def get_dimension_size(op: GetDimensionSizeOp) -> Kernel:
 
 
 def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
-    """Make the kernel of `set_dimension_size`, which returns the operand. It raises `ValueError` for a size that
+    """Make the kernel of `set_dimension_size`, which returns the operand. The kernel raises `ValueError` if the size
     differs from the static extent."""
     shape = shape_at(op.result)
     dimension = op.dimension.value.data

@@ -1,6 +1,6 @@
-"""Kernels of elementwise operations, in tables by StableHLO name and kind of element.
+"""Kernels of elementwise operations, in tables by the StableHLO name and the kind of the elements.
 
-Most entries are numpy functions; this module implements the functions for which StableHLO and numpy differ.
+Most entries are numpy functions. This module implements the operations for which StableHLO and numpy differ.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .conversion import convert
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """Compute the maximum of IEEE 754-2019. Unlike numpy's, it orders -0.0 below 0.0; NaN propagates."""
+    """Compute the `maximum` of IEEE 754-2019. Unlike numpy, it orders -0.0 below 0.0. NaN propagates."""
     larger = np.maximum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, a + b, larger) if zero.any() else larger
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """Compute the minimum of IEEE 754-2019. Unlike numpy's, it orders -0.0 below 0.0; NaN propagates."""
+    """Compute the `minimum` of IEEE 754-2019. Unlike numpy, it orders -0.0 below 0.0. NaN propagates."""
     smaller = np.minimum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, -(-a - b), smaller) if zero.any() else smaller
@@ -36,7 +36,7 @@ def _both_zero(a: Array, b: Array) -> Array:
 
 
 def sign(a: Array) -> Array:
-    """Return -1 or 1 for each element; zeros and NaN stay unchanged."""
+    """Return -1 or 1 for each element, or the element itself if it is zero or NaN."""
     return np.where((a == 0) | np.isnan(a), a, np.copysign(a.dtype.type(1), a))
 
 
@@ -55,22 +55,22 @@ def logistic(a: Array) -> Array:
 
 def divide_integers(a: Array, b: Array) -> Array:
     """Divide, rounding towards zero. As in XLA, division by zero sets all bits, and the smallest number divided by -1
-    gives the smallest number."""
-    # Exact, since the remainder is subtracted first; the lowest number wraps.
+    is the smallest number."""
+    # The division is exact, because the remainder is subtracted first. The smallest number divided by -1 wraps around.
     quotient = np.floor_divide(a - np.fmod(a, b), b)
     return np.where(b == 0, np.invert(np.zeros_like(b)), quotient)
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """Return the remainder, with the sign of the dividend. If the divisor is zero, the remainder is the dividend, as in
-    XLA."""
+    """Return the remainder, which has the sign of the dividend. As in XLA, it is the dividend if the divisor is
+    zero."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
 def power_of_integers(base: Array, exponent: Array) -> Array:
-    """Compute powers by squaring, modulo the width of the type.
+    """Compute powers by repeated squaring, modulo 2 to the width of the type.
 
-    A negative exponent gives the power rounded towards zero; a base of 0 gives 0.
+    For a negative exponent, the power is rounded towards zero, and 0 if the base is 0.
     """
     result = np.ones_like(base)
     square = base.copy()
@@ -84,21 +84,21 @@ def power_of_integers(base: Array, exponent: Array) -> Array:
 
 
 def as_unsigned(a: Array, width: int) -> Array:
-    """Reinterpret integers of `width` bits as unsigned integers, which may be wider."""
+    """Reinterpret integers of `width` bits as unsigned integers, in a type that may be wider."""
     bits = a.view(f"u{a.dtype.itemsize}")
     return bits & ((1 << width) - 1) if width < 8 * a.dtype.itemsize else bits
 
 
 def shift_right_logical(a: Array, amount: Array, width: int) -> Array:
-    """Shift right and fill with zeros. An amount that is negative or at least the width gives zero."""
+    """Shift right and fill with zeros. If the amount is negative or not less than the width, the result is zero."""
     shifted = np.right_shift(as_unsigned(a, width), as_unsigned(amount, width))
     return np.asarray(shifted).view(a.dtype)
 
 
 def shift_right_arithmetic(a: Array, amount: Array, width: int) -> Array:
-    """Shift right and fill with the highest bit, for unsigned integers too.
+    """Shift right and fill with the highest bit, even for unsigned integers.
 
-    An amount that is negative or at least the width fills all bits.
+    If the amount is negative or not less than the width, all bits equal the highest bit.
     """
     above = 8 * a.dtype.itemsize - width
     signed = a.view(f"i{a.dtype.itemsize}") << above >> above
@@ -127,10 +127,10 @@ def count_trailing_zeros(a: Array, width: int) -> Array:
 
 
 def round_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
-    """Compute `a * b + c`, rounded once to f32 or a smaller float.
+    """Compute `a * b + c`, rounded once to `dtype`, which is f32 or smaller.
 
-    The product is exact in f64. The sum is rounded to odd in f64, using the error that Knuth's TwoSum finds, so that
-    the second rounding is correct (Boldo and Melquiond, 2008).
+    The product is exact in f64. The sum is rounded to odd in f64, with the error from Knuth's TwoSum, so that the
+    second rounding is correct (Boldo and Melquiond, 2008).
     """
     product = a.astype(np.float64) * b.astype(np.float64)
     addend = c.astype(np.float64)
@@ -143,7 +143,7 @@ def round_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
     return round_to(np.where(off, np.nextafter(total, towards), total), dtype)
 
 
-# These are exact in any layout, for every kind of element.
+# Operations whose results do not depend on the layout, for all kinds of elements.
 EXACT: dict[str, Compute] = {
     "abs": np.abs,
     "is_finite": np.isfinite,
@@ -170,7 +170,7 @@ FLOAT: dict[str, Compute] = {
     "minimum": minimum,
     "remainder": np.fmod,
 }
-# numpy may evaluate these with other instructions if the operand is not row-major.
+# Functions for which numpy may use other instructions if the operand is not row-major.
 ROUNDED: dict[str, Compute] = {
     "cbrt": np.cbrt,
     "cosine": np.cos,
@@ -208,7 +208,7 @@ INTEGER: dict[str, Compute] = {
     "minimum": np.minimum,
     "power": power_of_integers,
     "remainder": remainder_of_integers,
-    # numpy shifts beyond the width as StableHLO does: zeros remain.
+    # Like StableHLO, numpy returns zero if the amount is not less than the width.
     "shift_left": np.left_shift,
 }
 INTEGER_WITH_WIDTH: dict[str, Compute] = {
@@ -222,9 +222,10 @@ BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | INTEG
 
 
 def compute_for(op: str, dtype: DType) -> Compute | None:
-    """Return the function of an operation on elements of `dtype`, or None if it is not defined for them.
+    """Return the function that computes an operation on elements of type `dtype`, or None if it is not defined for
+    them.
 
-    The function expects elements of the type `working_dtype(dtype)`.
+    The function expects elements of type `working_dtype(dtype)`.
     """
     if op in EXACT:
         return EXACT[op]
@@ -237,7 +238,7 @@ def compute_for(op: str, dtype: DType) -> Compute | None:
 
 
 def working_dtype(dtype: DType) -> DType:
-    """Return the type in which elements of `dtype` are computed: f64 for the parts of complex numbers, else
+    """Return the type with which kernels compute for elements of `dtype`: complex128 for complex numbers, else
     `wide(dtype)`."""
     return np.dtype(np.complex128) if kind_of(dtype) == "c" else wide(dtype)
 
@@ -247,7 +248,7 @@ def from_tables(op: Operation) -> Kernel:
 
 
 def kernel_named(name: str, op: Operation) -> Kernel:
-    """Make the kernel of the StableHLO operation `name` for an operation of any dialect.
+    """Make the kernel for `op`, an operation of any dialect that computes the same as the StableHLO operation `name`.
 
     Raises:
         ValueError: The operation is not defined for the element type.
@@ -292,10 +293,11 @@ def compare(op: CompareOp) -> Kernel:
 
 
 def total_order(a: Array) -> Array:
-    """Map floats to integers in the order -NaN < -inf < … < -0.0 < 0.0 < … < inf < NaN (totalOrder of IEEE 754)."""
+    """Map floats to integers with the same order as totalOrder of IEEE 754: -NaN < -inf < … < -0.0 < 0.0 < … < inf <
+    NaN."""
     width = bit_width(a.dtype)
     bits = row_by_row(a).view(f"u{a.dtype.itemsize}").astype(np.int64)
-    # For types narrower than eight bytes the sign is extended explicitly; the bits of an f64 already form an i64.
+    # The sign of types smaller than 8 bytes must be extended; the bits of an f64 are already an i64.
     signed = bits - ((bits >> (width - 1) & 1) << width) if width < 64 else bits
     return np.where(signed < 0, signed ^ np.int64((1 << (width - 1)) - 1), signed)
 
@@ -315,7 +317,7 @@ def select(op: Operation) -> Kernel:
 def clamp(op: ClampOp) -> Kernel:
     dtype = dtype_at(op.operand)
     lowest, highest = compute_for("maximum", dtype), compute_for("minimum", dtype)
-    assert lowest is not None and highest is not None, "maximum and minimum are defined for all elements"
+    assert lowest is not None and highest is not None, "maximum and minimum are defined for all element types"
 
     def run(*operands: Array) -> tuple[Array, ...]:
         low, value, high = (np.asarray(operand, wide(dtype)) for operand in operands)

@@ -1,4 +1,4 @@
-"""Gather and scatter with all dimension numbers, by index arrays for all elements at once."""
+"""Kernels of gather and scatter for all dimension numbers, with index arrays for all elements at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def gather(op: GatherOp) -> Kernel:
 
 
 def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Sequence[int]], Array]:
-    """Return the gather as a function of operand, indices and slice sizes. Starts are clamped to keep slices in
+    """Return the gather as a function of operand, indices and slice sizes. Start indices are clamped to keep slices in
     bounds."""
     numbers = op.dimension_numbers.data
     extents = shape_of(op.operand)
@@ -43,8 +43,8 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
 
 
 def scatter(op: ScatterOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.scatter`. Updates are applied in the order of their indices; updates out of bounds
-    are skipped."""
+    """Make the kernel of `stablehlo.scatter`. It applies updates in the order of their indices, and skips updates that
+    are out of bounds."""
     numbers = op.scatter_dimension_numbers.data
     extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
     rank, count = len(shape), len(op.inputs)
@@ -63,7 +63,7 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
         offsets = {dimension: _along(place, shape[place], rank) for dimension, place in window.items()}
         index = _sums([starts, aligned, offsets], len(extents), rank)
         places, inside = _flat(index, extents, shape)
-        # If the region computes in a wider type, the results have that type.
+        # The result types may be wider than the input types, if the region computes in a wider type.
         results = [convert(values, dtype) for values, dtype in zip(inputs, dtypes, strict=True)]
         flat = [result.reshape(-1) for result in results]
         new = [update.reshape(-1) for update in updates]
@@ -79,15 +79,16 @@ def scatter(op: ScatterOp, combine: Combine) -> Kernel:
 
 
 def _along(place: int, extent: int, rank: int) -> Array:
-    """Return 0, 1, … along dimension `place` of a shape with `rank` dimensions."""
+    """Return an array with `rank` dimensions that contains 0, 1, … along dimension `place`. The other extents are 1."""
     return np.arange(extent).reshape([-1 if dimension == place else 1 for dimension in range(rank)])
 
 
 def _starts(
     indices: Array, vector: int, dimensions: Sequence[int], batch: Sequence[int], rank: int
 ) -> dict[int, Array]:
-    """Return the start of each slice for each indexed dimension of the operand, broadcast over the batch dimensions."""
-    # Unsigned indices beyond the signed range are out of bounds, whether read as signed or unsigned.
+    """Return, for each indexed dimension of the operand, the starts of all slices, as an array along the batch
+    dimensions."""
+    # Unsigned indices above the signed range become negative, which is out of bounds as well.
     vectors = np.asarray(indices, np.int64)
     vectors = np.moveaxis(vectors, vector, -1) if vector < vectors.ndim else vectors[..., np.newaxis]
     shape = [1] * rank
@@ -99,8 +100,7 @@ def _starts(
 def _batch_positions(
     shape: Sequence[int], vector: int, batching: Mapping[int, int], batch: Sequence[int], rank: int
 ) -> dict[int, Array]:
-    """Return the positions along each batching dimension of the operand, taken from the matching dimension of the
-    indices."""
+    """Return, for each batching dimension of the operand, the positions of all slices along this dimension."""
     return {
         dimension: _along(batch[partner - (partner > vector)], shape[partner], rank)
         for dimension, partner in batching.items()
@@ -113,7 +113,7 @@ def _sums(parts: Sequence[Mapping[int, Array]], dimensions: int, rank: int) -> l
 
 
 def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) -> tuple[Array, Array]:
-    """Return the row-major positions of all elements, and a mask of the positions in bounds."""
+    """Return the row-major positions of all elements, and a mask of the elements that are in bounds."""
     places = np.zeros(shape, np.int64)
     inside = np.ones(shape, np.bool_)
     for part, extent in zip(index, extents, strict=True):
@@ -123,9 +123,13 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 
 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
-    """Yield the indices of elements in bounds, in groups in which all places differ.
+    """Yield the indices of the elements in bounds, in groups whose elements all have different places.
 
-    Elements with the same place appear in their order, in successive groups.
+    Elements with the same place are in successive groups, in their order.
+
+    Args:
+        places: The place of each element.
+        inside: Whether each element is in bounds.
     """
     (chosen,) = np.nonzero(inside)
     order = chosen[np.argsort(places[chosen], kind="stable")]

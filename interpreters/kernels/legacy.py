@@ -1,4 +1,4 @@
-"""Kernels of operations that StableHLO keeps for older exporters: dot, einsum, broadcast, torch_index_select."""
+"""Kernels of the operations that StableHLO has only for old exporters: dot, einsum, broadcast, torch_index_select."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conversion import convert
 def dot(op: DotOp) -> Kernel:
     """Make the kernel of `stablehlo.dot`.
 
-    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    It computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     dtype = dtype_at(op.result)
     working = wide(dtype)
@@ -25,7 +25,7 @@ def _in(values: Array, dtype: DType) -> Array:
 
 
 def broadcast(op: BroadcastOp) -> Kernel:
-    """Make the kernel of `stablehlo.broadcast`: a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast`, which returns a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     return on_one(lambda operand: np.broadcast_to(operand, shape))
 
@@ -33,11 +33,11 @@ def broadcast(op: BroadcastOp) -> Kernel:
 def einsum(op: EinsumFormatOp) -> Kernel:
     """Make the kernel of `stablehlo.einsum`.
 
-    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    It computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     equation, dtype = op.equation, dtype_at(op.result)
     working = wide(dtype)
-    # numpy accepts any integers as labels.
+    # `np.einsum` accepts integers as labels.
     numbers = {label: number for number, label in enumerate(equation.extents)}
     inputs = [[numbers[label] for label in labels] for labels in equation.operands]
     output = [numbers[label] for label in equation.result]
@@ -52,8 +52,8 @@ def einsum(op: EinsumFormatOp) -> Kernel:
 
 
 def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
-    """Make the kernel of `torch_index_select`. Indices out of range are clamped, as in the gather to which XLA lowers
-    it."""
+    """Make the kernel of `torch_index_select`. It clamps indices that are out of range, like the gather to which XLA
+    lowers it."""
     shape = shape_at(op.operand)
     dimension = op.dim.value.data
     batch = op.batch_dims.value.data
@@ -64,8 +64,8 @@ def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
             np.arange(extent).reshape([-1 if at == own else 1 for at in range(places.ndim)])
             for own, extent in enumerate(shape[:batch])
         )
-        # The dimensions between the batch dimensions and the selected dimension come first, so that they keep their
-        # position.
+        # The dimensions between the batch dimensions and the selected dimension are moved to the front, and back
+        # afterwards.
         between = range(batch, dimension)
         moved = np.moveaxis(operand, tuple(between), tuple(range(dimension - batch)))
         selected = moved[(slice(None),) * len(between) + (*batches, places)]

@@ -20,8 +20,8 @@ from .properties import flag, word
 def dot_general(op: DotGeneralOp) -> Kernel:
     """Make the kernel of `stablehlo.dot_general`.
 
-    Products and sums are computed in the element type of the result, or in f32 if that is smaller. A lower precision or
-    an algorithm that the operation permits is not used.
+    It computes products and sums in the element type of the result, or in f32 if this type is smaller. It ignores the
+    attributes `precision_config` and `algorithm`.
     """
     numbers = op.dot_dimension_numbers.data
     left, right, shape = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
@@ -48,7 +48,7 @@ def dot_general(op: DotGeneralOp) -> Kernel:
     return run
 
 
-# The functions by kind of transform. They take the extents of the real side.
+# The functions by the kind of transform. They take the transformed extents, which are those of the real side.
 FFTS: dict[str, Callable[..., Any]] = {
     "FFT": np.fft.fftn,
     "IFFT": np.fft.ifftn,
@@ -58,7 +58,7 @@ FFTS: dict[str, Callable[..., Any]] = {
 
 
 def fft(op: FftOp) -> Kernel:
-    """Make the kernel of `stablehlo.fft`, computed in f64 and rounded once. An inverse transform divides by the
+    """Make the kernel of `stablehlo.fft`. It computes in f64 and rounds once. An inverse transform divides by the
     extents."""
     extents = op.fft_length.get_values()
     shape = shape_at(op.result)
@@ -76,9 +76,10 @@ def fft(op: FftOp) -> Kernel:
 
 
 def cholesky(op: CholeskyOp) -> Kernel:
-    """Make the kernel of `stablehlo.cholesky`, which reads only the requested triangle and sets the other one to zero.
+    """Make the kernel of `stablehlo.cholesky`. It reads only the requested triangle, and sets the other triangle to
+    zero.
 
-    A matrix that is not positive definite has no defined factor and gives NaN, as in JAX.
+    The result for a matrix that is not positive definite is undefined; the kernel returns NaN, as in JAX.
     """
     dtype, is_lower = dtype_at(op.a), bool(op.lower)
 
@@ -94,7 +95,7 @@ def cholesky(op: CholeskyOp) -> Kernel:
 
 
 def _factor(matrix: Array) -> Array:
-    """Return the lower triangular factor of one matrix, computed from its lower triangle."""
+    """Return the lower triangular factor of a matrix, computed from its lower triangle."""
     try:
         return np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -106,9 +107,10 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def triangular_solve(op: Operation) -> Kernel:
-    """Make the kernel that solves `a x = b`, or `x a = b`, by substitution. It reads only the stated triangle of `a`.
+    """Make the kernel of `stablehlo.triangular_solve`, which solves `a x = b` or `x a = b`. It reads only the stated
+    triangle.
 
-    A zero on the diagonal gives infinities and NaN.
+    If the diagonal contains a zero, the results are infinite or NaN.
     """
     is_left, is_lower, has_ones = (flag(op, name) for name in ("left_side", "lower", "unit_diagonal"))
     transpose = word(op, "transpose_a")
@@ -130,13 +132,16 @@ def triangular_solve(op: Operation) -> Kernel:
 
 
 def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None:
-    """Raise `ValueError` for inconsistent shapes, because xDSL has no verifier for the operation."""
+    """Raise `ValueError` if the shapes are inconsistent. xDSL has no verifier for the operation."""
     if len(a) < 2 or a[:-2] != b[:-2] or not a[-2] == a[-1] == b[-2 if is_left else -1]:
-        raise ValueError(f"a, of shape {list(a)}, must be square and match b, of shape {list(b)}")
+        raise ValueError(
+            f"a must consist of square matrices that match b, but a has shape {list(a)} and b has shape {list(b)}"
+        )
 
 
 def _substitute(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
-    """Solve the system row by row, starting with the row that has a single unknown."""
+    """Solve triangular systems row by row, starting with the row that has a single unknown, and return the
+    solutions."""
     size, solution = a.shape[-1], b.copy()
     for row in range(size) if is_lower else reversed(range(size)):
         solved = slice(0, row) if is_lower else slice(row + 1, size)

@@ -1,4 +1,4 @@
-"""Stable merge sort of many lines at once, for a comparison of arrays of elements."""
+"""Stable merge sort of many lines at once, with a comparison that takes arrays of elements."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from .arrays import Array
 
 Precedes: TypeAlias = Callable[[Array, Array], Array]
-"""A comparison of two arrays of elements, given by their integer ids: whether each element of the first array must
-precede the corresponding element of the second."""
+"""A comparison of two arrays of elements, which are integer ids. It returns, for each element of the first array,
+whether it must precede the corresponding element of the second array."""
 
 
 def merge_sort(lines: Array, precedes: Precedes) -> Array:
-    """Return each line in sorted order, by a bottom-up merge sort.
+    """Return the lines with the elements of each in sorted order, using a bottom-up merge sort.
 
-    Sorted runs of 1, 2, 4, ... elements are merged in pairs. In the merged run, the place of an element is its place in
-    its own run, plus the number of elements of the other run that precede it.
+    Sorted runs of 1, 2, 4, … elements are merged in pairs. The position of an element in the merged run is its position
+    in its own run plus the number of elements of the other run that precede it.
 
     Args:
         lines: The elements, with one line in each row.
-        precedes: The comparison. If neither of two elements precedes the other, they keep their order.
+        precedes: The comparison. If neither of two elements precedes the other, they stay in order.
     """
     length = lines.shape[1]
     columns = np.arange(length, dtype=np.int64)
@@ -44,21 +44,22 @@ def merge_sort(lines: Array, precedes: Precedes) -> Array:
 def _preceding_in_other_run(
     lines: Array, other_start: Array, other_end: Array, is_left: Array, precedes: Precedes
 ) -> Array:
-    """Return for each element the number of elements of the other run that precede it, by binary search.
+    """Return, for each element, the number of elements of the other run that precede it. The method is binary search.
 
-    If two elements are equal, the element of the left run precedes.
+    If two elements are equal, the element of the left run precedes the other one.
 
     Args:
         lines: The elements.
-        other_start, other_end: For each column, the first column of the other run, and the one after its last.
+        other_start, other_end: For each column, the first column of the other run, and the column after its last
+            column.
         is_left: For each column, whether it belongs to the left run of its pair.
         precedes: The comparison.
     """
     low = np.broadcast_to(other_start, lines.shape).copy()
     high = np.broadcast_to(other_end, lines.shape).copy()
     while np.any(is_open := low < high):
-        # Where the search has ended, the middle may lie beyond the line. It is clamped, and the result of the
-        # comparison is not used.
+        # After the search for an element has ended, the middle may be out of bounds. It is clamped, and the result of
+        # the comparison is not used.
         middle = np.minimum((low + high) // 2, lines.shape[1] - 1)
         candidates = np.take_along_axis(lines, middle, axis=1)
         is_before = np.where(is_left, precedes(candidates, lines), ~precedes(lines, candidates))

@@ -1,6 +1,6 @@
-"""Kernels of operations that create or move elements without computing with them.
+"""Kernels of operations that only create or move elements.
 
-A splat constant of any shape is a view of a single element.
+The array of a splat constant is a view of a single element.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def constant(op: ConstantOp | arith.ConstantOp) -> Kernel:
 
 
 def is_view(op: Operation) -> bool:
-    """Return whether the operation is a constant whose kernel returns a view of a single element."""
+    """Return whether the operation is a splat constant, whose kernel returns a view of a single element."""
     if not isinstance(op, ConstantOp | arith.ConstantOp):
         return False
     values = _dense(op.value)
@@ -44,7 +44,7 @@ def is_view(op: Operation) -> bool:
 
 def _dense(value: Attribute) -> Array | None:
     if isinstance(value, DenseResourceAttr):
-        raise ValueError("the data of a dense resource is not part of the program")
+        raise ValueError("its data is a dense resource, which is not part of the program")
     return to_numpy(value) if isinstance(value, DenseAttr) or is_standard_dense(value) else None
 
 
@@ -54,7 +54,7 @@ def _is_repeated(values: Array) -> bool:
 
 def _number(op: ConstantOp | arith.ConstantOp) -> Kernel:
     value, dtype = op.value, dtype_at(op.results[0])
-    assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant is a number or a dense attribute"
+    assert isinstance(value, IntegerAttr | FloatAttr), "verified: a constant has a number or a dense attribute"
     number = as_owned(convert(np.asarray(value.value.data), dtype), dtype)
     return lambda: (number.copy(),)
 
@@ -65,7 +65,8 @@ def iota(op: IotaOp) -> Kernel:
 
 
 def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
-    """Return a function that makes an array of the result's type with the index along one dimension."""
+    """Return a function that returns an array with the type of `result`, whose elements are their index along one
+    dimension."""
     shape, dtype = shape_of(result), dtype_at(result)
 
     def run() -> Array:
@@ -77,7 +78,7 @@ def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
 
 
 def reshape(op: ReshapeOp) -> Kernel:
-    """Make the kernel of `stablehlo.reshape`: a view if the operand is row-major, otherwise a copy."""
+    """Make the kernel of `stablehlo.reshape`, which returns a view if the operand is row-major, otherwise a copy."""
     shape = shape_of(op.result)
     return on_one(lambda operand: operand.reshape(shape))
 
@@ -89,12 +90,12 @@ def transpose(op: TransposeOp) -> Kernel:
 
 
 def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
-    """Make the kernel of `stablehlo.broadcast_in_dim`: a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast_in_dim`, which returns a view that repeats elements with stride zero."""
     return on_one(broadcast_to(shape_of(op.result), op.broadcast_dimensions.get_values()))
 
 
 def broadcast_to(shape: Sequence[int], dimensions: Sequence[int]) -> Callable[[Array], Array]:
-    """Return a function that broadcasts an array to `shape`; dimension i of the array becomes dimension
+    """Return a function that broadcasts an array to `shape`. Dimension i of the array becomes dimension
     `dimensions[i]`."""
     permutation = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     index = tuple(slice(None) if dimension in dimensions else None for dimension in range(len(shape)))
@@ -125,7 +126,7 @@ def pad(op: PadOp) -> Kernel:
 
 
 def pad_array(operand: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Array:
-    """Return a new array with `value` before, after and between the elements of each dimension."""
+    """Return a copy of `operand` with `value` before, after and between the elements along each dimension."""
     amounts = list(zip(operand.shape, low, high, interior, strict=True))
     sums = [below + extent + max(extent - 1, 0) * between + above for extent, below, above, between in amounts]
     shape = [max(extent, 0) for extent in sums]
@@ -140,7 +141,8 @@ def pad_array(operand: Array, value: Array, low: Sequence[int], high: Sequence[i
 
 
 def _places(before: int, after: int, low: int, interior: int) -> tuple[slice, slice]:
-    """Return the elements along a dimension that remain, and their new positions; negative padding removes elements."""
+    """Return the elements along a dimension that remain (negative padding removes elements), and their positions in the
+    result."""
     step = interior + 1
     first = max(0, -(low // step))
     count = max(0, min(before, -((low - after) // step)) - first)
@@ -170,6 +172,6 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp) -> Kernel:
 
 
 def _window(starts: Sequence[Array], sizes: Sequence[int], shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return the index of the slice, with the starts clamped to keep it in bounds."""
+    """Return the numpy index of a dynamic slice. The starts are clamped to keep the slice in bounds."""
     kept = [min(max(int(start), 0), extent - size) for start, size, extent in zip(starts, sizes, shape, strict=True)]
     return (*(slice(start, start + size) for start, size in zip(kept, sizes, strict=True)), ...)

@@ -1,5 +1,5 @@
-"""Kernels of batch normalization, following StableHLO's specification. Small floats are computed in f32 and rounded
-once."""
+"""Kernels of batch normalization according to StableHLO's specification. For types smaller than f32, they compute in
+f32 and round once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .conversion import convert
 
 
 class _Features:
-    """The feature dimension of a batch normalization, and the type in which the normalization is computed."""
+    """The feature dimension of a batch normalization, and computations along it in the working type."""
 
     def __init__(self, op: BatchNormOp):
         shape = shape_at(op.operand)
@@ -33,12 +33,12 @@ class _Features:
         return convert(values, self.working)
 
     def along(self, values: Array) -> Array:
-        """Reshape one value per feature so that it broadcasts along the feature dimension."""
+        """Reshape an array with one value for each feature so that it broadcasts along the feature dimension."""
         return self.widen(values).reshape(self.shape)
 
     def sums(self, values: Array) -> Array:
-        """Return the sum for each feature. Each feature is copied to one row, so that the order of additions does not
-        depend on the layout."""
+        """Return the sum of the values of each feature. Each feature is copied to one row, so that the order of
+        additions does not depend on the layout."""
         rows = np.ascontiguousarray(np.moveaxis(values, self.dimension, 0)).reshape(values.shape[self.dimension], -1)
         return np.sum(rows, axis=1, dtype=self.working)
 

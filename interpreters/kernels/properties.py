@@ -1,4 +1,4 @@
-"""Access to properties of operations without a loaded class, whether printed as `<{…}>` or as attributes."""
+"""Access to properties and attributes of operations by name, even if xDSL has no class for an operation."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from ...support.type_guards import is_integer_attribute, is_standard_dense
 def flag(op: Operation, name: str) -> bool:
     value = _property(op, name)
     if not is_integer_attribute(value):
-        raise ValueError(f"its '{name}' is neither true nor false")
+        raise ValueError(f"its '{name}' is {value}, expected true or false")
     return bool(value.value.data)
 
 
 def word(op: Operation, name: str) -> str:
-    """Return the case of an enumeration, which xDSL stores as text in unregistered attributes."""
+    """Return the case of an enumeration attribute, which may be an unregistered attribute."""
     value = _property(op, name)
     return value.value.data.strip() if isinstance(value, UnregisteredAttr) else str(getattr(value, "data", ""))
 
 
 def table(op: Operation, name: str) -> list[list[int]]:
-    """Return the rows of a constant matrix of integers. Raises `ValueError` for any other attribute."""
+    """Return the rows of an attribute that is a constant matrix of integers. Raises `ValueError` for any other
+    attribute."""
     value = _property(op, name)
     if not is_standard_dense(value) or len(value.type.get_shape()) != 2:
-        raise ValueError(f"its '{name}' is not a constant matrix of integers")
+        raise ValueError(f"its '{name}' must be a constant matrix of integers")
     return [[int(number) for number in row] for row in to_numpy(value)]
 
 
@@ -40,5 +41,5 @@ def symbol(op: Operation, name: str) -> SymbolRefAttr:
 def _property(op: Operation, name: str) -> Attribute:
     attribute = op.properties[name] if name in op.properties else op.attributes.get(name)
     if attribute is None:
-        raise ValueError(f"it has no '{name}'")
+        raise ValueError(f"it has no attribute '{name}'")
     return attribute

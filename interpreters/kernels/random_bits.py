@@ -1,10 +1,10 @@
-"""Kernels of random numbers: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
+"""Kernels of random operations: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
 
-The first one encrypts counters with a key, and gives the same bits as XLA on the CPU. The second one draws from a
-hidden state; its numbers are implementation-defined.
+The former encrypts counters with a key, and returns the same bits as XLA on the CPU. The latter draws from a hidden
+state, and its numbers are implementation-defined.
 
-Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011. The
-assignment of counters to elements follows XLA, where DEFAULT is Philox.
+Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
+Counters are assigned to elements as in XLA, where DEFAULT is Philox.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ PHILOX_ROUNDS = 10
 
 
 def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
-    """Return the kernel of `stablehlo.rng`, which draws from the generator at each run."""
+    """Make the kernel of `stablehlo.rng`, which draws from `generator` each time it runs."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     is_normal = op.rng_distribution.data is RngDistribution.NORMAL
 
     def run(first: Array, second: Array, stated: Array) -> tuple[Array, ...]:
         if list(stated) != list(shape):
-            raise ValueError(f"its shape is {stated.tolist()}, but its result has shape {list(shape)}")
+            raise ValueError(f"its shape operand is {stated.tolist()}, but its result has shape {list(shape)}")
         if is_normal:
             return (as_owned(generator.normal(float(first), float(second), shape), dtype),)
         return (uniform(generator, first, second, shape, dtype),)
@@ -48,7 +48,8 @@ def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
 
 
 def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequence[int], dtype: DType) -> Array:
-    """Return numbers from `low` (included) to `high` (excluded); `low` if there is no number between them."""
+    """Return random numbers between `low` (inclusive) and `high` (exclusive). If `low` is not less than `high`, all are
+    `low`."""
     if not low < high:
         return np.full(shape, low, dtype)
     if kind_of(dtype) != "f":
@@ -59,7 +60,7 @@ def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequ
         return (float(low) + (float(high) - float(low)) * generator.random(count)).astype(dtype)
 
     numbers = draw(prod(shape))
-    # Rounding to the type may give the upper limit.
+    # Rounding to the type may yield the upper limit.
     while (outside := numbers >= high).any():
         numbers[outside] = draw(int(outside.sum()))
     return numbers.reshape(shape).copy()
@@ -73,9 +74,9 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
     make = ALGORITHMS[op.rng_algorithm.data.value]
     shape, dtype = shape_of(op.output), dtype_at(op.output)
     if kind_of(dtype) not in "iuf":
-        raise ValueError(f"random bits of type {dtype} are not supported")
+        raise ValueError(f"the interpreter supports random bits only of integer and float types, not {dtype}")
     if dtype_at(op.initial_state) != U64:
-        raise ValueError("the state must have type ui64")
+        raise ValueError("the elements of its state must have type ui64")
     unsigned = np.dtype(f"u{dtype.itemsize}")
     lowest = (1 << bit_width(dtype)) - 1
 
@@ -87,7 +88,7 @@ def rng_bit_generator(op: RngBitGeneratorOp) -> Kernel:
 
 
 def halves(values: Array) -> list[Array]:
-    """Return the low and the high 32 bits of 64-bit integers."""
+    """Return the low and the high 32 bits of 64-bit integers, as two arrays."""
     words = np.asarray(values, U64)
     return [np.asarray(words & U64(0xFFFFFFFF)).astype(U32), np.asarray(words >> U64(32)).astype(U32)]
 
@@ -97,10 +98,9 @@ def join_halves(low: Array, high: Array) -> Array:
 
 
 def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
-    """Return random bits by Threefry, and the new state. The state is a key and a counter.
+    """Return random bits of the generator Threefry, and its new state. The state consists of a key and a counter.
 
-    Each counter gives two numbers of 32 bits: the halves of one 64-bit element if `wide`, otherwise two adjacent
-    elements.
+    Each counter yields two 32-bit numbers: the halves of one 64-bit element if `wide`, otherwise two adjacent elements.
     """
     key, counter = halves(state[0]), state[1]
     if wide:
@@ -116,8 +116,8 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def _split_dimension(shape: Sequence[int]) -> int | None:
-    """Return the dimension along which the two numbers of a counter are adjacent: the first even one, otherwise the
-    longest."""
+    """Return the dimension along which the two numbers of a counter are adjacent: the first dimension with an even
+    extent, or the longest dimension if no extent is even."""
     even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
     longest = max(range(len(shape)), key=shape.__getitem__) if shape else None
     return next(even, longest)
@@ -134,7 +134,7 @@ def _advance_counter(state: Array, place: int, count: int) -> Array:
 
 
 def threefry_rounds(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
-    """Encrypt counters by Threefry-2x32 with 20 rounds."""
+    """Encrypt counters with 20 rounds of Threefry-2x32."""
     keys = [*key, key[0] ^ key[1] ^ U32(THREEFRY_PARITY)]
     low, high = counter[0] + keys[0], counter[1] + keys[1]
     for group in range(THREEFRY_GROUPS):
@@ -147,10 +147,11 @@ def threefry_rounds(key: Sequence[Array], counter: Sequence[Array]) -> list[Arra
 
 
 def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
-    """Return random bits by Philox, and the new state. The state is a key and a counter of 64 or 128 bits.
+    """Return random bits of the generator Philox, and its new state. The state consists of a key and a 64- or 128-bit
+    counter.
 
-    Each counter gives four numbers of 32 bits, or two numbers of 64 bits if `wide`. The key is appended to a 64-bit
-    counter as the upper half.
+    Each counter yields four 32-bit numbers, or two 64-bit numbers if `wide`. The upper half of a 64-bit counter is the
+    key.
     """
     words = prod(shape) * (2 if wide else 1)
     blocks = -(-words // 4)
@@ -166,7 +167,7 @@ def philox(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def philox_rounds(key: Sequence[Array], counter: Sequence[Array]) -> Sequence[Array]:
-    """Encrypt counters by Philox-4x32 with 10 rounds."""
+    """Encrypt counters with 10 rounds of Philox-4x32."""
     for number in range(PHILOX_ROUNDS):
         first, second = (
             halves(counter[place].astype(U64) * U64(multiplier))

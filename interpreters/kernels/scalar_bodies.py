@@ -1,6 +1,6 @@
 """Kernels of StableHLO operations with a region on scalars: `map`, `reduce` and `sort`.
 
-A reduction by a single operation is one numpy call. A sort is a merge sort of all lines at once.
+A reduction with a single operation is one numpy call. A sort is a merge sort of all lines at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .merge_sort import merge_sort
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.map`. Raises `ValueError` for a region that does not match the operands, which xDSL
+    """Make the kernel of `stablehlo.map`. Raises `ValueError` if the region does not match the operands, which xDSL
     does not verify."""
     count = len(op.operands)
     shape = shape_at(op.results[0])
@@ -35,7 +35,9 @@ def map_(op: Operation, combine: Combine) -> Kernel:
     if element_types != [dtype_at(operand) for operand in op.operands] or any(
         shape_at(operand) != shape for operand in op.operands
     ):
-        raise ValueError("its region does not take one element of each operand, or the shapes differ")
+        raise ValueError(
+            "its region must take one element of each operand, and operands and result must have one shape"
+        )
 
     def run(*operands: Array) -> tuple[Array, ...]:
         vectors = [row_by_row(operand).reshape(-1) for operand in operands[:count]]
@@ -47,7 +49,7 @@ def map_(op: Operation, combine: Combine) -> Kernel:
 
 Arrays: TypeAlias = Sequence[Array]
 ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
-"""A function from tables, initial values and captures to one element for each row of the tables."""
+"""A function that takes tables, initial values and captures, and returns one element for each row of each table."""
 
 UFUNCS: dict[str, np.ufunc] = {
     "stablehlo.add": np.add,
@@ -61,7 +63,8 @@ UFUNCS: dict[str, np.ufunc] = {
 
 
 def reduce(op: ReduceOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.reduce`. The order of elements is implementation-defined; numpy sums pairwise."""
+    """Make the kernel of `stablehlo.reduce`. The order in which elements are combined is implementation-defined; numpy
+    sums pairwise."""
     dimensions = op.dimensions.get_values()
     shape, count = shape_of(op.inputs[0]), len(op.inputs)
     kept = [dimension for dimension in range(len(shape)) if dimension not in dimensions]
@@ -79,17 +82,23 @@ def reduce(op: ReduceOp, combine: Combine) -> Kernel:
 
 
 def rows_reducer(block: Block, dtype: DType, combine: Combine) -> ReduceRows:
-    """Return a function that reduces each row of a table by a region with results of type `dtype`."""
+    """Return a function that reduces each row of a table with a region, whose results have type `dtype`.
+
+    Args:
+        block: The block of the region.
+        dtype: The element type of the results.
+        combine: The region as a function on vectors.
+    """
     combiner = single_combiner(block)
     return _fold(combine) if combiner is None else _with_ufunc(combiner, dtype)
 
 
 def single_combiner(block: Block) -> str | None:
-    """Return the name of the operation if the region computes one commutative operation of its two arguments, else
+    """Return the name of the operation if the region only applies one commutative operation to its two arguments, else
     None.
 
-    Barriers, marks and unused operations are ignored, as in the proof: combining the elements in another order would
-    change bits.
+    Barriers, marks and unused operations are ignored, as in the proof. Otherwise, such an operation would change the
+    order in which elements are combined, and so the bits of the result.
     """
     last = block.last_op
     if not isinstance(last, ReturnOp) or len(last.operands) != 1 or len(block.args) != 2:
@@ -101,7 +110,7 @@ def single_combiner(block: Block) -> str | None:
 
 
 def _look_through(value: SSAValue) -> SSAValue:
-    """Return the value that a chain of barriers, depends and marks forwards."""
+    """Return the value that reaches `value` through barriers, depends and marks."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
             break
@@ -129,8 +138,8 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
 
 
 def _with_signs_of_zeros(extreme: Array, rows: Array, ufunc: np.ufunc) -> Array:
-    """Correct the sign of zeros: among zeros of both signs numpy returns either as the maximum or minimum, unlike IEEE
-    754."""
+    """Return maxima or minima with the signs of zeros that IEEE 754 requires. From zeros of both signs, numpy returns
+    either."""
     zero = extreme == 0
     if not np.any(zero):
         return extreme
@@ -152,7 +161,7 @@ def _fold(combine: Combine) -> ReduceRows:
 
 
 def sort(op: SortOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.sort`, which is stable whether or not the operation requires it."""
+    """Make the kernel of `stablehlo.sort`. It is always stable, even if the operation does not require this."""
     count, shape = len(op.inputs), shape_of(op.inputs[0])
     along = (op.dimension.value.data if op.dimension is not None else -1) % max(len(shape), 1)
     length = shape[along]

@@ -1,7 +1,7 @@
-"""Kernels of Shardy on whole values: the value that the devices hold together.
+"""Kernels of Shardy on whole values, which the devices hold together.
 
-%1 = sdy.all_gather [{"x"}] %0 …       the same whole value; each device holds more of it
-%1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: it is then the sum (or
+%1 = sdy.all_gather [{"x"}] %0 …       the same whole value, of which each device holds more
+%1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: the whole value is the sum (or
                                        maximum, minimum) of the values on the devices along x
 """
 
@@ -15,8 +15,8 @@ from .arrays import Array, Kernel, on_one, row_by_row
 
 
 def reshard(op: Operation) -> Kernel:
-    """Make the kernel of an operation that only changes the sharding: a view if the operand is row-major, otherwise a
-    copy."""
+    """Make the kernel of an operation that only changes the sharding. It returns a view if the operand is row-major,
+    otherwise a copy."""
     return on_one(lambda operand: row_by_row(operand).view())
 
 
@@ -24,14 +24,14 @@ def reducing_collective(op: Operation) -> Kernel:
     """Make the kernel of a reducing collective, which returns the operand.
 
     Raises:
-        ValueError: A reduced axis is not unreduced in the operand. The devices then hold copies of the whole value, and
-            their sum depends on the partitioner.
+        ValueError: The operand is not unreduced along a reduced axis. The devices along it then hold copies of the
+            whole value, and the sum of the copies depends on the partitioner.
     """
-    assert isinstance(op, ReducingOp), "the table maps collectives that reduce"
+    assert isinstance(op, ReducingOp), "the table maps only collectives that reduce"
     operand = sharding_of(op.tensor)
     mesh = mesh_of(op, parse_sharding(op.out_sharding.data).mesh)
     if mesh is None:
-        raise ValueError("the mesh of its sharding is unknown")
+        raise ValueError("the mesh of its sharding is not defined in the module")
     unreduced = () if operand is None else operand.unreduced
     for axis in op.reduced_axes():
         if not any(_is_within(axis, other, mesh) for other in unreduced):

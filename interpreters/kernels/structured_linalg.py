@@ -1,7 +1,7 @@
-"""Kernels of structured linalg operations: a body on scalars for every point of an iteration space.
+"""Kernels of structured linalg operations, which run a body on scalars for every point of an iteration space.
 
-The loops run in order, like nested `for` loops, and every output element accumulates the results of the points that
-write to it. Loops whose points all write to different elements run as one vector operation.
+The loops run in order, like nested `for` loops, and an output element accumulates the results of the points that write
+to it. The parallel loops run as one vector operation if all of their points write to different elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from .arrays import Array, Combine, Kernel, as_owned, dtype_at, shape_at
 
-# The indexing map of each operand, then for each loop whether it is parallel.
+# The indexing map of each operand, and for each loop whether it is parallel.
 Space = tuple[list[AffineMap], list[bool]]
 
 
@@ -28,7 +28,7 @@ def space_of(op: Operation) -> Space:
     """Return the indexing map of each operand, and whether each loop is parallel.
 
     Raises:
-        ValueError: The operation's iteration space is not supported.
+        ValueError: The interpreter does not support the iteration space of the operation.
     """
     if isinstance(op, LinalgStructuredOperation):
         kinds = [kind.data is IteratorType.PARALLEL for kind in op.get_iterator_types()]
@@ -41,7 +41,7 @@ def space_of(op: Operation) -> Space:
     if isinstance(op, BroadcastOp):
         rank = len(shape_at(op.init))
         return [_kept_dimensions(rank, op.dimensions.get_values()), AffineMap.identity(rank)], [True] * rank
-    raise ValueError("its iteration space is not supported")
+    raise ValueError("the interpreter does not support its iteration space")
 
 
 def _kept_dimensions(rank: int, dropped: Sequence[int]) -> AffineMap:
@@ -53,8 +53,8 @@ def structured_kernel(op: Operation, combine: Combine, indices: Sequence[int]) -
 
     Args:
         op: The operation.
-        combine: Its body, as a function of one element of each operand, the loop indices, and the captures.
-        indices: The loops whose indices the body reads.
+        combine: The body, as a function of one element of each operand, the loop indices, and the captures.
+        indices: The loops whose indices the body takes.
     """
     maps, parallel = space_of(op)
     loops = _Loops.of(op.operands, maps, parallel, len(op.results))
@@ -78,7 +78,7 @@ def structured_kernel(op: Operation, combine: Combine, indices: Sequence[int]) -
 
 @dataclass(frozen=True)
 class _Loops:
-    """The iteration space: the extent of each loop, and the loops that run as one vector."""
+    """The iteration space of an operation: the extent of each loop, and whether the loop runs as part of one vector."""
 
     extents: tuple[int, ...]
     at_once: tuple[bool, ...]
@@ -91,12 +91,12 @@ class _Loops:
                 if isinstance(expression, AffineDimExpr):
                     extents[expression.position] = extent
         if -1 in extents:
-            raise ValueError("no operand has the extent of one of its loops")
-        # Points write to different elements only if each parallel loop indexes its own dimension of every output.
+            raise ValueError("the extent of one of its loops is unknown: no operand is indexed by the loop alone")
+        # All points write to different elements if each parallel loop indexes its own dimension of every output.
         parallel_loops = sorted(loop for loop, is_parallel in enumerate(parallel) if is_parallel)
-        apart = all(sorted(_plain(map_) or []) == parallel_loops for map_ in maps[len(maps) - outputs :])
-        if not apart and any(_plain(map_) is None for map_ in maps[len(maps) - outputs :]):
-            raise ValueError("an output is indexed by an expression other than a loop index")
+        apart = all(sorted(_loop_of_each_index(map_) or []) == parallel_loops for map_ in maps[len(maps) - outputs :])
+        if not apart and any(_loop_of_each_index(map_) is None for map_ in maps[len(maps) - outputs :]):
+            raise ValueError("the interpreter requires that the indices of each output are different loop indices")
         return cls(tuple(extents), tuple(is_parallel and apart for is_parallel in parallel))
 
     def points(self) -> Iterator[tuple[int, ...]]:
@@ -108,23 +108,23 @@ class _Loops:
         return tuple(extent if vector else 1 for vector, extent in zip(self.at_once, self.extents, strict=True))
 
     def by_loop(self, values: Array, map_: AffineMap) -> Array:
-        """Return the operand with one dimension per loop, of extent 1 where it does not depend on the loop.
+        """Return an operand with one dimension for each loop, of extent 1 if the operand does not depend on the loop.
 
-        The result is a view if every index is a loop index, otherwise a copy of the elements that are read.
+        The array is a view if all indices are loop indices, otherwise a copy of the elements that the loops read.
         """
         rank = len(self.extents)
-        plain = _plain(map_)
+        plain = _loop_of_each_index(map_)
         if plain is not None:
             order = sorted(range(len(plain)), key=plain.__getitem__)
             index = tuple(slice(None) if loop in plain else None for loop in range(rank))
             return values.transpose(order)[(*index, ...)]
-        # xDSL evaluates an affine expression over arrays, one for each loop, to an array.
+        # xDSL can evaluate an affine expression on arrays, one for each loop.
         grid: Any = [_along(loop, np.arange(extent), rank) for loop, extent in enumerate(self.extents)]
         places = [np.zeros([1] * rank, np.int64) + expression.eval(grid, []) for expression in map_.results]
         return values[tuple(places)]
 
     def at(self, view: Array, point: tuple[int, ...]) -> Array:
-        """Return the elements at a point of the sequential loops, as one vector over the parallel ones."""
+        """Return the elements at a point of the sequential loops, as one vector over the parallel loops."""
         return np.broadcast_to(view[self._window(view, point)], self.vector).reshape(-1)
 
     def write(self, view: Array, point: tuple[int, ...], new: Array) -> None:
@@ -137,7 +137,7 @@ class _Loops:
         return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
 
     def number(self, loop: int, point: tuple[int, ...]) -> Array:
-        """Return the index of a loop for every element of the vector."""
+        """Return the index of a loop for every element of the vector at a point of the sequential loops."""
         line = np.arange(self.extents[loop]) if self.at_once[loop] else np.array([point[loop]])
         return np.broadcast_to(_along(loop, line, len(self.extents)), self.vector).reshape(-1)
 
@@ -146,7 +146,7 @@ def _along(loop: int, line: Array, rank: int) -> Array:
     return line.reshape([-1 if dimension == loop else 1 for dimension in range(rank)])
 
 
-def _plain(map_: AffineMap) -> list[int] | None:
-    """Return the loop of each index if every index is a different loop, else None."""
+def _loop_of_each_index(map_: AffineMap) -> list[int] | None:
+    """Return the loop of each index if the indices are different loop indices, else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

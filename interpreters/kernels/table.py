@@ -1,4 +1,4 @@
-"""Table of kernels by operation name."""
+"""Tables of kernels by operation name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ from .random_bits import rng_bit_generator
 from .scalar_bodies import map_, reduce, sort
 from .windowed import convolution, reduce_window, select_and_scatter
 
-# These kernels accept arrays of any shape, regardless of the types, and therefore also vectors of scalars.
+# Kernels that accept arrays of any shape, whatever the types of the operation, and can therefore run on vectors of
+# scalars.
 ELEMENTWISE: dict[str, Callable[[Any], Kernel]] = {
     **{f"stablehlo.{name}": conversion.on_real_numbers(from_tables) for name in sorted(BY_TABLE)},
     "stablehlo.compare": compare,
@@ -162,7 +163,7 @@ KERNELS: dict[str, Callable[[Any], Kernel]] = {
     "tensor.extract_slice": tensors.extract_slice,
     "tensor.insert_slice": tensors.insert_slice,
 }
-# Their region combines two scalars.
+# Operations with one region on scalars.
 WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {
     "stablehlo.reduce": reduce,
     "stablehlo.reduce_window": reduce_window,
@@ -174,7 +175,7 @@ WITH_COMBINER: dict[str, Callable[[Any, Combine], Kernel]] = {
 WITH_TWO_COMBINERS: dict[str, Callable[[Any, Combine, Combine], Kernel]] = {
     "stablehlo.select_and_scatter": select_and_scatter,
 }
-# A body on scalars for every point of an iteration space.
+# Operations that run a body on scalars for every point of an iteration space.
 STRUCTURED = frozenset(
     """
     linalg.generic linalg.add linalg.exp linalg.log linalg.sub linalg.sqrt linalg.select linalg.fill linalg.copy

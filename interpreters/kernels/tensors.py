@@ -12,12 +12,12 @@ from xdsl.ir import Operation
 
 from .arrays import Array, Combine, Kernel, dtype_at, on_one, on_two, shape_at
 
-# The entry of a static list for a number that an operand provides.
+# The entry of a static list for a number that is an operand.
 DYNAMIC = -(1 << 63)
 
 
 def empty(op: tensor.EmptyOp) -> Kernel:
-    """Make the kernel of `tensor.empty`, which returns zeros: the elements are unspecified, and zeros make runs
+    """Make the kernel of `tensor.empty`. It returns zeros, because the elements are unspecified and runs must be
     reproducible."""
     shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
     return lambda *sizes: (np.zeros(shape, dtype),)
@@ -43,14 +43,18 @@ def dim(op: tensor.DimOp) -> Kernel:
 
 
 def cast(op: tensor.CastOp) -> Kernel:
-    """Make the kernel of `tensor.cast`, which returns its operand. Raises `ValueError` if the static shapes differ."""
+    """Make the kernel of `tensor.cast`, which returns its operand. Raises `ValueError` if operand and result differ in
+    shape."""
     if shape_at(op.source) != shape_at(op.dest):
-        raise ValueError("the shapes of operand and result differ")
+        raise ValueError(
+            f"its operand has shape {list(shape_at(op.source))}, but its result has shape {list(shape_at(op.dest))}"
+        )
     return on_one(lambda source: source)
 
 
 def reshape(op: Operation) -> Kernel:
-    """Make the kernel of a reshape: a view if the operand is row-major. An operand with the shape is ignored."""
+    """Make the kernel of a reshape, which returns a view if the operand is row-major, otherwise a copy. It ignores
+    shape operands."""
     shape = shape_at(op.results[0])
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -88,13 +92,13 @@ def _place(indices: Sequence[Array], shape: Sequence[int]) -> tuple[int, ...]:
 
 def _inside(index: Array, extent: int) -> int:
     if not 0 <= int(index) < extent:
-        raise ValueError(f"index {int(index)} is out of range for the extent {extent}, which is undefined behaviour")
+        raise ValueError(f"index {int(index)} is out of bounds for the extent {extent}")
     return int(index)
 
 
 def extract_slice(op: tensor.ExtractSliceOp) -> Kernel:
-    """Make the kernel of `tensor.extract_slice`: a copy, without the dimensions of extent 1 that the result type
-    drops."""
+    """Make the kernel of `tensor.extract_slice`. It returns a copy without the dimensions of extent 1 that the result
+    type omits."""
     slices, shape = _Slices(op), shape_at(op.result)
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -116,14 +120,17 @@ def insert_slice(op: tensor.InsertSliceOp) -> Kernel:
 
 
 class _Slices:
-    """Offsets, sizes and strides of a slice, partly static and partly given by operands."""
+    """The offsets, sizes and strides of a slice. Some are static, and others are operands."""
 
     def __init__(self, op: tensor.ExtractSliceOp | tensor.InsertSliceOp):
         lists = (op.static_offsets, op.static_sizes, op.static_strides)
         self.static = [_numbers(numbers) for numbers in lists]
 
     def select(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
-        """Return the slices of an array with this shape. Raises `ValueError` for a slice out of bounds."""
+        """Return the slice of each dimension of an array with this shape. Raises `ValueError` if one is out of bounds.
+
+        `dynamic`: the numbers that are operands.
+        """
         remaining = iter(dynamic)
         lists = [
             [int(next(remaining)) if number == DYNAMIC else number for number in numbers] for numbers in self.static
@@ -142,13 +149,13 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
-    """Make the kernel of `tensor.pad`, whose region computes each padding element from its indices."""
+    """Make the kernel of `tensor.pad`. Its region computes each padding element from the indices of the element."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low = _numbers(op.static_low)
     high = _numbers(op.static_high)
     count = len(op.operands)
     if DYNAMIC in (*low, *high) or any(amount < 0 for amount in (*low, *high)):
-        raise ValueError("the interpreter supports only static padding")
+        raise ValueError("the interpreter supports only static, non-negative padding")
 
     def run(source: Array, *outer: Array) -> tuple[Array, ...]:
         indices = np.indices(shape).reshape(len(shape), prod(shape))

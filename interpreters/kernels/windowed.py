@@ -1,4 +1,4 @@
-"""Kernels of convolution, `reduce_window` and `select_and_scatter`: windows become rows, which are multiplied or
+"""Kernels of convolution, `reduce_window` and `select_and_scatter`. Windows become rows, which are multiplied or
 reduced."""
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from .scalar_bodies import rows_reducer
 
 
 def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Array:
-    """Return a view of an array with dimensions for the positions of the window, then for the elements in it.
+    """Return a view of the padded array with dimensions for the positions of the window, then for the elements in the
+    window.
 
-    `moves` describes the windows along the last dimensions; the leading dimensions are kept.
+    Args:
+        values: The array.
+        fill: The value of padding elements.
+        moves: The windows along the last dimensions. The leading dimensions have no windows, and stay in front.
     """
     kept = values.ndim - len(moves)
     interior = [0] * kept + [move.base_dilation - 1 for move in moves]
@@ -39,7 +43,7 @@ def windows_over(values: Array, fill: Array, moves: Sequence[DimWindow]) -> Arra
 
 
 def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.reduce_window`. Padding around the tensor has the initial value."""
+    """Make the kernel of `stablehlo.reduce_window`. Padding elements have the initial value."""
     sizes = op.window_dimensions.get_values()
     count = len(op.inputs)
     moves = windows(sizes, op.window_strides, op.padding, op.base_dilations, op.window_dilations)
@@ -48,7 +52,7 @@ def reduce_window(op: ReduceWindowOp, combine: Combine) -> Kernel:
 
     def run(*operands: Array) -> tuple[Array, ...]:
         inputs, inits, outer = operands[:count], operands[count : 2 * count], operands[2 * count :]
-        # The padding keeps the precision of the initial value, so inputs are converted to its type.
+        # The inputs are converted to the type of the initial value, so that padding elements are exact.
         converted = [convert(values, init.dtype) for values, init in zip(inputs, inits, strict=True)]
         views = [windows_over(values, init, moves) for values, init in zip(converted, inits, strict=True)]
         tables = [row_by_row(view).reshape(prod(results[0][0]), prod(sizes)) for view in views]
@@ -63,12 +67,12 @@ def convolution(op: ConvolutionOp) -> Kernel:
 
 
 def _spatial(op: ConvolvingOp) -> list[str]:
-    """Return the labels of the spatial dimensions, in order."""
+    """Return the labels of the spatial dimensions of a convolution, in order."""
     return sorted((label for label in op.dimension_numbers.data.rhs if label.isdigit()), key=int)
 
 
 def spatial_windows(op: ConvolvingOp, padding: Attribute | None) -> list[DimWindow]:
-    """Return the window of each spatial dimension."""
+    """Return the window of a convolution along each spatial dimension."""
     numbers = op.dimension_numbers.data
     sizes = [shape_of(op.rhs)[numbers.rhs.index(label)] for label in _spatial(op)]
     return windows(sizes, op.window_strides, padding, op.lhs_dilation, op.rhs_dilation)
@@ -77,7 +81,7 @@ def spatial_windows(op: ConvolvingOp, padding: Attribute | None) -> list[DimWind
 def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, Array], Array]:
     """Return the convolution as a function of both operands.
 
-    Products and sums are computed in the element type of the result, or in f32 if that is smaller.
+    The function computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     numbers = op.dimension_numbers.data
     spatial = _spatial(op)
@@ -99,8 +103,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
         split = lhs_windows.reshape(
             batch_groups, batch // batch_groups, feature_groups, features // feature_groups, *window_shape
         )
-        # The dimensions are groups, batch and window positions, then the summed ones: features and positions within the
-        # window.
+        # The dimensions become groups, batch and window positions, then the summed dimensions: features and elements of
+        # the window.
         order = (0, 2, 1, *range(4, 4 + len(moves)), 3, *range(4 + len(moves), split.ndim))
         outputs = weights.shape[0] // groups
         inner = prod(weights.shape[1:])
@@ -116,8 +120,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
     """Make the kernel of `stablehlo.select_and_scatter`.
 
-    Among equal candidates, the first one is selected. Values scattered to one element are combined in the order of the
-    windows.
+    If several candidates of a window are equal, it selects the first one. It combines the values that are scattered to
+    one element in the order of the windows.
     """
     shape, dtype = shape_of(op.operand), dtype_at(op.result)
     sizes = op.window_dimensions.get_values() if op.window_dimensions is not None else (1,) * len(shape)
@@ -136,7 +140,7 @@ def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine
         return (result.reshape(shape),)
 
     def _selected_positions(values: Array, captured: tuple[Array, ...]) -> Array:
-        """Return the position of the selected element of each window; -1 for a window outside the operand."""
+        """Return the position of the selected element of each window; -1 for a window that lies outside the operand."""
         best = np.full(len(places), -1)
         for candidate in places.T:
             (stays,) = select(values[best], values[candidate], *captured)

@@ -118,7 +118,7 @@ def test_shifts_wrap_to_the_width(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(DIVISIONS))
 def test_division_by_zero_is_refused(name: str) -> None:
-    with pytest.raises(Refusal, match="divides by zero, which is undefined"):
+    with pytest.raises(Refusal, match="a divisor is 0"):
         apply(f"arith.{name}", array([1], "i32"), array([0], "i32"))
 
 
@@ -622,7 +622,7 @@ def test_operation_on_memory_is_refused() -> None:
                 "tensor<6xf32>",
             ),
             "tensor<6xf32>",
-            "an output is indexed by an expression other than a loop index",
+            "the indices of each output are different loop indices",
         ),
         ('%r = "linalg.div"(%a, %a) : (T, T) -> T', "tensor<4x6xf32>", "linalg.div cannot be executed"),
     ],

@@ -218,11 +218,11 @@ def test_dynamic_conv_reads_padding_from_an_operand() -> None:
 @pytest.mark.parametrize(
     ("operation", "numbers", "words"),
     [
-        ("dynamic_reshape %a, %b : (T, tensor<1xi64>) -> tensor<6xf32>", [7], r"\[7\], but the result has shape \[6\]"),
+        ("dynamic_reshape %a, %b : (T, tensor<1xi64>) -> tensor<6xf32>", [7], r"\[7\], but its result has shape \[6\]"),
         (
             "dynamic_broadcast_in_dim %a, %b, dims = [0] : (T, tensor<1xi64>) -> tensor<6xf32>",
             [5],
-            r"\[5\], but the result has shape \[6\]",
+            r"\[5\], but its result has shape \[6\]",
         ),
         (
             "real_dynamic_slice %a, %b, %b, %b : (T, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<0xf32>",

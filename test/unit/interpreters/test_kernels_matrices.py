@@ -116,13 +116,13 @@ MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x:
 @pytest.mark.parametrize(
     ("body", "a", "b", "message"),
     [
-        (SOLVE.replace("left_side", "l"), (2, 2), (2, 2), "triangular_solve cannot be executed: it has no 'left_side'"),
-        (SOLVE, (3,), (3,), r"a, of shape \[3\], must be square and match b, of shape \[3\]"),
-        (SOLVE, (3, 4), (4, 2), r"a, of shape \[3, 4\], must be square"),
-        (SOLVE, (2, 3, 3), (3, 3), "and match b"),
-        (MAP, (2,), (3,), "stablehlo.map cannot be executed: its region does not take one element of each operand"),
-        (MAP.replace(", %y: tensor<f32>", ""), (2,), (2,), "its region does not take one element of each operand"),
-        (MAP.replace("%y: tensor<f32>", "%y: tensor<i32>"), (2,), (2,), "its region does not take one element"),
+        (SOLVE.replace("left_side", "l"), (2, 2), (2, 2), "it has no attribute 'left_side'"),
+        (SOLVE, (3,), (3,), r"match b, but a has shape \[3\] and b has shape \[3\]"),
+        (SOLVE, (3, 4), (4, 2), r"square matrices that match b, but a has shape \[3, 4\]"),
+        (SOLVE, (2, 3, 3), (3, 3), r"and b has shape \[3, 3\]"),
+        (MAP, (2,), (3,), "stablehlo.map cannot be executed: its region must take one element of each operand"),
+        (MAP.replace(", %y: tensor<f32>", ""), (2,), (2,), "its region must take one element of each operand"),
+        (MAP.replace("%y: tensor<f32>", "%y: tensor<i32>"), (2,), (2,), "its region must take one element"),
     ],
 )
 def test_mismatched_shapes_are_refused(body: str, a: tuple[int, ...], b: tuple[int, ...], message: str) -> None:
@@ -169,7 +169,7 @@ def test_composite_without_decomposition_is_refused() -> None:
 
 def test_composite_of_wrong_type_is_refused() -> None:
     text = COMPOSITE.replace("@twice.impl(%x: tensor<2xf32>)", "@twice.impl(%x: tensor<2xf32>, %y: tensor<f32>)")
-    with pytest.raises(Refusal, match=r"6:8: error: stablehlo.composite cannot be executed: its type is "):
+    with pytest.raises(Refusal, match=r"6:8: error: stablehlo.composite cannot be executed: it has type "):
         execute(function_named(parse_module(text, "f.mlir")), [array([1, 2], "f32")])
 
 
@@ -234,25 +234,25 @@ def test_ids_of_the_only_process_are_zero(name: str) -> None:
     [
         (
             collective("all_reduce", "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>", REDUCER),
-            "stablehlo.all_reduce cannot be executed: its 'replica_groups' names "
-            "other processes, but the interpreter supports only one",
+            "stablehlo.all_reduce cannot be executed: its 'replica_groups' contains "
+            "other processes, but the interpreter supports only process 0",
         ),
         (
             collective("collective_permute", "source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>"),
-            "stablehlo.collective_permute cannot be executed: its 'source_target_pairs' names other processes",
+            "stablehlo.collective_permute cannot be executed: its 'source_target_pairs' contains other processes",
         ),
         (
             collective("all_gather", "replica_groups = dense<0> : tensor<1xi64>"),
-            "stablehlo.all_gather cannot be executed: its 'replica_groups' is not a constant matrix of integers",
+            "stablehlo.all_gather cannot be executed: its 'replica_groups' must be a constant matrix of integers",
         ),
         (
             """%q = "stablehlo.all_gather"(%a) <{replica_groups = dense<0> : tensor<1x1xi64>}> : (T) -> tensor<4xf32>
             %r = stablehlo.slice %q [0:2] : (tensor<4xf32>) -> T""",
-            "stablehlo.all_gather cannot be executed: its results differ in shape from its operands",
+            "stablehlo.all_gather cannot be executed: its results and operands differ in shape",
         ),
         (
             collective("all_gather", "replica_groups = #stablehlo.groups<a>"),
-            "stablehlo.all_gather cannot be executed: its 'replica_groups' is not a constant matrix of integers",
+            "stablehlo.all_gather cannot be executed: its 'replica_groups' must be a constant matrix of integers",
         ),
     ],
 )

@@ -75,5 +75,5 @@ def test_shape_must_be_that_of_the_result() -> None:
       %0 = stablehlo.rng %a, %a, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<2xf32>
       return %0 : tensor<2xf32>
     }"""
-    with pytest.raises((Refusal, ValueError), match=r"its shape is \[3\], but its result has shape \[2\]"):
+    with pytest.raises((Refusal, ValueError), match=r"its shape operand is \[3\], but its result has shape \[2\]"):
         execute(function_named(parse_module(text)), [np.array([3])])

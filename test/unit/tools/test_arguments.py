@@ -15,8 +15,8 @@ STATIC = "but the interpreter supports only static shapes"
 REFUSED = [
     ("tensor<2x!quant.uniform<i8:f32, 0.1:-30>>", "numpy has no type for elements of type !quant.uniform<"),
     ("!quant.uniform<i8:f32, 0.1:-30>", "numpy has no type for elements of type !quant.uniform<"),
-    ("tensor<*xf32>", f"the rank of tensor<*xf32> is not known, {STATIC}"),
-    ("memref<*xf32>", f"the rank of memref<*xf32> is not known, {STATIC}"),
+    ("tensor<*xf32>", f"the rank of tensor<*xf32> is unknown, {STATIC}"),
+    ("memref<*xf32>", f"the rank of memref<*xf32> is unknown, {STATIC}"),
     ("tensor<2x?xf32>", f"the shape of tensor<2x?xf32> is dynamic, {STATIC}"),
     ("tensor<?xf32, #stablehlo.bounds<3>>", "the shape of tensor<?xf32, #stablehlo.bounds<3>> is dynamic"),
     ("!stablehlo.token", "numpy has no type for elements of type !stablehlo.token"),
@@ -25,8 +25,8 @@ REFUSED = [
     ("tensor<2xcomplex<f16>>", "numpy has no type for elements of type complex<f16>"),
     ("i128", "numpy has no type for elements of type i128"),
     ("!acme.state", "numpy has no type for elements of type !acme.state"),
-    ("tensor<1000000000000000xf32>", "it does not fit into memory"),
-    ("tensor<100000000000x100000000000xf32>", "it does not fit into memory"),
+    ("tensor<1000000000000000xf32>", "it does not fit in memory"),
+    ("tensor<100000000000x100000000000xf32>", "it does not fit in memory"),
 ]
 
 FUNCTION = """
