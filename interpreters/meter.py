@@ -2,8 +2,8 @@
 
 A finalizer on the array that owns a buffer reports when the buffer is freed, so the measurement does not need to know
 which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and results are not
-counted, and constant expressions are counted separately. The values that a called function returns are temporaries
-while the function runs.
+counted, and constant expressions are counted separately. While a called function runs, the values that it returns are
+temporaries.
 """
 
 from __future__ import annotations

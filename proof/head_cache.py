@@ -32,10 +32,10 @@ _NEVER_CACHED = frozenset((*OF_THE_REGION, *OF_THE_DEVICE, *COLLECTIVES, *PRESER
 
 
 class CachedHead(NamedTuple):
-    """A head, for all operations whose term is this head applied to the operands.
+    """The head of all operations with the same parts. The term of each operation is this head applied to its operands.
 
     Attributes:
-        number: The number of the head.
+        number: The id of the head in the table of terms.
         may_be_simplified: Whether an identity may simplify the result, depending on the operands.
         first: The first such operation, which keeps alive the attributes and types whose ids are in the key.
         open_regions: The regions of the first operation as terms.

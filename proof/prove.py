@@ -206,8 +206,9 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
         after: The rewritten program, which must verify.
         options: Assumptions that the proof may make.
 
-    Returns: The proof, which is false and contains the reason if the programs are not proved equal. No valid module
-        raises an exception.
+    Returns:
+        The proof, which is false and contains the reason if the programs are not proved equal. No valid module raises
+        an exception.
     """
     declared = options.declared_pure(before)
 

@@ -39,8 +39,7 @@ def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = 
 
 
 def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
-    """Return the operations recorded in a scope and in its enclosing scopes, as `RegionScope.executed` does for one
-    scope."""
+    """Return the operations that are recorded in a scope and its enclosing scopes. See `RegionScope.executed`."""
     scopes = list[dict[int, bool]]()
     current: RegionScope | None = scope
     while current is not None:
@@ -52,7 +51,7 @@ def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
 def record_region_risks(
     terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[ClosedRegion], term: int
 ) -> list[int]:
-    """Record that an operation runs the risky operations of its regions if it runs the regions.
+    """Record the risks of the regions of an operation: the operation runs them if it runs the regions.
 
     `term`: the term of the operation.
 

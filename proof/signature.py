@@ -20,7 +20,7 @@ def signature(numbering: Numbering, flattened_results: bool = False) -> dict[str
 
     The parts are the module and, for each compared function, the function, its arguments, its results and its return.
 
-    `flattened_results`: whether the elements of a tuple that is a result replace it.
+    `flattened_results`: whether the signature lists the elements of a result that is a tuple, instead of the tuple.
     """
     module = numbering.module
     of_module = {name: value for name, value in attributes_of(module).items() if name != "sym_name"}

@@ -273,7 +273,8 @@ class Terms:
             ending: Id of the head of the terminator, or -1.
             depth: Nesting depth of the region.
 
-        Returns: The id of the body, and the captures in the order of their positions.
+        Returns:
+            The id of the body, and the captures in the order of their positions.
         """
         positions = {number: position for position, number in enumerate(inside.arguments)}
         entries: list[tuple[int, tuple[int, ...]] | None] = []

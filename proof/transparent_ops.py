@@ -1,6 +1,6 @@
 """Transparent operations: operations whose results equal their operands or the values that their body returns.
 
-    %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: the positional identity
+    %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: result i is operand i
     %1 = recompute.segment { … yield %0 }               %1 is %0: it only groups operations
     %2 = @annotate_device_placement("device", %1)       %2 is %0 if %1 is %0 moved to host memory
     %1 = sdy.manual_computation(%0) { … }               parts and wholes (`per_device.py`)

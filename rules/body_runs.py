@@ -19,7 +19,7 @@ def elements(type_: Attribute) -> int:
 
 
 def scan_iterations(op: Operation) -> int:
-    """Return the number of times that `chlo.scan` runs its body; 1 if it is unknown."""
+    """Return the number of times that `chlo.scan` runs its body; 1 if the number is unknown."""
     assert isinstance(op, ScanOp), "scan is registered and verified"
     return max(op.length, 0) if op.length != DYNAMIC_INDEX else 1
 

@@ -79,7 +79,7 @@ def why_impure(op: Operation) -> str | None:
 
 
 def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
-    """Return the same reason as `why_impure`, for an operation whose facts the caller already knows."""
+    """Return the same reason as `why_impure`. Use this function if the facts about the operation are already known."""
     reason = _own_reason(op, facts)
     if reason is not None or facts is None or facts.effect is not Effect.PURE_IF_BODY_IS:
         return reason

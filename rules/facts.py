@@ -30,7 +30,7 @@ WRITES_REASON = "it writes memory"
 
 
 class Effect(Enum):
-    """Whether an operation may be executed twice."""
+    """Whether an operation may run twice."""
 
     PURE = "pure"
     PURE_IF_BODY_IS = "pure if its body is"
@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """How the storage of a result relates to the storage of an operand."""
+    """How a result shares the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"
@@ -86,11 +86,11 @@ class Facts:
     """Facts about all operations with a certain name.
 
     Attributes:
-        effect: Whether the operation may be executed twice.
+        effect: Whether the operation may run twice.
         reason: The reason why it must not run twice, for messages; empty if it may.
         op_classes: The classes of the operation.
         state: Index of the operand that contains the random state; None if the operation draws no random numbers.
-        view: How the storage of the results relates to the storage of an operand; None if it does not.
+        view: How the results share the storage of an operand; None if they do not.
         view_of: Index of this operand.
         flops: Returns the FLOPs of one execution without its regions; None means one FLOP for each result element.
         transcendentals: Returns the number of calls of functions such as `exp`, which `flops` does not include; None
@@ -251,5 +251,8 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:
-    """Return a table with the same facts for all operations of a dialect in `names`, which whitespace separates."""
+    """Return a table with the same facts for several operations of a dialect.
+
+    `names`: the names of the operations without the dialect, separated by whitespace.
+    """
     return {f"{dialect}.{name}": facts for name in names.split()}

@@ -300,8 +300,8 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
 
 def fused_multiply_add(op: Operation) -> Kernel:
-    """Make the kernel of `math.fma`, which rounds only once. Raises `ValueError` for f64, whose products numpy has no
-    type for."""
+    """Make the kernel of `math.fma`, which rounds only once. Raises `ValueError` for f64, because numpy has no type for
+    exact products of f64."""
     dtype = dtype_at(op.results[0])
     if dtype.itemsize > 4:
         raise ValueError("the interpreter supports math.fma only for f32 and smaller floats, not for f64")

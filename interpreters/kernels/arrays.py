@@ -101,7 +101,8 @@ def row_by_row(values: Array, dtype: DType | None = None) -> Array:
 
 
 def as_owned(values: Array, dtype: DType) -> Array:
-    """Return `values` if it is a row-major array of type `dtype` that owns its buffer, otherwise a copy that is."""
+    """Return `values` if it is a row-major array of type `dtype` that owns its buffer. Otherwise, return such a
+    copy."""
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
 

@@ -37,7 +37,7 @@ def reducing_collective(op: Operation) -> Kernel:
         if not any(_is_within(axis, other, mesh) for other in unreduced):
             raise ValueError(
                 f"it reduces along {axis}, but its operand is unreduced along {axes_text(unreduced)} only; "
-                "partially unreduced values cannot be executed"
+                "the interpreter does not support partially unreduced values"
             )
     return reshard(op)
 

@@ -166,7 +166,8 @@ class DerivedCarries:
         return replace(counting, others=others)
 
     def _values(self, numbered: NumberedLoop) -> dict[int, int]:
-        """Return the values of the derived carries that fresh terms still represent, by these fresh terms."""
+        """Return the values of those derived carries that fresh terms still represent. The keys are these fresh
+        terms."""
         loop, counting = numbered.loop, numbered.counting
         values = {
             carry: loop.initial[index]

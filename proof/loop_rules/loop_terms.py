@@ -52,7 +52,8 @@ class InvariantCarries:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """Return the value that a value equals, looking through barriers and invariant carries of nested loops."""
+        """Look through barriers and invariant carries of nested loops, and return the value from which `value` is
+        copied."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
             if not (name in IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.of(op))):

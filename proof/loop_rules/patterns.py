@@ -169,7 +169,7 @@ class Patterns:
         return within is not None and within[0] >= 0 and within[1] < extent
 
     def _may_be_alike(self, pattern: int, other: int) -> bool:
-        """Return whether both patterns represent the same kind of operation, without which they cannot be equal."""
+        """Return whether both patterns represent the same kind of operation. Otherwise they cannot be equal."""
         names = list[tuple[object, ...]]()
         for number in (pattern, other):
             body, _ = self._body(number)

@@ -162,7 +162,7 @@ def to_json(device: Device) -> str:
 def as_object(data: object, where: str) -> dict[str, Any]:
     """Return the value if it is a JSON object, else raise `BadCost`."""
     if not isinstance(data, dict):
-        raise BadCost(f"{where} must be an object")
+        raise BadCost(f"{where} must be a JSON object")
     return cast(dict[str, Any], data)
 
 

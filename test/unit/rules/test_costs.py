@@ -140,11 +140,11 @@ def test_costs_not_matching_the_step_are_rejected(reason: str, tmp_path: Path) -
 
 BAD_FILES: dict[str, object] = {
     "is not valid JSON": "{",
-    "must be an object": "[1]",
+    "must be a JSON object": "[1]",
     "has an unknown field 'operation'; expected one of unit, operations": {"operation": {}},
     "has no costs: expected a field 'operations', 'otherwise' or 'steps'": {"unit": "us"},
     "unit must be a string": {"unit": 1, "otherwise": 1},
-    "operations must be an object": {"operations": [1]},
+    "operations must be a JSON object": {"operations": [1]},
     "operations.a.b must be a non-negative number, not -1": {"operations": {"a.b": -1}},
     "otherwise must be a non-negative number, not True": {"otherwise": True},
     "otherwise must be a non-negative number, not None": {"otherwise": None},
@@ -162,7 +162,7 @@ def test_invalid_cost_files_are_rejected(reason: str, tmp_path: Path) -> None:
 
 DEVICE = {"name": "d", "products": {"f32": 1}, "bytes_per_second": 1}
 BAD_DEVICES: dict[str, object] = {
-    "device must be an object": {},
+    "device must be a JSON object": {},
     "device.name must be a string": {"device": {**DEVICE, "name": 1}},
     "device has an unknown field 'flops'": {"device": {**DEVICE, "flops": 1}},
     "device.products has an unknown element type 'f31'; expected one of f64, f32": {
