@@ -255,7 +255,7 @@ class Numbering(TransparentOperations):
         return [self._terms.term(result_head(index), (term,)) for index in range(len(op.results))]
 
     def _preserve(self, op: Operation, term: int, scope: RegionScope) -> None:
-        """Record that the term of an operation must be preserved."""
+        """Record in the scope that the term of an operation must be preserved."""
         scope.preserved[term] = None
 
     def _simplify(self, op: Operation, operands: tuple[int, ...], scope: RegionScope) -> int | None:

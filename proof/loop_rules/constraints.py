@@ -1,16 +1,16 @@
-"""Sharding constraints on scalar integers and on stacks, in a normal form.
+"""Normal form of sharding constraints on scalar integers and on stacks.
 
-Notation: `C[s](x)` is the constraint of x to the sharding s.
+Notation: `C[s](x)` constrains x to the sharding s.
 
     C[](i) of a scalar integer                      i                       a scalar has no other sharding
     C[s](C[s](x))                                   C[s](x)
-    C[{}, s](reshape(x))                            reshape(C[s](x))        if the sharded dimensions stay the same
+    C[{}, s](reshape(x))                            reshape(C[s](x))        if no sharded dimension is reshaped
     C[{}, s](dynamic_update_slice(w, x, n))         dynamic_update_slice(w, C[{}, s](x), n)         for a carry w
     C[{}, s](rows(j -> r(j)))                       rows(j -> C[{}, s](r(j)))
 
 The last two rules apply if the first dimension is not sharded: the stack has the sharding s if and only if each of its
-slices has it. The constraints on slices that the normal form contains must be preserved instead of the constraint
-on the stack (`PreservedOperations`). JAX writes all of these constraints for a mesh with explicit axes.
+slices has it. Instead of the constraint on the stack, the constraints on slices in its normal form must be preserved
+(`PreservedOperations`). JAX writes all of these constraints for a mesh with explicit axes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONSTRAINT = "sdy.sharding_constraint"
 
 
 class ConstraintTerms(Protocol):
-    """Interface of `LoopRules` for the rules on sharding constraints."""
+    """The part of the interface of `LoopRules` that the rules for sharding constraints use."""
 
     terms: Terms
     integers: Integers
@@ -40,7 +40,10 @@ class ConstraintTerms(Protocol):
 
 
 def normal_form(rules: ConstraintTerms, head: Head, operand: int) -> int | None:
-    """Return the normal form of the constraint with this head on a term; None if no rule applies."""
+    """Return the normal form of a constraint on the term `operand`; None if no rule applies.
+
+    `head`: the head of the constraint.
+    """
     terms = rules.terms
     if head.numbers or head.bodies or (sharding := _sharding(terms, head)) is None:
         return None
@@ -65,7 +68,8 @@ def normal_form(rules: ConstraintTerms, head: Head, operand: int) -> int | None:
 
 
 def _inside_reshape(rules: ConstraintTerms, head: Head, operand: int, sharding: ShardingAttr) -> int | None:
-    """Return the reshape of a constraint for the constraint of a reshape; None if a sharded dimension is reshaped."""
+    """Return a reshape of a constraint that equals a constraint on the reshape `operand`. Return None if a sharded
+    dimension is reshaped."""
     terms = rules.terms
     (source,) = terms.operands_of(operand)
     before, after = extents(terms, terms.types_of(source)), extents(terms, head.types)
@@ -81,7 +85,7 @@ def _inside_reshape(rules: ConstraintTerms, head: Head, operand: int, sharding: 
 
 
 def _sharding(terms: Terms, head: Head) -> ShardingAttr | None:
-    """Return the sharding of a constraint; None if it has further attributes."""
+    """Return the sharding of a constraint; None if the constraint has further attributes."""
     attributes = terms.attributes.by_name(head.attributes)
     sharding = attributes.pop("sharding", None)
     return sharding if isinstance(sharding, ShardingAttr) and not attributes else None

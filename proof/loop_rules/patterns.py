@@ -53,12 +53,13 @@ class Patterns:
         return self._over(index, trips, numbers[body.roots[0]], loop.depth)
 
     def of_rows(self, index: int, extent: int, term: int) -> int:
-        """Return the pattern for a term that depends on a row index below `extent`; the term itself if it does not."""
+        """Return the pattern of a term for all values of a row index below `extent`. Return the term itself if it does
+        not depend on the index."""
         depth = self._terms.depth_of(index)
         return self._over(index, extent, term, depth) if self._terms.depth_of(term) >= depth else term
 
     def _over(self, index: int, extent: int, term: int, depth: int) -> int:
-        """Return the pattern of a term, which may be a pattern, over an index."""
+        """Return the pattern of a term, which may itself be a pattern, for all values of `index` below `extent`."""
         indices, extents = (index,), (extent,)
         if more := self._extents(term):
             opened, term = self._open(term, depth)
@@ -66,8 +67,10 @@ class Patterns:
         return self._close(indices, extents, term, depth)
 
     def of_constant(self, loop: CountingLoop, trips: int, term: int) -> int:
-        """Return the pattern for a term that is the same in all iterations of a loop. It differs from the term itself,
-        which stands for an operation around the loop or for one that the loop reads."""
+        """Return the pattern of a term that is the same in all iterations of a loop.
+
+        The term itself would represent an operation outside the loop, or an operation whose result the loop reads.
+        """
         return self._over(self._index(self._terms.head_of(loop.iteration), loop.depth, trips), trips, term, loop.depth)
 
     def until_it_ends(self, loop: ConditionalLoop, part: LoopPart, term: int) -> int:

@@ -63,7 +63,8 @@ class PreservedOperations:
         return True
 
     def constraints_in(self, term: int) -> Iterator[int]:
-        """Yield the constraints that the normal form of a sharding constraint contains: itself, or those on slices."""
+        """Yield the constraints in the normal form of a sharding constraint: the constraint itself, or constraints on
+        slices."""
         head = self._terms.head_of(term)
         if (head.kind, head.name) == ("operation", CONSTRAINT):
             yield term

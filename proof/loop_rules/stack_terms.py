@@ -203,13 +203,18 @@ class RowTermBuilder:
         return self._close(total, value, types, depth)
 
     def with_constraint(self, number: int, constraint: Head) -> int:
-        """Return the rows with a sharding constraint on each. `constraint`: the head of the constraint on the stack."""
+        """Return a stack with a sharding constraint on each of its rows.
+
+        Args:
+            number: The `rows` term of the stack.
+            constraint: The head of the constraint on the stack.
+        """
         place, row = self.open_row(number)
         constrained = self._rules.make(constraint._replace(types=self._terms.types_of(row)), (row,))
         return self._close(place, constrained, self._terms.types_of(number), self._terms.depth_of(place))
 
     def open_row(self, number: int) -> tuple[int, int]:
-        """Return a fresh row index and the row of the stack at this index."""
+        """Return a fresh row index, and the row at this index of a `rows` term."""
         head = self._terms.head_of(number)
         index, depth = self._terms.bodies[head.bodies[0]].types, 1 + self._terms.depth_of(number)
         place = self._place(index, depth, self._extent(head))
