@@ -189,9 +189,9 @@ class ClosedRegion(NamedTuple):
 class Terms:
     """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal terms have equal ids.
 
-    Only explanations of differences use `origins`, the first operation of each term, `open_regions`, the regions of each
-    term, and `open_bodies`, the first region that was closed to each body. The first two have one dictionary for each
-    program.
+    Only explanations of differences use `origins`, the first operation of each term, `open_regions`, the regions of
+    each term, and `open_bodies`, the first region that was closed to each body. The first two have one dictionary for
+    each program.
     """
 
     def __init__(self, functions: frozenset[str]):
