@@ -26,8 +26,8 @@ ONLY_KEPT_READ = (
     "values, and values that are marked to be saved"
 )
 ALL_KEPT = (
-    "each of its values is marked to be saved, or is an output, which later operations read; with the option outputs, "
-    "outputs are recomputed too"
+    "every value is marked to be saved or is an output, which later operations read; the option outputs also "
+    "recomputes outputs"
 )
 FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""

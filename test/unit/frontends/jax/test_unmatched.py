@@ -55,7 +55,7 @@ def test_named_values_are_listed_for_a_name_unlike_all() -> None:
         ({"checkpoints": ["qqqqq"]}, "name values of the forward pass, such as 'block0/add', 'block1/add'"),
         (
             {"exclude": ["Blok_0"]},
-            "such as 'main:stablehlo.dot_general'.*option save takes names of values",
+            "such as 'main:stablehlo.dot_general'.*to give names of values, use the option save",
         ),
     ],
 )
