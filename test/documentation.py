@@ -63,11 +63,15 @@ def inline_commands(page: Path) -> list[str]:
     return _INLINE.findall(" ".join(prose(page).split()))
 
 
+def headings(page: Path) -> list[tuple[int, str]]:
+    """Return the headings of a page with their levels, 1 for the title."""
+    return [(len(marks), text) for marks, text in re.findall(r"^(#+) (.+)$", prose(page), re.MULTILINE)]
+
+
 def anchors(page: Path) -> set[str]:
     """Return the fragments to which links to the page may refer, as code hosts and the site derive them from
     headings."""
-    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for _, text in headings(page)}
 
 
 def links(page: Path) -> list[str]:

@@ -8,13 +8,16 @@ import re
 import runpy
 import shutil
 import warnings
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recompute.dialects.context import make_context
 from recompute.mlir_io.parser import parse_module
+from recompute.support.operations import name_of as name_of_operation
 from recompute.test.benchmark_scripts import script
 from recompute.test.documentation import (
     PAGES,
@@ -22,6 +25,7 @@ from recompute.test.documentation import (
     Block,
     anchors,
     blocks,
+    headings,
     inline_commands,
     links,
     links_with_file_names,
@@ -206,6 +210,16 @@ def test_python_snippets_run(block: Block, folder: Path) -> None:
             assert loss.shape == ()
 
 
+def test_marking_pass_marks_forward_cosines(folder: Path) -> None:
+    (block,) = [block for block in BLOCKS if (block.page, block.language) == ("docs/extending.md", "python")]
+    (folder / "pass.py").write_text(block.text)
+    module = parse_module(training_step("layer"), "step.mlir")
+    runpy.run_path("pass.py")["MarkCosinesPass"]().apply(make_context(), module)
+    marked = [op for op in module.walk() if "recompute.recompute" in op.attributes]
+    forward = [op for op in module.walk() if name_of_operation(op) == "stablehlo.cosine" and "jvp(" in str(op.location)]
+    assert marked == [op for op in forward if "transpose(" not in str(op.location)] != []
+
+
 def train_step(weights: Any, x: Any) -> Any:
     """Return the loss and the gradients of a model whose layers and head are scopes."""
     jax: Any = importlib.import_module("jax")
@@ -288,6 +302,27 @@ def test_links_resolve(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not anchor or target.suffix != ".md" or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_sections_of_a_page_have_different_headings(page: Path) -> None:
+    assert repeated_headings(headings(page)) == []
+
+
+def repeated_headings(listed: list[tuple[int, str]]) -> list[str]:
+    """Return the headings that occur twice under the same parents, from pairs of a level and a heading."""
+    sections, path = list[tuple[tuple[int, str], ...]](), list[tuple[int, str]]()
+    for level, heading in listed:
+        path = [*(parent for parent in path if parent[0] < level), (level, heading)]
+        sections.append(tuple(path))
+    return [section[-1][1] for section, count in Counter(sections).items() if count > 1]
+
+
+def test_equal_headings_are_found_under_the_same_parents_only() -> None:
+    allowed = [(1, "Page"), (2, "JAX"), (3, "Options"), (2, "PyTorch"), (3, "Options")]
+    assert repeated_headings(allowed) == []
+    assert repeated_headings([*allowed, (3, "Options")]) == ["Options"]
+    assert repeated_headings([*allowed, (2, "JAX")]) == ["JAX"]
 
 
 def test_file_names_as_link_texts_match_their_targets() -> None:
