@@ -23,7 +23,7 @@ from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
-from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, time_limit
+from ....planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled, time_limit
 from ....planning.solvers.result import Stop
 from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
@@ -423,7 +423,7 @@ class _CompilerSearch:
         if self.request.options.merge_remat:
             merge_remat(marked)
         if not is_compiled():
-            _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
+            _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=SECONDS_AS_PYTHON))
         return pool_of(marked, self.request.options, is_over)
 
     def _stop_of_planning(self) -> Stop:
