@@ -89,7 +89,7 @@ def test_budget_in_bytes_includes_arguments_and_results(plain: Any) -> None:
     most = around + temporaries(plain) // 2
     lowered = recompute.jax.jit(STEP, budget=most).lower(*five_layers())
     assert temporaries(lowered.compile()) <= temporaries(plain) // 2
-    with pytest.raises(Refusal, match=rf"1\.0 KiB of the device: arguments and results, .* need {readable}"):
+    with pytest.raises(Refusal, match=rf"1\.0 KiB of device memory\): arguments and results, .* need {readable}"):
         recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers())
 
 
