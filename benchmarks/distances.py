@@ -123,7 +123,7 @@ def rows_of(name: str, forms: Forms, seeds: int) -> Iterator[Row]:
 
 
 def cell(result: Closeness) -> str:
-    """Format a distance: the number of differing results, units of rounding, and the relative distance."""
+    """Format a distance as 'differing results / distance in rounding units / relative distance', or 0."""
     return f"{len(result.differing)} / {result.units:.2g} / {result.relative:.1e}" if result.differing else "0"
 
 

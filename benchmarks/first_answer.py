@@ -145,7 +145,7 @@ class Bench:
             yield f"{name}: {ours.compilations} compilations, {ours.models} evaluations of the model of XLA"
 
     def cache(self) -> Iterator[str]:
-        """Measure a step that an earlier run has stored in the cache, but that JAX lowers again."""
+        """Measure a step that an earlier run has stored in the cache, but that JAX must lower."""
         for name in STEPS:
             plain = self.plain(name)
             with tempfile.TemporaryDirectory() as folder:

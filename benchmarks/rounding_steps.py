@@ -104,8 +104,8 @@ def patches_with_adam(checkpoint: bool) -> Step:
         patches = jax.lax.conv_general_dilated(images, p["kernel"], (patch, patch), "VALID")
         x = jnp.swapaxes(patches.reshape(*patches.shape[:2], -1), 1, 2) + p["position"]
         x = in_layers(block, checkpoint)(p["layers"], x)
-        chances = jax.nn.log_softmax(jnp.mean(normalized(p["norm"], p["shift"], x), 1) @ p["head"])
-        return -jnp.mean(chances[:, 0])
+        log_probabilities = jax.nn.log_softmax(jnp.mean(normalized(p["norm"], p["shift"], x), 1) @ p["head"])
+        return -jnp.mean(log_probabilities[:, 0])
 
     def step(p: dict[str, Any], moments: dict[str, Any], images: jax.Array):
         value, gradient = jax.value_and_grad(loss)(p, images)
@@ -136,8 +136,8 @@ def language_model(checkpoint: bool, turn: Turn = identity, tied: bool = False) 
 
     def loss(p: dict[str, Any], tokens: jax.Array) -> jax.Array:
         x = in_layers(transformer_block(turn), checkpoint)(p["layers"], p["embedding"][tokens])
-        chances = jax.nn.log_softmax(layer_norm(p["norm"], x) @ (p["embedding"].T if tied else p["head"]))
-        return -jnp.mean(jnp.take_along_axis(chances, tokens[..., None], axis=-1))
+        log_probabilities = jax.nn.log_softmax(layer_norm(p["norm"], x) @ (p["embedding"].T if tied else p["head"]))
+        return -jnp.mean(jnp.take_along_axis(log_probabilities, tokens[..., None], axis=-1))
 
     ends = {"embedding": shape(vocabulary, width), "norm": shape(width)}
     head = {} if tied else {"head": shape(width, vocabulary)}

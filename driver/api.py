@@ -224,7 +224,7 @@ class _SearchResult:
 def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
     """Rewrite by a search or by given plans.
 
-    If the result is not proved and no plan is given, rewrite again with loops left unchanged.
+    If the result is not proved and no plan is given, redo the rewrite with loops left unchanged.
     """
     result = _search(original, options)
     try:

@@ -4,8 +4,8 @@
 
 prints, for instance:
 
-    yes, with recomputation: the step fits 28KiB at 11.1099 % extra work (at least 11.1099 % is proved to be needed)
-      @step needs 28.0 KiB of the device in program order: temporaries 20.0 KiB -> 16.0 KiB, arguments and results …
+    yes, with recomputation: the step fits in 28KiB at 11.1099 % extra work (at least 11.1099 % is proved to be needed)
+      @step needs 28.0 KiB of device memory in program order: temporaries 20.0 KiB -> 16.0 KiB, arguments and results …
       1 operation runs again
 """
 
@@ -101,13 +101,13 @@ def fit_lines(answer: Fit) -> list[str]:
 
 
 def _as_it_is(answer: Fit) -> Iterator[str]:
-    yield f"yes, as it is: the step fits {answer.budget}"
+    yield f"yes, as it is: the step fits in {answer.budget}"
     yield from _needs(answer, answer.plain)
 
 
 def _recomputation_lines(answer: Fit) -> Iterator[str]:
     work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
-    yield f"yes, with recomputation: the step fits {answer.budget} at {work}"
+    yield f"yes, with recomputation: the step fits in {answer.budget} at {work}"
     if not answer.finished:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
@@ -130,8 +130,8 @@ def _no(answer: Fit) -> Iterator[str]:
         least = answer.lower_bound.bytes
         around = sum(answer.argument_and_result_bytes.values())
         yield (
-            f"no: the step does not fit {answer.budget}: the proven minimum is {format_bytes(least + around)} of the "
-            f"device, {readable_bytes(least)} of temporaries"
+            f"no: the step does not fit in {answer.budget}: the proven minimum is {format_bytes(least + around)} of "
+            f"device memory, {readable_bytes(least)} of temporaries"
         )
     else:
         yield f"no: {answer.reason}"
@@ -141,7 +141,8 @@ def _no(answer: Fit) -> Iterator[str]:
 
 def _not_found(answer: Fit) -> Iterator[str]:
     stopped = "" if answer.finished else " before the search was stopped"
-    yield f"unknown: no plan was found{stopped} with which the step fits {answer.budget}, and none is proved impossible"
+    found = f"no plan was found{stopped} with which the step fits in {answer.budget}"
+    yield f"unknown: {found}, and none is proved impossible"
     yield f"  {without_operations(answer.reason)}"
     yield from _needs(answer, answer.plain)
     yield from _minimum(answer)
@@ -163,7 +164,7 @@ def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
         before, around = answer.plain[name], answer.argument_and_result_bytes[name]
         change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
         yield (
-            f"  @{name} needs {format_bytes(after + around)} of the device {answer.memory_model}: "
+            f"  @{name} needs {format_bytes(after + around)} of device memory {answer.memory_model}: "
             f"temporaries {change}, arguments and results {format_bytes(around)}"
         )
 

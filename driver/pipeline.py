@@ -82,7 +82,7 @@ def parse_passes(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
 def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`.
 
-    Raises `BadPipeline`, also if the anchor is not `builtin.module`.
+    Raises `BadPipeline`, even if the anchor is not `builtin.module`.
     """
     anchor, inside = split_anchor(text) or ("", text)
     if anchor in (MODULE, "module", ANY):
@@ -165,7 +165,7 @@ def _ill_typed(option_class: type[Any], spec: ArgSpec) -> str | None:
 
 
 def type_of(option: Field[Any]) -> str:
-    """Return the type of an option as Python spells it, such as `int | None`, also if the annotation is a string."""
+    """Return the type of an option as Python spells it, such as `int | None`, even if the annotation is a string."""
     return option.type.__name__ if isinstance(option.type, type) else str(option.type)
 
 

@@ -1,6 +1,6 @@
 """The stored form of a rewrite in the disk cache.
 
-A stored rewrite is not proved again, since it was proved before it was stored.
+The proof of a stored rewrite is not repeated, since the rewrite was proved before it was stored.
 """
 
 from __future__ import annotations

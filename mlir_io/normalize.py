@@ -23,8 +23,8 @@ UNKNOWN_PROPERTIES: dict[type[Operation], tuple[str, ...]] = {
     ModuleOp: ("sym_visibility",),
     TruncIOp: (OVERFLOW,),
 }
-"""MLIR properties that xDSL does not know. They are stored and printed as attributes, which MLIR parses as properties
-again."""
+"""MLIR properties that xDSL does not know. They are stored and printed as attributes, which MLIR converts back to
+properties."""
 
 
 def normalize(op: Operation) -> None:

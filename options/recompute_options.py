@@ -44,7 +44,7 @@ class Emission:
     Attributes:
         target: The target of `recompute-lower`, one of `EMISSION_TARGETS`.
         staggered: Whether `recompute-stagger` runs after `recompute-lower`.
-        calls: Whether unchanged functions that were inlined are outlined and called again.
+        calls: Whether unchanged functions that were inlined are re-outlined and called.
     """
 
     target: str = "stablehlo"
@@ -72,7 +72,7 @@ class RecomputeOptions:
         target: The lowering of tokens, as in `recompute-lower`: `stablehlo` or `none`. XLA:CPU up to jax
             0.10 keeps the barriers of `stablehlo` only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
         stagger: Also delay early operations of the forward pass, as `recompute-stagger` does.
-        calls: Outline unchanged functions again, so that they are called as in the original program.
+        calls: Re-outline unchanged functions, so that they are called as in the original program.
         plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
         planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection.
         budget: A memory limit, which is met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the

@@ -207,8 +207,8 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
         options: Assumptions that the proof may make.
 
     Returns:
-        The proof, which is false and contains the reason if the programs are not proved equal. No valid module raises
-        an exception.
+        The proof. It is falsy, and contains the reason, if the programs are not proved equal. A valid module never
+        causes an exception.
     """
     declared = options.declared_pure(before)
 

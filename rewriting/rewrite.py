@@ -24,7 +24,7 @@ from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptio
 from ..planning.host_moves import Offload
 from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
-from ..planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled
+from ..planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled
 from ..planning.solvers.result import Stop, never_stop
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import rewrite_within_budget
@@ -74,7 +74,7 @@ def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult
     seconds = options.time_limit
     if seconds is None and not is_compiled():
         seconds = SECONDS_AS_PYTHON
-        _LOG.warning("%s", SLOW.format(seconds=seconds))
+        _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=seconds))
     with stop_predicate(seconds) as stop:
         return rewrite_within(module, budget, options, stop)
 

@@ -163,7 +163,7 @@ class _ModuleToEmit:
     def _restore_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int) -> StagesResult:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
-        # The outlined functions exist only until they are inlined again.
+        # The outlined functions exist only until they are inlined.
         containing, run_counts = prepared.containing_functions, prepared.run_counts
         prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
         may_cost_memory = options.calls and not options.emission.keeps_barriers

@@ -23,7 +23,7 @@ from ..planning.simulate import SimulatedProgram, as_graph, simulate
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 
-SEGMENTS_FIRST = "with the segment budgets planned first, so that nothing is proved about other plans"
+SEGMENTS_FIRST = "the segment budgets are planned first, so nothing is proved about other plans"
 STAYS = "recomputing it would require a segment with a budget to save more"
 
 

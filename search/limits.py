@@ -152,8 +152,8 @@ def temporaries_limit(
         minimum = interface_wording("budget=min", 'budget="min"')
         raise Refusal(
             op,
-            f"no plan is within the budget of {budget}, {format_bytes(limit)} of the device: {fixed_values}, which no "
-            f"plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the smallest "
+            f"no plan is within the budget of {budget} ({format_bytes(limit)} of device memory): {fixed_values}, "
+            f"which no plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the smallest "
             "budget that a plan can meet",
         )
     return limit - fixed_bytes

@@ -109,7 +109,7 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--fit",
         metavar="BUDGET",
-        help="report whether the step fits; the budget of a training step is in bytes of the device",
+        help="report whether the step fits; the budget of a training step is in bytes of device memory",
     )
     parser.add_argument(
         "--memory-model",

@@ -49,14 +49,14 @@ def fit_line(outcome: Outcome, budget: str) -> str:
     """Return a line that states whether a graph fits the budget."""
     if isinstance(outcome, Infeasible):
         if outcome.proved:
-            return f"no: the graph does not fit {budget}"
-        return f"unknown: no plan was found with which the graph fits {budget}, and none is proved impossible"
+            return f"no: the graph does not fit in {budget}"
+        return f"unknown: no plan was found with which the graph fits in {budget}, and none is proved impossible"
     if not outcome.pairs:
-        return f"yes, as it is: the graph fits {budget}"
+        return f"yes, as it is: the graph fits in {budget}"
     bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
     if outcome.bound_percent == 0 < outcome.percent:
         bound = NO_BOUND_KNOWN
-    return f"yes, with recomputation: the graph fits {budget} at {outcome.percent:.4f} % extra work ({bound})"
+    return f"yes, with recomputation: the graph fits in {budget} at {outcome.percent:.4f} % extra work ({bound})"
 
 
 def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:

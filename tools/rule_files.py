@@ -30,7 +30,7 @@ def add_rules_option(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def load_rules(paths: Sequence[str]) -> Generator[None]:
-    """Register the declarations of the files within the context.
+    """Register the declarations in the files for the duration of the `with` block.
 
     Raises `FileError` for a file that is missing, is not Python, or raises an exception.
     """

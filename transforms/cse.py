@@ -116,7 +116,7 @@ def cse(
         phases_of: The phases of functions before copies and tokens were inserted.
         call_of: Maps an operation to the inlined call that it comes from. Twins from different calls are merged only if
             they are constants, and operations in the loops of a call are not merged; otherwise the call could not be
-            outlined again.
+            re-outlined.
 
     Returns:
         The number of removed operations.

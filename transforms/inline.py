@@ -8,7 +8,7 @@ residuals between the two become visible only after inlining. Private functions 
 
 Two kinds of calls stay unchanged: calls of functions whose names have a meaning for a consumer
 (`dialects/reserved_names.py`), and calls with attributes that inlining would lose, such as those of JAX's `compute_on`.
-The pipeline `recompute` inlines the latter for planning, because it outlines them again.
+The pipeline `recompute` inlines the latter for planning, because it re-outlines them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""recompute-merge-remat: undo `jax.checkpoint`, so that the whole step can be divided into segments again.
+"""recompute-merge-remat: undo `jax.checkpoint`, so that the whole step can be re-divided into segments.
 
     %a = stablehlo.sine %x                                loc("jvp(f)/sin")
     %b = stablehlo.optimization_barrier %x                loc("transpose(jvp(f))/remat2")

@@ -145,15 +145,15 @@ def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, decider
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is MarkKind.PREFER_RECOMPUTE for result in op.results)]
-    stated = [decider.decide("", preferred, outputs=True)] if preferred else []
+    marked = [decider.decide("", preferred, outputs=True)] if preferred else []
     if decider.selection.segments == "none":
-        return stated
+        return marked
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
     groups = (
         step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(taken)))
     )
     sunk = (decider.decide("", group, outputs=False) for group in groups)
-    return [*stated, *(decision for decision in sunk if decision.recomputed)]
+    return [*marked, *(decision for decision in sunk if decision.recomputed)]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _Decider:
             value
             for op in members
             for value in graph.makes[op]
-            if _is_target(step, value, value not in kept and not _lives_on(graph, value), op in marked)
+            if _is_target(step, value, value not in kept and not _is_live_after_backward(graph, value), op in marked)
         )
         # Each segment is planned alone, since the start of the next segment is not known here.
         grouping = GroupOptions(
@@ -244,7 +244,7 @@ def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
     return by_policy if mark is None else mark.recomputes
 
 
-def _lives_on(graph: Graph, value: int) -> bool:
+def _is_live_after_backward(graph: Graph, value: int) -> bool:
     return graph.root[value] in graph.live_after_backward
 
 
@@ -264,7 +264,9 @@ def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
 
 def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
     """Return the results of a segment that are kept: its outputs, and values that are live after the backward pass."""
-    return kept_outputs(graph, segment) | {value for value in graph.results_of(segment) if _lives_on(graph, value)}
+    return kept_outputs(graph, segment) | {
+        value for value in graph.results_of(segment) if _is_live_after_backward(graph, value)
+    }
 
 
 def _why_not(plan: Plan, forced: bool) -> str | None:

@@ -227,9 +227,9 @@ class _Flow:
         if value is writer.block.args[writer.counter]:
             return True
         outside = invariant_source(value, writer)
-        return outside is not None and (isinstance(outside, BlockArgument) or self._lives_on(outside))
+        return outside is not None and (isinstance(outside, BlockArgument) or self._is_live_at_reader(outside))
 
-    def _lives_on(self, value: SSAValue) -> bool:
+    def _is_live_at_reader(self, value: SSAValue) -> bool:
         """Return whether the value has a use in the reading loop or later, so that it is live there in any case."""
         block, reader = self._pair.writer.op.parent, self._pair.reader.op
         assert block is not None, "a loop is inside a block"

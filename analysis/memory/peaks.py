@@ -67,7 +67,8 @@ class Peaks:
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     def with_orders(self) -> Peaks:
-        """Compute the peaks in program order and of the eager schedule now, and return `self`."""
+        """Compute the peaks of program order and of the eager schedule now instead of on first use, and return
+        `self`."""
         _ = self.orders.value
         return self
 

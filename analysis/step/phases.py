@@ -120,7 +120,10 @@ _FLATTENED_BY = {"recompute.segment": "recompute-inline-segments", "recompute.gr
 def _check_flat(order: Order) -> None:
     for op in order.operations:
         if (flattening := _FLATTENED_BY.get(name_of(op))) is not None:
-            raise Refusal(op, f"{name_of(op)} must be flattened before its operations have phases: run {flattening}")
+            raise Refusal(
+                op,
+                f"{name_of(op)} must be flattened before phases can be assigned to its operations: run {flattening}",
+            )
 
 
 def _explicit_phases(order: Order) -> dict[Operation, Phase]:

@@ -5,7 +5,7 @@
 
 The two processes run one after the other with the same cache directory, which is empty at first. "plan" is the time of
 import, search, export and proof (`GraphReport.seconds`). "first step" is the CPU time of compilation and one step. The
-exit status is 1 if the second process searches again, or if results differ.
+exit status is 1 if the second process repeats the search, or if results differ.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
 names and once without. The measured temporaries are compared with each other and with our model of XLA:CPU. Each step
-is one line of JSON. A step that the file already contains is not measured again.
+is one line of JSON. A step that the file already contains is not re-measured.
 """
 
 from __future__ import annotations

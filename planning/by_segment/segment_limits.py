@@ -159,7 +159,7 @@ class _SegmentPlanner:
             plans[name] = plan
             newly_read = piece.reads_outside(plan.recomputed) - read
             read |= newly_read
-            # A planned segment that does not keep a newly read storage is planned again.
+            # A planned segment that does not keep a newly read storage is re-planned.
             pending += [
                 other
                 for other in order

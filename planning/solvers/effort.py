@@ -88,7 +88,7 @@ def should_search_on(best: Incumbent, effort: Effort, bounds: Bounds, within: fl
 
 SECONDS_AS_PYTHON = 60.0
 """Time limit of a search without numba, in seconds."""
-SLOW = (
+NO_NUMBA_MESSAGE = (
     "numba is not installed: the search for plans runs as plain Python and ends after {seconds:.0f} s with the best "
     "plan so far; with numba it is 25 to 85 times faster: pip install numba"
 )

@@ -267,7 +267,7 @@ def solve_until_rewritten_fits(
     solve_within: Callable[[int], Result | Infeasible],
     chain: bool = False,
 ) -> FittingPlan | Infeasible:
-    """Solve, rewrite the graph, and solve again for a lower limit while the rewritten graph exceeds the budget.
+    """Solve, rewrite the graph, and re-solve for a lower limit while the rewritten graph exceeds the budget.
 
     Args:
         graph: The graph of the step.

@@ -272,7 +272,8 @@ class _Surroundings:
         return cls(of_graph)
 
     def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
-        """Return the limit of the step in bytes (None for the budget `min`), and the bytes around the step."""
+        """Return the limit of the step in bytes (None for the budget `min`), and the bytes that the function needs
+        outside the step."""
         from ...planning.liveness import peak_bytes
 
         if self.single is not None:

@@ -1,4 +1,4 @@
-"""Rewrite a module within a memory budget: plan, rewrite, measure, and plan again if necessary.
+"""Rewrite a module within a memory budget: plan, rewrite, measure, and re-plan if necessary.
 
 In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in another order. For
 XLA:CPU, plans of all kinds are forecast with its model, and the cheapest plans that are predicted to fit are applied

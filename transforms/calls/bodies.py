@@ -170,7 +170,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
     """Return the later of two values, if barriers derive one from the other.
 
-    A call may read the later value, because it may wait for more operations than the call that was inlined.
+    The restored call may read the later value, because it may wait for more operations than the original call did.
 
     Raises:
         LeftInlined: Neither value is derived from the other.

@@ -1,4 +1,4 @@
-"""Preserve the attributes of calls that are inlined and outlined again.
+"""Preserve the attributes of calls that are inlined and then re-outlined.
 
 The copy number, segment, phase and location of a call move to its inlined operations, and back to the outlined call.
 The called function does not have these attributes, because originals and copies share it.
@@ -7,7 +7,7 @@ Inlining would lose the foreign attributes of a call or a callee:
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
-`recompute` inlines these calls for planning, and then outlines them again with their attributes. If this fails, the
+`recompute` inlines these calls for planning, and then re-outlines them with their attributes. If this fails, the
 step is rewritten once more with the called functions marked `recompute.whole`; the inliner skips their calls.
 """
 

@@ -90,7 +90,7 @@ def restore_nothing(module: ModuleOp) -> Restored:
 
 
 def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Restored:
-    """Outline the inlined calls of a module again, in place.
+    """Re-outline the inlined calls of a module, in place.
 
     Args:
         module: The inlined module.

@@ -94,7 +94,7 @@ def split_device_steps(steps: Sequence[DeviceStep]) -> None:
 
 @contextmanager
 def device_steps_outlined(module: ModuleOp) -> Generator[None]:
-    """Outline per-device steps within the context, and split them again on exit.
+    """Outline per-device steps within the context, and re-split them on exit.
 
     Raises:
         Refusal: As in `split_device_steps`.

@@ -101,7 +101,10 @@ def check_limits(module: ModuleOp, limits: Mapping[str, SegmentLimits], emitted_
         of_step = limits.get(emitted.function)
         if of_step is not None and (why := of_step.violation(emitted.graph, emitted.plan)) is not None:
             function = next((public for public in functions_of(module) if _name(public) == emitted.function), module)
-            raise Refusal(function, f"{why}: recomputation that is requested elsewhere reads its values")
+            raise Refusal(
+                function,
+                f"{why}: operations outside this segment are recomputed from its values, so these must be saved",
+            )
 
 
 def _name(function: FuncOp) -> str:

@@ -81,7 +81,7 @@ class Prepared:
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
     def put_back(self, delays_later_steps: bool = False) -> None:
-        """Inline the outlined functions again.
+        """Inline the functions that were outlined.
 
         `delays_later_steps`: whether to insert a barrier that delays each later step until the preceding step has run.
         """

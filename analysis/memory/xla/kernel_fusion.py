@@ -9,7 +9,7 @@ The remaining operations are fused by the rules of XLA's instruction fusion (`xl
 CPU subclass). A producer is fused into each reader that permits it. It is also stored if another reader does not, such
 as a matrix product, which reads its operands from memory. Two cases affect the bytes most:
 
-- A cheap producer with one large operand is fused into several readers, each of which computes it again, so that its
+- A cheap producer with one large operand is fused into several readers, each of which recomputes it, so that its
   *operand* is live until the last of them: the random bits of a dropout instead of its mask.
 - An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 """

@@ -134,7 +134,8 @@ def attempt(script: Script, compile: Compile) -> Attempt:
 
 
 def judge(script: Script, budget: str) -> Judgement:
-    """Compare a script's results under `recompute.torch` with its eager results, or else those under `aot_eager`."""
+    """Compare a script's results under `recompute.torch` with its eager results and, if they differ, with those under
+    `aot_eager`."""
     plain = attempt(script, eager)
     if plain.results is None:
         return Judgement(script.name, Verdict.BROKEN, description_of(plain.error))

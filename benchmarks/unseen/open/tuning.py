@@ -17,15 +17,15 @@ def switch_moe(checkpoint: bool, scopes: bool) -> UnseenStep:
     experts, capacity = 8, 48
 
     def route(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-        chances = jax.nn.softmax(x @ p["router"])
-        choice = jax.nn.one_hot(jnp.argmax(chances, axis=-1), experts)
+        probabilities = jax.nn.softmax(x @ p["router"])
+        choice = jax.nn.one_hot(jnp.argmax(probabilities, axis=-1), experts)
         place = (jnp.cumsum(choice, axis=0) - 1.0) * choice
         dispatch = choice[..., None] * jax.nn.one_hot(place.astype(jnp.int32), capacity)
         inside = jnp.einsum("tec,td->ecd", dispatch, x)
         hidden = jax.nn.relu(jnp.einsum("ecd,edf->ecf", inside, p["up"]))
         outside = jnp.einsum("ecf,efd->ecd", hidden, p["down"])
-        balance = experts * jnp.sum(choice.mean(0) * chances.mean(0))
-        gate = jnp.max(chances, axis=-1)
+        balance = experts * jnp.sum(choice.mean(0) * probabilities.mean(0))
+        gate = jnp.max(probabilities, axis=-1)
         return jnp.einsum("tec,ecd->td", dispatch * gate[:, None, None], outside), balance
 
     def block(p: Any, x: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -23,7 +23,7 @@ from ....dialects.cloning import clone_of
 from ....driver.api import Rewritten, rewrite
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
-from ....planning.solvers.effort import SECONDS_AS_PYTHON, SLOW, is_compiled, time_limit
+from ....planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled, time_limit
 from ....planning.solvers.result import Stop
 from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
@@ -108,15 +108,17 @@ def compile_within(
             return unchanged
         searches = [
             _CompilerSearch(
-                name=name,
-                module=module,
-                options=alternative,
-                budget=budget,
-                plain_bytes=unchanged.plain_bytes,
-                limit_bytes=unchanged.limit_bytes,
-                compilers=compilers,
-                line=line,
-                stop=stop,
+                _Request(
+                    name=name,
+                    module=module,
+                    options=alternative,
+                    budget=budget,
+                    plain_bytes=unchanged.plain_bytes,
+                    limit_bytes=unchanged.limit_bytes,
+                    compilers=compilers,
+                    line=line,
+                    stop=stop,
+                )
             )
             for alternative in alternatives
         ]
@@ -152,14 +154,14 @@ def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]
     is_minimum = unchanged.limit_bytes is None
     results, refusals, is_cut = list[BudgetedCompile](), list[Refusal](), False
     for search in searches:
-        is_cut = bool(results) and is_minimum and search.stop()
+        is_cut = bool(results) and is_minimum and search.request.stop()
         if is_cut or (results and not is_minimum):
             break
         try:
             results.append(replace(search.best(), plain_step=unchanged.plain_step))
         except Refusal as error:
             refusals.append(error)
-    module, compilers = searches[0].module, searches[0].compilers
+    module, compilers = searches[0].request.module, searches[0].request.compilers
     results += _results_without_rewrite(unchanged, compilers, bool(results))
     if not results:
         raise min(refusals, key=least_bytes_of)
@@ -227,22 +229,40 @@ class _Candidate:
     is_final: bool
 
 
-@dataclass(kw_only=True)
-class _CandidateCompiler:
-    """A compiler of the candidates of one search, which rewrites, compiles and records them.
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """The inputs of the search for one step with one alternative of its options.
 
     Attributes:
-        name, module, options, limit_bytes, compilers, line: As in `_CompilerSearch`.
-        rounds: The candidates that have been compiled so far.
-        most_compiled: The maximum number of rewritten steps that the search compiles.
+        name, module, budget, compilers, line: As in `compile_within`.
+        options: The options of the rewrite.
+        plain_bytes: The temporaries of the plain step in bytes.
+        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
+        stop: A predicate that ends the search with the best candidate so far.
     """
 
     name: str
     module: ModuleOp
     options: RecomputeOptions
+    budget: str
+    plain_bytes: int
     limit_bytes: int | None
     compilers: Compilers
     line: ProgressLine
+    stop: Stop
+
+
+@dataclass
+class _CandidateCompiler:
+    """A compiler of the candidates of one search, which rewrites, compiles and records them.
+
+    Attributes:
+        request: The inputs of the search.
+        rounds: The candidates that have been compiled so far.
+        most_compiled: The maximum number of rewritten steps that the search compiles.
+    """
+
+    request: _Request
     rounds: list[CompiledCandidate] = field(default_factory=list[CompiledCandidate])
     most_compiled: int = MOST_COMPILED
 
@@ -258,25 +278,25 @@ class _CandidateCompiler:
         """
         compiles, most = len(self.rounds), self.most_compiled
         first, end = (BEFORE_PLANS + (1 - BEFORE_PLANS) * count / most for count in (compiles, compiles + 1))
-        self.line.begin(f"plan {compiles + 1} of at most {most}", first, end)
+        self.request.line.begin(f"plan {compiles + 1} of at most {most}", first, end)
         try:
             rewritten = self._rewrite(candidate)
         except (Refusal, NotProved):
             self.rounds.append(CompiledCandidate(candidate.words, int(predicted), None, 0, None))
             return None
         compiled = self.compile(rewritten, candidate.words, int(predicted))
-        return float(reported_bytes(self.module, compiled.compiled, "a budget")), compiled
+        return float(reported_bytes(self.request.module, compiled.compiled, "a budget")), compiled
 
     def compile(self, rewritten: Rewritten, words: str, predicted_bytes: int | None) -> _Candidate:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
         # With a limit, any candidate may be the one that runs. With "min", the first one, which is predicted to be the
         # smallest, is likely to run.
-        is_final = self.limit_bytes is not None or not self.rounds
-        compiled = self.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
-        measured_bytes = reported_bytes(self.module, compiled, "a budget")
-        fits = None if self.limit_bytes is None else measured_bytes <= self.limit_bytes
+        is_final = self.request.limit_bytes is not None or not self.rounds
+        compiled = self.request.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)
+        measured_bytes = reported_bytes(self.request.module, compiled, "a budget")
+        fits = None if self.request.limit_bytes is None else measured_bytes <= self.request.limit_bytes
         self.rounds.append(CompiledCandidate(words, predicted_bytes, measured_bytes, rewritten.extra_flops, fits))
-        _LOG.info("%s: %d of %d: %s", self.name, len(self.rounds), self.most_compiled, self.rounds[-1])
+        _LOG.info("%s: %d of %d: %s", self.request.name, len(self.rounds), self.most_compiled, self.rounds[-1])
         return _Candidate(rewritten, compiled, is_final)
 
     def compiled_to_run(self, candidate: _Candidate) -> jax.stages.Compiled:
@@ -284,54 +304,55 @@ class _CandidateCompiler:
         return (
             candidate.compiled
             if candidate.is_final
-            else self.compilers.compile_rewritten(candidate.rewritten.module, {})
+            else self.request.compilers.compile_rewritten(candidate.rewritten.module, {})
         )
 
     def _rewrite(self, candidate: ModuleCandidate) -> Rewritten:
-        selection = selection_without_budgets(self.options.selection)
-        options = replace(self.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
-        rewritten = rewrite(self.module, options)
+        selection = selection_without_budgets(self.request.options.selection)
+        options = replace(self.request.options, selection=selection, plan=candidate.plans, loops=candidate.loops)
+        rewritten = rewrite(self.request.module, options)
         if not rewritten.copies:
-            raise Refusal(self.module, "nothing is recomputed")
+            raise Refusal(self.request.module, "nothing is recomputed")
         return rewritten
 
 
-@dataclass(kw_only=True)
-class _CompilerSearch:
-    """The search for one step with one alternative of its options. The compiler measures the candidates of `Rounds`.
+@dataclass
+class _StopRecord:
+    """A stop predicate, with a record of whether it has ended a part of a search.
 
     Attributes:
-        name, module, budget, compilers, line: As in `compile_within`.
-        options: The options of the rewrite.
-        plain_bytes: The temporaries of the plain step in bytes.
-        limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
-        stop: A predicate that ends the search with the best candidate so far.
-        interrupts: The number of interrupts before the search.
-        is_cut: Whether `stop` has ended a part of the search; otherwise more time would not change the result.
+        stop: The predicate.
+        has_stopped: Whether a check has found that the search must end. If not, more time would not change the result.
     """
 
-    name: str
-    module: ModuleOp
-    options: RecomputeOptions
-    budget: str
-    plain_bytes: int
-    limit_bytes: int | None
-    compilers: Compilers
-    line: ProgressLine
     stop: Stop
+    has_stopped: bool = False
+
+    def check(self) -> bool:
+        """Return whether the search must end, and record it. Callers check only while work is left."""
+        self.has_stopped = self.has_stopped or self.stop()
+        return self.has_stopped
+
+
+@dataclass
+class _CompilerSearch:
+    """The search that answers one request. The compiler measures the candidates of `Rounds`.
+
+    Attributes:
+        request: The inputs of the search.
+        interrupts: The number of interrupts before the search.
+    """
+
+    request: _Request
     interrupts: int = field(default_factory=lambda: Interrupt.count)
-    is_cut: bool = False
 
     @cached_property
     def _compiler(self) -> _CandidateCompiler:
-        return _CandidateCompiler(
-            name=self.name,
-            module=self.module,
-            options=self.options,
-            limit_bytes=self.limit_bytes,
-            compilers=self.compilers,
-            line=self.line,
-        )
+        return _CandidateCompiler(self.request)
+
+    @cached_property
+    def _stop(self) -> _StopRecord:
+        return _StopRecord(self.request.stop)
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
@@ -343,31 +364,31 @@ class _CompilerSearch:
         best = search.best(MOST_COMPILED)
         if not search.results:
             # Planning found no candidate. If the search must end now, planning was cut short.
-            self._is_stopped()
-        if self.limit_bytes is None or best is None:
+            self._stop.check()
+        if self.request.limit_bytes is None or best is None:
             best = self._try_no_budget(pool, list(search.results.values()), best) or best
         if best is None:
             raise self._refusal(pool)
         compiled = self._compiler.compiled_to_run(best)
         return BudgetedCompile(
-            budget=self.budget,
-            limit_bytes=self.limit_bytes,
-            plain_bytes=self.plain_bytes,
+            budget=self.request.budget,
+            limit_bytes=self.request.limit_bytes,
+            plain_bytes=self.request.plain_bytes,
             rounds=tuple(self._compiler.rounds),
             rewritten=best.rewritten,
             compiled=compiled,
-            is_complete=is_compiled() and not self.is_cut,
+            is_complete=is_compiled() and not self._stop.has_stopped,
         )
 
     def _rounds(self, pool: Pool, is_over: Stop) -> Rounds[ModuleCandidate, _Candidate]:
         return Rounds(
             pool=pool,
-            limit=self.limit_bytes,
-            plain_needs=(1.0, float(self.plain_bytes)),
+            limit=self.request.limit_bytes,
+            plain_needs=(1.0, float(self.request.plain_bytes)),
             measure=self._compiler.measure,
-            stop=self._is_stopped,
+            stop=self._stop.check,
             is_over=is_over,
-            measured_needs=pool.measured.setdefault(self.compilers.key, {}),
+            measured_needs=pool.measured.setdefault(self.request.compilers.key, {}),
         )
 
     def _try_no_budget(self, pool: Pool, tried: Sequence[_Candidate], best: _Candidate | None) -> _Candidate | None:
@@ -377,53 +398,48 @@ class _CompilerSearch:
         never needs more memory than no budget, and a budget that this choice meets is never refused, even after a time
         limit. The pool stores the measured size for later searches.
         """
-        if best is not None and self._is_stopped():
+        if best is not None and self._stop.check():
             return None
-        most_bytes = inf if self.limit_bytes is None else self.limit_bytes
+        most_bytes = inf if self.request.limit_bytes is None else self.request.limit_bytes
         if best is not None:
-            most_bytes = reported_bytes(self.module, best.compiled, "a budget") - 1
-        if pool.unbudgeted.get(self.compilers.key, 0.0) > most_bytes:
+            most_bytes = reported_bytes(self.request.module, best.compiled, "a budget") - 1
+        if pool.unbudgeted.get(self.request.compilers.key, 0.0) > most_bytes:
             return None
         try:
-            rewritten = rewrite(self.module, self.options)
+            rewritten = rewrite(self.request.module, self.request.options)
         except (Refusal, NotProved):
             return None
         if not rewritten.copies:
             return None
         alike = next((candidate for candidate in tried if _work(rewritten) == _work(candidate.rewritten)), None)
         ordinary = alike or self._compiler.compile(rewritten, WITHOUT_BUDGET, None)
-        ordinary_bytes = reported_bytes(self.module, ordinary.compiled, "a budget")
-        pool.unbudgeted[self.compilers.key] = float(ordinary_bytes)
+        ordinary_bytes = reported_bytes(self.request.module, ordinary.compiled, "a budget")
+        pool.unbudgeted[self.request.compilers.key] = float(ordinary_bytes)
         return ordinary if alike is None and ordinary_bytes <= most_bytes else None
 
     def _pool(self, is_over: Stop) -> Pool:
-        marked = clone_of(self.module)
+        marked = clone_of(self.request.module)
         take_marks(marked)
-        if self.options.merge_remat:
+        if self.request.options.merge_remat:
             merge_remat(marked)
         if not is_compiled():
-            _LOG.warning("%s", SLOW.format(seconds=SECONDS_AS_PYTHON))
-        return pool_of(marked, self.options, is_over)
+            _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=SECONDS_AS_PYTHON))
+        return pool_of(marked, self.request.options, is_over)
 
     def _stop_of_planning(self) -> Stop:
         """Return a predicate that ends the planning, at the work limit of the solvers or when the search ends."""
         is_over = time_limit()
-        return lambda: is_over() or self._is_stopped()
-
-    def _is_stopped(self) -> bool:
-        """Return whether the search must end. It is called only while work is left, and so sets `is_cut`."""
-        self.is_cut = self.is_cut or self.stop()
-        return self.is_cut
+        return lambda: is_over() or self._stop.check()
 
     def _refusal(self, pool: Pool) -> BudgetNotReached:
-        is_interrupted = self.is_cut and Interrupt.count > self.interrupts
+        is_interrupted = self._stop.has_stopped and Interrupt.count > self.interrupts
         failed = FailedSearch(
-            module=self.module,
-            budget=self.budget,
-            limit_bytes=self.limit_bytes or 0,
-            plain_bytes=self.plain_bytes,
+            module=self.request.module,
+            budget=self.request.budget,
+            limit_bytes=self.request.limit_bytes or 0,
+            plain_bytes=self.request.plain_bytes,
             rounds=self._compiler.rounds,
             is_interrupted=is_interrupted,
-            seconds=self.options.time_limit if self.is_cut and not is_interrupted else None,
+            seconds=self.request.options.time_limit if self._stop.has_stopped and not is_interrupted else None,
         )
-        return failed.refusal(pool, self.compilers.key)
+        return failed.refusal(pool, self.request.compilers.key)

@@ -85,7 +85,7 @@ def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
     """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
 
     To measure a variant, it is compiled without optimizations if this gives the same bytes. If it is the smallest
-    variant, it is then compiled again with optimizations.
+    variant, it is then recompiled with optimizations.
     """
     first, *others = rank_variants(lowered, variants)
     compiled = {first: _compile(lowered, first)}

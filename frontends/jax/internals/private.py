@@ -194,10 +194,9 @@ def propagate_shardings(module: Any) -> Any | None:
 def jitted_of_equinox(wrapper: Any) -> Any:
     """Return the jitted function that an `eqx.filter_jit` result calls. Raises `ImportError` if it has none."""
     if not hasattr(wrapper, EQUINOX_ATTRIBUTE):
-        lacking = (
-            f"recompute.eqx needs the attribute {EQUINOX_ATTRIBUTE} of the result of eqx.filter_jit, which is missing"
-        )
-        raise ImportError(f"{lacking}; it was tested with equinox 0.13: pip install 'equinox>=0.13,<0.14'")
+        lacking = f"the result of eqx.filter_jit has no attribute {EQUINOX_ATTRIBUTE}, which recompute.eqx needs"
+        tested = "recompute.eqx was tested with equinox 0.13"
+        raise ImportError(f"{lacking}; {tested}: pip install 'equinox>=0.13,<0.14'")
     return getattr(wrapper, EQUINOX_ATTRIBUTE)
 
 

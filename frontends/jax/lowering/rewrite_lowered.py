@@ -215,8 +215,8 @@ def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Budgete
 def _by_earlier_search(step: _LoweredStep, module: ModuleOp) -> BudgetedCompile | None:
     """Return the result of an earlier search on the same step at other lines of its files.
 
-    The plan of that search is applied and proved again. Return None if there is no such search, or if the copies, their
-    FLOPs, or the size of the result have changed.
+    The plan of that search is reapplied, and the result is proved. Return None if there is no such search, or if the
+    copies, their FLOPs, or the size of the result have changed.
     """
     stored = step.cache.without_lines(module).step()
     if stored is None or stored.rewritten is None or stored.within is None:

@@ -5,7 +5,7 @@
     choice:          the variant that runs, and the bytes that the compiler measured, keyed by compiler and device too
 
 The result of a search under a budget is also stored with a key that ignores the lines of locations. After an edit that
-moves the step in its file, the stored plan is applied and proved again, and no search is needed.
+moves the step in its file, the stored plan is reapplied, the result is proved, and no search is needed.
 
 On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. The bytecode is the same as in the first run, so
 that JAX's own persistent compilation cache also has an entry for it.

@@ -43,7 +43,7 @@ _CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options sele
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
 _MERGE_CHECKPOINT = (
     ", or leave out segments= and checkpoints=, which keep its copies: without these options, the copies may "
-    "be merged back and planned again"
+    "be merged back and re-planned"
 )
 _ONE_LAYER = (
     "in a model of one layer nothing can be freed: name the blocks of a larger model with jax.named_scope or "

@@ -23,7 +23,15 @@ from jax.extend import source_info_util
 
 from ..messages.checked import type_name
 from .optimizer_checkpoints import Checkpoints
-from .optimizer_program import Program, applied, differentiated_leaves, gradients_of, is_traced, leaf_names, paired
+from .optimizer_program import (
+    Program,
+    apply_step,
+    differentiated_leaves,
+    gradients_by_leaf,
+    gradients_of,
+    is_traced,
+    leaf_names,
+)
 
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
@@ -180,7 +188,7 @@ class RecomputeOptimizer:
         value, pairs = self._differentiate(
             loss, program, parameter_list=parameter_list, no_grad_set=no_grad_set, callbacks=None, checkpoints=None
         )
-        return applied(self._optimizer, program, paired(program.parameters, pairs), value), pairs
+        return apply_step(self._optimizer, program, gradients_by_leaf(program.parameters, pairs), value), pairs
 
     def load(self, state: Any) -> None:
         """Raise `NotImplementedError`, as in Paddle."""
@@ -217,8 +225,8 @@ class RecomputeOptimizer:
             self._losses[program] = value
 
     def _apply(self, program: Program, params_grads: Any) -> Program:
-        gradients = paired(program.parameters, params_grads)
-        updated = applied(self._optimizer, program, gradients, self._losses.pop(program, None))
+        gradients = gradients_by_leaf(program.parameters, params_grads)
+        updated = apply_step(self._optimizer, program, gradients, self._losses.pop(program, None))
         if self._program() is program:
             self._kept, self._program = None, _no_program
         return updated

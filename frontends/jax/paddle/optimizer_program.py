@@ -26,7 +26,7 @@ _JAX: Any = jax
 # Operations of the optimizer get the location of the user's line, not of this file.
 source_info_util.register_exclusion(__file__)
 _COLLECTION: Any = Collection
-_NO_COLLECTION: Any = (str, bytes, jax.Array, np.ndarray)
+_NOT_COLLECTIONS: Any = (str, bytes, jax.Array, np.ndarray)
 _PLAIN: Any = (list, tuple)
 
 
@@ -82,7 +82,7 @@ def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: 
 def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Sequence[str]) -> set[int] | None:
     if parameters is None:
         return None
-    if not isinstance(parameters, _COLLECTION) or isinstance(parameters, _NO_COLLECTION):
+    if not isinstance(parameters, _COLLECTION) or isinstance(parameters, _NOT_COLLECTIONS):
         raise TypeError(f"{argument} must be a collection of names and parameters, not {type_name(parameters)}")
     return {number for parameter in parameters for number in _find(argument, parameter, leaves, names)}
 
@@ -98,12 +98,12 @@ def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[
         raise TypeError(f"{argument} must contain names or parameters, not {type_name(parameter)}")
     if not numbers:
         raise ValueError(
-            f"{argument} contains {_spell(parameter)}, which is not a parameter; {_suggest(parameter, names)}"
+            f"{argument} contains {_describe(parameter)}, which is not a parameter; {_suggest(parameter, names)}"
         )
     return numbers
 
 
-def _spell(parameter: Any) -> str:
+def _describe(parameter: Any) -> str:
     if isinstance(parameter, str):
         return f"'{parameter}'"
     return f"an array {parameter.dtype}{list(parameter.shape)}"
@@ -115,7 +115,7 @@ def _suggest(parameter: Any, names: Sequence[str]) -> str:
     return f"{nearest}the parameters are {', '.join(names)}"
 
 
-def paired(parameters: Any, params_grads: object) -> dict[int, Any]:
+def gradients_by_leaf(parameters: Any, params_grads: object) -> dict[int, Any]:
     """Return the gradients in (parameter, gradient) pairs, by leaf index. Pairs with the gradient None are ignored.
 
     Raises `TypeError` for anything but a list of pairs. Raises `ValueError` for an unknown parameter, for several pairs
@@ -211,7 +211,7 @@ NOT_OF_THE_LOSS = (
 )
 
 
-def applied(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
+def apply_step(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
     """Apply a step of the inner optimizer, and return the new program with this loss. `gradients`: by leaf index.
 
     Parameters without a gradient keep their values: the inner optimizer gets zeros as their gradients, and the updates

@@ -1,7 +1,7 @@
 """Import an FX joint graph as an xDSL module. docs/torch_internals.md describes the encoding.
 
 In an exported graph, the metadata of a copy names the original node, and the imported copy gets that name. An exported
-graph can therefore be imported again and compared with the original graph.
+graph can therefore be reimported and compared with the original graph.
 """
 
 from __future__ import annotations

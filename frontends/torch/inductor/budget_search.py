@@ -1,4 +1,4 @@
-"""Meet a budget under Inductor: plan in program order, compile, measure, correct the forecasts, and plan again.
+"""Meet a budget under Inductor: plan in program order, compile, measure, correct the forecasts, and re-plan.
 
 The peak of a compiled step differs from the peak in program order, since Inductor fuses and reorders operations. The
 search is the same as for compiled JAX steps (`search/budget/rounds.py`). Each round adds a plan for the bound in

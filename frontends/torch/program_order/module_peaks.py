@@ -24,7 +24,7 @@ class Peak:
     Attributes:
         argument_bytes: The bytes of weights, buffers, inputs and tangents.
         temporary_bytes: The peak of the operations' results.
-        bytes_with_states: The same peak with generator states. While a copy draws random numbers again, the current
+        bytes_with_states: The same peak with generator states. While a copy regenerates random numbers, the current
             state is saved, and restored afterwards.
     """
 

@@ -145,7 +145,7 @@ class CompileReport:
         if self.cached:
             return (
                 f"{counted(self.cached, 'compiled step')} came from PyTorch's cache, with the plan that an earlier "
-                "process made for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 plans again"
+                "process made for these options; TORCHINDUCTOR_AUTOGRAD_CACHE=0 makes a new plan"
             )
         if self.breaks:
             return f"nothing was compiled: {'; '.join(self.breaks)}"

@@ -6,7 +6,7 @@ storage before the later access. The overflow is the sum of max(0, peak - budget
 is its extra cost divided by its reduction of the overflow, in the best of the three modes (`compound_moves.py`). The
 initial key of a candidate is a lower bound of its score.
 
-A heap orders the candidates by their last scores. The top candidate is evaluated again. If its score is at most (1 +
+A heap orders the candidates by their last scores. The top candidate is re-evaluated. If its score is at most (1 +
 tolerance) times the next key, its move is applied; otherwise it is pushed back (lazy greedy: M. Minoux, "Accelerated
 greedy algorithms", 1978).
 """

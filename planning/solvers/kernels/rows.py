@@ -62,8 +62,7 @@ def contains(board: Board, row: int, value: int) -> bool:
 
 @kernel
 def last_use_in(board: Board, storage: int, stage: int) -> int:
-    """Return the stage of the last use of an instance: the latest instance of the storage that is made up to
-    `stage`."""
+    """Return the stage at which the storage's most recent instance, as of `stage`, is last used."""
     run = count_below(board, board[board[MAKERS] + storage], stage + 1) - 1
     return entry(board, board[LAST_USE_ROWS] + storage, run)
 

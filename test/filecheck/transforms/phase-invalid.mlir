@@ -28,7 +28,7 @@ func.func @two_blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @structured(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@below {{recompute.gradient must be flattened before its operations have phases: run recompute-inline-gradient}}
+  // expected-error@below {{recompute.gradient must be flattened before phases can be assigned to its operations: run recompute-inline-gradient}}
   %a = recompute.gradient {
     %a = stablehlo.sine %x : tensor<4xf32>
     recompute.yield %a : tensor<4xf32>

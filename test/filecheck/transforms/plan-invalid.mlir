@@ -15,7 +15,7 @@
 // it, if it is proved.
 
 // LEAST:  error: no plan within 4.0 KiB (4096 bytes) of temporaries: no plan needs less than 12.0 KiB (12288 bytes): operation 5 (stablehlo.multiply), stablehlo.tanh (2): 4.0 KiB (4096 bytes)
-// DEVICE: error: no plan is within the budget of 1B, 1 B of the device: arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
+// DEVICE: error: no plan is within the budget of 1B (1 B of device memory): arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'
 // SHARE:  error: invalid budget '150%': a share of the peak of the original step must be above 0 and at most 1

@@ -28,7 +28,7 @@
 // FLAT:         stablehlo.optimization_barrier {recompute.phase = "gradient"}
 // CHECKED: proved equal: {{.*}} executed: equal bit for bit
 func.func @two_steps(%x: tensor<1024xf32>) -> tensor<1024xf32> {
-  // expected-error@+1 {{recompute.segment must be flattened before its operations have phases: run recompute-inline-segments}}
+  // expected-error@+1 {{recompute.segment must be flattened before phases can be assigned to its operations: run recompute-inline-segments}}
   %a, %b, %c, %s = recompute.segment "first" {
     %a = stablehlo.sine %x : tensor<1024xf32>
     %b = stablehlo.exponential %a : tensor<1024xf32>

@@ -28,13 +28,13 @@ def test_fit_answers_yes_recomputed_or_no() -> None:
 
 def test_fit_prints_the_sentence_of_the_command_line_and_the_memory_model() -> None:
     first, needs, again = str(recompute.fit(STEP, "28KiB")).splitlines()
-    assert first.startswith("yes, with recomputation: the step fits 28KiB at 11.")
-    assert needs.startswith("  @step needs 28.0 KiB of the device in program order: temporaries")
+    assert first.startswith("yes, with recomputation: the step fits in 28KiB at 11.")
+    assert needs.startswith("  @step needs 28.0 KiB of device memory in program order: temporaries")
     assert again == "  1 operation runs again"
     assert str(recompute.fit(STEP, "23KiB")).startswith(
-        "no: the step does not fit 23KiB: the proven minimum is 24.0 KiB"
+        "no: the step does not fit in 23KiB: the proven minimum is 24.0 KiB"
     )
-    assert "of the device by the model of XLA:CPU: " in str(recompute.fit(STEP, "95%", model="xla"))
+    assert "of device memory by the model of XLA:CPU: " in str(recompute.fit(STEP, "95%", model="xla"))
 
 
 def test_minimum_is_proved_for_any_budget_in_order_only() -> None:

@@ -85,15 +85,15 @@ def test_plot_without_matplotlib_is_refused_early(
 def test_plain_step_fits(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "32KiB"]) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert first == "yes, as it is: the step fits 32KiB"
-    assert second.startswith("  @step needs 32.0 KiB of the device in program order: temporaries 20.0 KiB, ")
+    assert first == "yes, as it is: the step fits in 32KiB"
+    assert second.startswith("  @step needs 32.0 KiB of device memory in program order: temporaries 20.0 KiB, ")
 
 
 def test_reported_fit_matches_written_step(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "28KiB"]) == 0
     message = capsys.readouterr().out
     first = re.match(
-        r"yes, with recomputation: the step fits 28KiB at (\S+) % extra work \(at least (\S+) % is proved", message
+        r"yes, with recomputation: the step fits in 28KiB at (\S+) % extra work \(at least (\S+) % is proved", message
     )
     assert first is not None and float(first[2]) <= float(first[1]) < 12
     assert "temporaries 20.0 KiB -> 16.0 KiB" in message
@@ -130,7 +130,7 @@ def test_unreachable_fit_reports_live_values(step: str, capsys: pytest.CaptureFi
     assert main([step, "--fit", "23KiB"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
-        "no: the step does not fit 23KiB: the proven minimum is 24.0 KiB of the device, "
+        "no: the step does not fit in 23KiB: the proven minimum is 24.0 KiB of device memory, "
         "12.0 KiB (12288 bytes) of temporaries"
     )
     assert lines[-4] == "    while stablehlo.multiply %g (m.py:7:4) executes"
@@ -154,7 +154,7 @@ def test_xla_model_gives_no_lower_bound(step: str, capsys: pytest.CaptureFixture
 def test_unproved_refusal_is_unknown(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "1%", "--memory-model", "xla"]) == UNPROVED == 3
     first, reason, *_ = capsys.readouterr().out.splitlines()
-    assert first == "unknown: no plan was found with which the step fits 1%, and none is proved impossible"
+    assert first == "unknown: no plan was found with which the step fits in 1%, and none is proved impossible"
     assert reason.startswith("  no plan is within the budget of 1% (") and "proven minimum" not in reason
     assert main([step, "--fit", "28KiB", "--time-limit", "0"]) in (PLANNED, UNPROVED)
 
@@ -180,7 +180,7 @@ def test_impossible_budget_is_refused_without_a_search(
 ) -> None:
     monkeypatch.setattr(fit_module, "rewrite_within", None)
     assert main([step, "--fit", "23KiB"]) == REFUSED == 1
-    assert "the proven minimum is 24.0 KiB of the device" in capsys.readouterr().out
+    assert "the proven minimum is 24.0 KiB of device memory" in capsys.readouterr().out
 
 
 def test_bound_of_zero_is_not_reported(step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):

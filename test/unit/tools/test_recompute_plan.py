@@ -126,11 +126,11 @@ def test_invalid_points_are_rejected(graph: str, tmp_path: Path, capsys: pytest.
 
 def test_fit_verdict_is_printed(graph: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([graph, "--fit", "9GiB", "-q"]) == 0
-    assert capsys.readouterr().out.startswith("yes, as it is: the graph fits 9GiB\n")
+    assert capsys.readouterr().out.startswith("yes, as it is: the graph fits in 9GiB\n")
     assert main([graph, "--fit", "60%", "-q", "--solver", "greedy"]) == 0
-    assert re.match(r"yes, with recomputation: the graph fits 60% at \d+\.\d+ % extra work", capsys.readouterr().out)
+    assert re.match(r"yes, with recomputation: the graph fits in 60% at \d+\.\d+ % extra work", capsys.readouterr().out)
     assert main([graph, "--fit", "1MB", "-q"]) == 1
-    assert capsys.readouterr().out.startswith("no: the graph does not fit 1MB\n")
+    assert capsys.readouterr().out.startswith("no: the graph does not fit in 1MB\n")
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_budget_in_bytes_includes_arguments_and_results(plain: Any) -> None:
     most = around + temporaries(plain) // 2
     lowered = recompute.jax.jit(STEP, budget=most).lower(*five_layers())
     assert temporaries(lowered.compile()) <= temporaries(plain) // 2
-    with pytest.raises(Refusal, match=rf"1\.0 KiB of the device: arguments and results, .* need {readable}"):
+    with pytest.raises(Refusal, match=rf"1\.0 KiB of device memory\): arguments and results, .* need {readable}"):
         recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers())
 
 
@@ -218,15 +218,17 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
     monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
     compilers = budgets.Compilers(lambda: None, lambda *_: None, "stub")  # pyright: ignore[reportArgumentType]
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        name="step",
-        module=parse_module(TRIVIAL, "step"),
-        options=DEFAULT_OPTIONS,
-        budget="1000",
-        plain_bytes=2000,
-        limit_bytes=1000,
-        compilers=compilers,
-        line=ProgressLine("step"),
-        stop=never_stop,
+        budgets._Request(  # pyright: ignore[reportPrivateUsage]
+            name="step",
+            module=parse_module(TRIVIAL, "step"),
+            options=DEFAULT_OPTIONS,
+            budget="1000",
+            plain_bytes=2000,
+            limit_bytes=1000,
+            compilers=compilers,
+            line=ProgressLine("step"),
+            stop=never_stop,
+        )
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
         search.best()
@@ -250,15 +252,17 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
     compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
     module = parse_module(TRIVIAL, "step")
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        name="step",
-        module=module,
-        options=DEFAULT_OPTIONS,
-        budget="1000",
-        plain_bytes=2000,
-        limit_bytes=1000,
-        compilers=compilers,
-        line=line,
-        stop=never_stop,
+        budgets._Request(  # pyright: ignore[reportPrivateUsage]
+            name="step",
+            module=module,
+            options=DEFAULT_OPTIONS,
+            budget="1000",
+            plain_bytes=2000,
+            limit_bytes=1000,
+            compilers=compilers,
+            line=line,
+            stop=never_stop,
+        )
     )
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 2\.0 KiB"):
         search.best()
@@ -286,15 +290,17 @@ def test_error_of_stopped_search_does_not_blame_the_budget(
     compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
     options = replace(DEFAULT_OPTIONS, time_limit=2)
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        name="step",
-        module=parse_module(TRIVIAL, "step"),
-        options=options,
-        budget="1000",
-        plain_bytes=2000,
-        limit_bytes=1000,
-        compilers=compilers,
-        line=ProgressLine("step"),
-        stop=lambda: True,
+        budgets._Request(  # pyright: ignore[reportPrivateUsage]
+            name="step",
+            module=parse_module(TRIVIAL, "step"),
+            options=options,
+            budget="1000",
+            plain_bytes=2000,
+            limit_bytes=1000,
+            compilers=compilers,
+            line=ProgressLine("step"),
+            stop=lambda: True,
+        )
     )
     with pytest.raises(Refusal, match=f"no plan for the budget 1000 {reason}"):
         search.best()
@@ -559,7 +565,7 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
     keeping = temporaries(ordinary.compile_plain(keeps_barriers=True))
 
     def refused(self: Any) -> Any:
-        raise budgets.BudgetNotReached(self.module, "a reason", None)
+        raise budgets.BudgetNotReached(self.request.module, "a reason", None)
 
     for budget, best in (("min", None), ("min", refused), (0.9, refused)):
         with monkeypatch.context() as patch:
