@@ -36,6 +36,7 @@ from ..support.interrupts import stop_predicate
 from ..support.timing import part
 from ..transforms.calls.call_attributes import functions_with_attributes, keep_whole, remove_whole_marks
 from ..transforms.outline_gradient import outline_gradient
+from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .emit import replace_content
 from .stages import run_stages
@@ -106,17 +107,20 @@ def rewrite_within(
 
 
 def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite as `rewrite_module` does, ignoring the budget of the options. Marks written as calls become attributes.
+    """Rewrite as `rewrite_module` does, ignoring the budget of the options.
+
+    Marks that are written as calls become attributes in the given module, which is not modified otherwise.
 
     If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again and leaves all
     calls with foreign attributes in place.
     """
+    mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     result = _best_or_refusal(module, options)
     if isinstance(result, Refusal) or result.outcome.restored_calls.lost:
         result = _rewrite_with_calls(module, options) or result
     if isinstance(result, Refusal):
         raise result
-    return result
+    return replace(result, outcome=replace(result.outcome, remarks=(*mark_remarks, *result.outcome.remarks)))
 
 
 def _best_or_refusal(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | Refusal:

@@ -35,7 +35,6 @@ from ..transforms.plans.limit_segments import check_limits
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.shard_kept import shard_kept
-from ..transforms.take_marks import take_marks, without_move_remarks
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned
 from .emit import emit
 from .options_at_fault import option_at_fault
@@ -65,20 +64,19 @@ class StagesResult:
 def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
     """Run each stage once on a copy of the module: prepare, choose and copy, emit, restore calls.
 
-    The step stays unchanged if it already has copies, if nothing is recomputed, or if the emitted step is worse.
+    Marks that are written as calls must have been converted to attributes (`take_marks`). The step stays unchanged if
+    it already has copies, if nothing is recomputed, or if the emitted step is worse.
     """
     cost = cost_option(module, options.cost)
-    mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     if any(map(is_copy, every_operation(module))):
         reason = "the step already has copies from an earlier run"
-        return StagesResult(None, _unchanged_outcome(module, mark_remarks, reason, (), {}))
+        return StagesResult(None, Recomputation((), _with_reason(module, (), reason, Topic.STEP_LEFT)))
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
     return _ModuleToEmit(
         original=module,
         options=options,
-        mark_remarks=mark_remarks,
         prepared=prepared,
         steps=steps,
         carried_out=carried_out,
@@ -107,7 +105,6 @@ class _ModuleToEmit:
     Attributes:
         original: The original module, which stays unchanged.
         options: The options of the rewrite.
-        mark_remarks: Remarks on marks that are written as calls.
         prepared: The prepared copy of the module, with copies.
         steps: The steps of this copy before operations were copied.
         carried_out: The applied plans.
@@ -115,7 +112,6 @@ class _ModuleToEmit:
 
     original: ModuleOp
     options: RecomputeOptions
-    mark_remarks: tuple[Remark, ...]
     prepared: Prepared
     steps: Steps
     carried_out: CarriedOut
@@ -143,22 +139,23 @@ class _ModuleToEmit:
         is_planned = self.options.planned is not None
         fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
-        remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks)
-        topic, containing = Topic.NOTHING_RECOMPUTED, self.prepared.containing_functions
-        return StagesResult(
-            None,
-            _unchanged_outcome(
-                self.original, remarks, reason=reason, steps=self.steps, containing=containing, topic=topic
-            ),
-        )
+        remarks = (*self._remarks_of_preparation, *self.carried_out.remarks)
+        return StagesResult(None, self._unchanged_outcome(remarks, reason, Topic.NOTHING_RECOMPUTED))
 
     def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
-        remarks = (*self.mark_remarks, *self.prepared.remarks, *vetoes)
-        outcome = _unchanged_outcome(
-            self.original, remarks, vetoes[0].reason, self.steps, self.prepared.containing_functions
-        )
+        remarks = (*self.prepared.remarks, *vetoes)
+        outcome = self._unchanged_outcome(remarks, vetoes[0].reason, Topic.STEP_LEFT)
         loops_alone_remarks = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
         return StagesResult(None, outcome, loops_alone_remarks=loops_alone_remarks)
+
+    def _unchanged_outcome(self, remarks: Sequence[Remark], reason: str, topic: Topic) -> Recomputation:
+        """Return the outcome for the original module, with an empty plan for each step."""
+        nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in self.steps)
+        return Recomputation(
+            nothing,
+            _with_reason(self.original, remarks, reason, topic),
+            containing_functions=self.prepared.containing_functions,
+        )
 
     def _restore_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int) -> StagesResult:
         """Put outlined steps back into the emitted module, and restore its calls."""
@@ -172,7 +169,7 @@ class _ModuleToEmit:
             restored = restore_calls(module, self.original, prepared.origins)
         else:
             restored = restore_nothing(self.original)
-        remarks = (*self.mark_remarks, *self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
+        remarks = (*self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
         outcome = Recomputation(
             steps=self.carried_out.steps,
             remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,
@@ -204,25 +201,11 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
             yield Remark(function, note, RemarkKind.ANALYSIS, Topic.EAGER)
 
 
-def _unchanged_outcome(
-    module: ModuleOp,
-    remarks: Sequence[Remark],
-    reason: str,
-    steps: Steps,
-    containing: Mapping[str, str],
-    topic: Topic = Topic.STEP_LEFT,
-) -> Recomputation:
-    """Return the outcome for a module that stays unchanged, with an empty plan for each step.
+def _with_reason(module: ModuleOp, remarks: Sequence[Remark], reason: str, topic: Topic) -> tuple[Remark, ...]:
+    """Return the remarks, followed by a remark with the reason why the module stays unchanged.
 
-    Args:
-        module: The module.
-        remarks: The remarks so far.
-        reason: The reason why the module stays unchanged, which is reported unless the last remark states it.
-        steps: The steps of the module.
-        containing: The public function that contains each nested step, as in `Recomputation`.
-        topic: The topic of the remark with the reason.
+    No remark is added if the last one already states that the step is left unchanged.
     """
-    if not (remarks and remarks[-1].topic is Topic.STEP_LEFT):
-        remarks = (*remarks, remark_on_unchanged_step(functions_of(module)[0], reason, topic))
-    nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in steps)
-    return Recomputation(nothing, tuple(remarks), containing_functions=containing)
+    if remarks and remarks[-1].topic is Topic.STEP_LEFT:
+        return tuple(remarks)
+    return (*remarks, remark_on_unchanged_step(functions_of(module)[0], reason, topic))
