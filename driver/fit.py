@@ -134,7 +134,7 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
     """
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
-    if len(steps) != 1 or functions != 1 or prepared.outlined_functions or model != ORDER:
+    if len(steps) != 1 or functions != 1 or prepared.outlined.functions or model != ORDER:
         return None
     rolled = prepared.rolled
     return _SingleStep(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)

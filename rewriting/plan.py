@@ -65,7 +65,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
             step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
         remarks += _copy_remarks(function, step, plan.plan)
     mark_host_moves(prepared.module)
-    prepared.put_back()
+    prepared.outlined.put_back()
     if prepared.is_structured:
         outline_gradient(prepared.module)
     return remarks

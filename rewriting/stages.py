@@ -122,7 +122,7 @@ class _ModuleToEmit:
         if not self.carried_out.copies and not prepared.rolled.copies:
             return self._nothing_recomputed()
         remarks = [
-            *shard_kept(prepared.module, prepared.outlined_functions),
+            *shard_kept(prepared.module, prepared.outlined.functions),
             *cost_remarks(self.steps, self.carried_out.steps, cost),
         ]
         moves = remove_unused_moves(prepared.module)
@@ -154,15 +154,15 @@ class _ModuleToEmit:
         return Recomputation(
             nothing,
             _with_reason(self.original, remarks, reason, topic),
-            containing_functions=self.prepared.containing_functions,
+            containing_functions=self.prepared.outlined.containing_functions,
         )
 
     def _restore_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int) -> StagesResult:
         """Put outlined steps back into the emitted module, and restore its calls."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are inlined.
-        containing, run_counts = prepared.containing_functions, prepared.run_counts
-        prepared.put_back(options.emission.keeps_barriers and options.emission.staggered)
+        containing, run_counts = prepared.outlined.containing_functions, prepared.outlined.run_counts
+        prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
         may_cost_memory = options.calls and not options.emission.keeps_barriers
         peaks_without_calls = peaks_in_order(module) if may_cost_memory else dict[str, int]()
         if options.calls:

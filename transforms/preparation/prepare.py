@@ -27,30 +27,16 @@ from .offered_moves import offered_moves
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A flat copy of a module, with the data to make a choice and to restore the form of the module.
+class OutlinedSteps:
+    """The steps that are outlined as functions until `put_back` inlines them.
 
     Attributes:
-        module: The copy.
-        selection: The selection, with the checkpoints that the step itself declares.
-        is_structured: Whether the module had gradient regions.
-        remarks: Remarks on ignored options and on unchanged loops.
-        origins: The origin of each inlined operation.
-        nested: Steps outlined_functions loops and branches, outlined as functions until `put_back`.
-        per_device: Steps with bodies per device, outlined as functions until `put_back`.
-        rolled: The recomputation in loops.
-        limits: The limits of segments with budgets; their operations are marked.
+        nested: Steps inside loops and branches, and later steps of a block with several gradients.
+        per_device: Steps with per-device bodies.
     """
 
-    module: ModuleOp
-    selection: Selection
-    is_structured: bool
-    remarks: tuple[Remark, ...]
-    origins: Origins
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
-    rolled: LoopRecomputation
-    limits: StepLimits
 
     @property
     def containing_functions(self) -> Mapping[str, str]:
@@ -76,7 +62,7 @@ class Prepared:
         return {name: runs(name) for name in in_parent}
 
     @property
-    def outlined_functions(self) -> Sequence[FuncOp]:
+    def functions(self) -> Sequence[FuncOp]:
         """The outlined functions."""
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
@@ -87,6 +73,31 @@ class Prepared:
         """
         put_back(self.nested, delays_later_steps)
         split_device_steps(self.per_device)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A flat copy of a module, with the data to make a choice and to restore the form of the module.
+
+    Attributes:
+        module: The copy.
+        selection: The selection, with the checkpoints that the step itself declares.
+        is_structured: Whether the module had gradient regions.
+        remarks: Remarks on ignored options and on unchanged loops.
+        origins: The origin of each inlined operation.
+        outlined: The steps that are outlined as functions.
+        rolled: The recomputation in loops.
+        limits: The limits of segments with budgets; their operations are marked.
+    """
+
+    module: ModuleOp
+    selection: Selection
+    is_structured: bool
+    remarks: tuple[Remark, ...]
+    origins: Origins
+    outlined: OutlinedSteps
+    rolled: LoopRecomputation
+    limits: StepLimits
 
 
 @part("prepare")
@@ -118,8 +129,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
         is_structured=flat.is_structured,
         remarks=(*flat.remarks, *rolled.remarks, *move_remarks, *limits.remarks),
         origins=flat.origins,
-        nested=nested,
-        per_device=per_device,
+        outlined=OutlinedSteps(nested, per_device),
         rolled=rolled,
         limits=limits,
     )

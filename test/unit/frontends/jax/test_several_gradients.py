@@ -125,5 +125,5 @@ def test_one_budget_covers_all_gradients(step, model: str) -> None:
 def test_outlined_steps_record_their_containing_function() -> None:
     text = jax.jit(adversaries(same)).lower(*arguments()).as_text(debug_info=True)
     prepared = prepare(parse_module(text, "step"))
-    outlined = [function.sym_name.data for function in prepared.outlined_functions]
-    assert outlined and prepared.containing_functions == dict.fromkeys(outlined, "main")
+    outlined = [function.sym_name.data for function in prepared.outlined.functions]
+    assert outlined and prepared.outlined.containing_functions == dict.fromkeys(outlined, "main")
