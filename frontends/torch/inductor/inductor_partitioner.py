@@ -30,11 +30,8 @@ class MeasuringPartitioner(Partitioner):
     """A partition function for Inductor, which makes the compiled step meet the budget."""
 
     @override
-    def step(self, *parts: Any) -> JointStep:
-        return JointStep(*parts, for_inductor=True)
-
-    @override
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
+        step = replace(step, for_inductor=True)
         if self.options.budget is None:
             return super().partition(step)
         reason = why_not_run(step.joint)

@@ -60,7 +60,7 @@ class Partitioner:
         start = perf_counter()
         try:
             module = read_joint(joint, num_fwd_outputs, marked=self.options.budget is None)
-            step = self.step(module, joint, inputs, num_fwd_outputs, keywords)
+            step = JointStep(module, joint, inputs, num_fwd_outputs, keywords)
             halves, report = self.partition(step) if step.has_backward else self._without_backward(step)
         except BudgetNotKept:
             raise
@@ -78,10 +78,6 @@ class Partitioner:
             return self._fall_back(internal, joint, inputs, num_fwd_outputs=num_fwd_outputs, **keywords)
         self.reports.append(replace(report, seconds=perf_counter() - start))
         return halves
-
-    def step(self, *parts: Any) -> JointStep:
-        """Build a step from an imported joint graph. `parts`: the first fields of `JointStep`."""
-        return JointStep(*parts)
 
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
         """Rewrite and split the step, and return its halves and the report.
