@@ -69,11 +69,11 @@ def fit(
     """
     module = as_module(step)
     verify_module(module)
-    return _fit(module, budget_text(memory), model, _Search(stop, effort or Effort.brief(), progress))
+    return _fit(module, budget_text(memory), model, _SearchControls(stop, effort or Effort.brief(), progress))
 
 
 @dataclass(frozen=True)
-class _Search:
+class _SearchControls:
     """The options that control a search, as described in `fit`."""
 
     stop: Stop
@@ -81,7 +81,7 @@ class _Search:
     progress: Progress
 
 
-def _fit(module: ModuleOp, text: str, model: str, search: _Search) -> Fit:
+def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fit:
     budget = Budget.of(text, model, "stablehlo")
     if text.lower() == MINIMUM:
         raise ValueError("invalid budget 'min': a fit needs bytes ('8GiB') or a share ('50%')")
@@ -140,7 +140,7 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
     return _SingleStep(steps[0][1], rolled.extra_flops + rolled.copies, rolled.copies > 0)
 
 
-def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _Search) -> Fit:
+def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _SearchControls) -> Fit:
     """Search for a rewrite within the budget, and return the answer for a step that does not fit unchanged."""
     limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
@@ -168,7 +168,7 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
 
 
 def _with_bound_on_work(
-    module: ModuleOp, fitting: Fit, result: RewriteResult, single: _SingleStep, search: _Search
+    module: ModuleOp, fitting: Fit, result: RewriteResult, single: _SingleStep, search: _SearchControls
 ) -> Fit:
     """Return the answer with a proven lower bound on the extra work.
 
@@ -194,7 +194,7 @@ def _with_bound_on_work(
     return replace(fitting, extra_percent=percent, bound_percent=min(bound_percent, percent), loops=loops)
 
 
-def _bound(problem: Problem, budget: int, search: _Search) -> float:
+def _bound(problem: Problem, budget: int, search: _SearchControls) -> float:
     """Return a proven lower bound on the extra cost of every plan within a budget. `budget`: bytes of temporaries."""
     solved = solve(problem, budget, best=Incumbent(problem, budget, interrupt=search.stop), effort=search.effort)
     return solved.bound_percent / 100 * problem.total_cost if isinstance(solved, Result) else 0.0

@@ -37,7 +37,7 @@ from .formats import I64_ATTR, parse_attributes, print_attributes, print_functio
 from .quantized_types import QuantizedType
 
 
-class _Parts(TypedDict, total=False):
+class _CreateArguments(TypedDict, total=False):
     """The keyword arguments of `Operation.create`, except for the properties."""
 
     operands: Sequence[SSAValue]
@@ -58,7 +58,7 @@ class DenseConstantOp(IRDLOperation):
         super().__init__(result_types=[value.type], properties={"value": value})
 
     @classmethod
-    def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Unpack[_Parts]) -> Self:
+    def create(cls, *, properties: Mapping[str, Attribute] = {}, **parts: Unpack[_CreateArguments]) -> Self:
         """Create the operation as `Operation.create` does, but convert the value to a `DenseAttr`.
 
         xDSL's own parser creates a different, expanded attribute, but equal constants must have equal attributes.

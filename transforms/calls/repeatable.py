@@ -33,8 +33,8 @@ def mark_repeatable(module: ModuleOp, patterns: Sequence[str]) -> None:
         if not matching:
             targets = sorted({op.call_target_name.data for op in candidates})
             listed = f"; custom calls that can be named: {', '.join(targets)}" if targets else ""
-            wanted = "no custom call without side effects, apart from those that are repeatable by default"
-            reason = f"repeatable: '{pattern}' matches {wanted}{listed}"
+            expected = "no custom call without side effects, apart from those that are repeatable by default"
+            reason = f"repeatable: '{pattern}' matches {expected}{listed}"
             raise BadRequest(module, reason) from BadSelection(reason)
         for op in matching:
             op.attributes[Names.REPEATABLE] = UnitAttr()

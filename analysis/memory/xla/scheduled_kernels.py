@@ -114,7 +114,7 @@ def live_bytes(lives: Sequence[Life], inner: Sequence[int]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Donation:
+class DonatedArgument:
     """A donated argument into whose memory a result is written.
 
     Attributes:
@@ -136,7 +136,7 @@ def donated_for(function: FuncOp) -> Mapping[int, int]:
     return {argument: target.value.data for argument, target in targets if isinstance(target, IntegerAttr)}
 
 
-def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Donation]:
+def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[DonatedArgument]:
     """Yield the donations of a block.
 
     `donated`: for each donated argument, the index of the result for which it is donated.
@@ -152,7 +152,9 @@ def donations(donated: Mapping[int, int], run: ScheduledKernels) -> Iterator[Don
         yield _donation(argument, result, run, readers.get(argument, []), before)
 
 
-def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequence[int], before: int) -> Donation:
+def _donation(
+    argument: int, result: int, run: ScheduledKernels, readers: Sequence[int], before: int
+) -> DonatedArgument:
     """Return the live ranges of a donated argument and of its copy.
 
     Args:
@@ -164,8 +166,8 @@ def _donation(argument: int, result: int, run: ScheduledKernels, readers: Sequen
     size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))
     if all(before >> index & 1 for index in readers):
-        return Donation(result, alive, None)
-    return Donation(result, Life(argument, size, -1, -1), alive)
+        return DonatedArgument(result, alive, None)
+    return DonatedArgument(result, Life(argument, size, -1, -1), alive)
 
 
 def _readers(run: ScheduledKernels) -> dict[int, list[int]]:

@@ -47,7 +47,7 @@ def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphRe
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
     measured.
     """
-    return _Search(Splitter(step, options), options, Measurements.of(step, options)).best()
+    return _BudgetSearch(Splitter(step, options), options, Measurements.of(step, options)).best()
 
 
 @dataclass
@@ -108,7 +108,7 @@ def largest_fitting_bound(ratio: Ratio, most: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _BudgetSearch:
     """The search for one step. `rounds`: the steps that the search has compiled."""
 
     splitter: Splitter

@@ -220,7 +220,7 @@ def test_unmeasurable_step_is_planned_in_program_order(monkeypatch: pytest.Monke
 def _split(monkeypatch: pytest.MonkeyPatch, function: Callable[[Any], Any], peaks: Callable[[str], int]) -> Any:
     """Return the report of a step whose candidates need these peaks, by their words. Nothing is compiled to measure
     them."""
-    search = budget_search._Search  # pyright: ignore[reportPrivateUsage]
+    search = budget_search._BudgetSearch  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(search, "_compiled_peak", lambda _, candidate: peaks(candidate.words))
     step = rt.compile(function, budget="50%", backend="inductor")
     _gradient(step)
@@ -270,7 +270,7 @@ def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     def peak_of(_: Any, candidate: Candidate) -> int:
         return peaks.setdefault(candidate.words, 600 + 10 * len(peaks))
 
-    monkeypatch.setattr(budget_search._Search, "_compiled_peak", peak_of)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(budget_search._BudgetSearch, "_compiled_peak", peak_of)  # pyright: ignore[reportPrivateUsage]
     reports = list[GraphReport]()
     for budget in ("90%", "80%", "70%"):
         torch._dynamo.reset()
@@ -282,7 +282,7 @@ def test_budgets_share_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reports[0].peak_bytes == reports[1].peak_bytes == reports[2].peak_bytes
     assert str(reports[2]).count("measured for another budget") == 1
     torch._dynamo.reset()
-    monkeypatch.setattr(budget_search._Search, "_compiled_peak", lambda *_: 900)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(budget_search._BudgetSearch, "_compiled_peak", lambda *_: 900)  # pyright: ignore[reportPrivateUsage]
     least = min(each.peak_bytes for each in reports[0].rounds)
     with pytest.raises(Exception, match=f"a step compiled for another budget needs {least}"):
         _gradient(rt.compile(_dropouts, budget="30%", backend="inductor"))
