@@ -24,6 +24,7 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from .annotations.scopes import module_scopes
+from .explain_step import explain
 from .internals import private
 from .jitted import Jitted
 from .keywords.jit_options import JitOptions, demand_known, options_of
@@ -37,7 +38,7 @@ try:
 except ImportError as error:
     raise ImportError("recompute.eqx needs equinox: pip install 'equinox>=0.13'") from error
 
-__all__ = ["EqxJitted", "filter_jit"]
+__all__ = ["EqxJitted", "explain", "filter_jit"]
 
 source_info_util.register_exclusion(__file__)
 P = ParamSpec("P")

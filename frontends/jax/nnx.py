@@ -23,6 +23,7 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from .annotations.scopes import module_scopes
+from .explain_step import explain
 from .jitted import Jitted
 from .keywords.jit_options import JitOptions, demand_known, options_of
 from .keywords.keywords import JitKeywords
@@ -34,7 +35,7 @@ try:
 except ImportError as error:
     raise ImportError("recompute.nnx needs flax: pip install 'flax>=0.12'") from error
 
-__all__ = ["NnxJitted", "jit"]
+__all__ = ["NnxJitted", "explain", "jit"]
 
 source_info_util.register_exclusion(__file__)
 P = ParamSpec("P")

@@ -113,7 +113,10 @@ def test_paddle_05_checkpoint_at_first_result_recomputes_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("checkpoints", "message"),
-    [((), "no segments: no checkpoint cuts the forward pass"), (("v0x0",), "every value is marked to be saved or is an output")],
+    [
+        ((), "no segments: no checkpoint cuts the forward pass"),
+        (("v0x0",), "every value is marked to be saved or is an output"),
+    ],
 )
 def test_paddle_06_useless_checkpoints_leave_step_unchanged(checkpoints: tuple[str, ...], message: str) -> None:
     module = chain(LAYERS, 4)

@@ -17,15 +17,17 @@ from ....planning.objective import is_worth_it
 from ....support.diagnostics import strict_refusal
 from ..internals import private
 from ..messages import why_plain
-from .allocation import temporary_bytes
+from .allocation import device_count, temporary_bytes
 from .compiler_options import MEASURING
 
 if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
 
 LARGE_SAVING = 0.15
-"""If the predicted saving exceeds this share of the peak, nothing is measured, since the error of the model is
-smaller."""
+"""If the predicted saving exceeds this share of the peak, the plain step is not measured, since the error of the model
+is smaller; exceptions: `_is_doubtful`."""
+SMALL_STEP = 2**20
+"""Bytes of temporaries up to which the error of the model may exceed `LARGE_SAVING`: XLA aligns every buffer."""
 
 
 class Variant(Enum):
@@ -89,6 +91,8 @@ def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
     """
     first, *others = rank_variants(lowered, variants)
     compiled = {first: _compile(lowered, first)}
+    if variants == [Variant.RECOMPUTED] and _may_measure(lowered) and _is_doubtful(lowered, compiled[first]):
+        others = [Variant.PLAIN]
     if not others:
         return first, {}, compiled[first]
     options = MEASURING if "cpu" in private.platforms(lowered.plain) else None
@@ -138,7 +142,8 @@ def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
 
 def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | None:
     """Return the stored choice; None if there is none, or if the compiler now reports a different size."""
-    stored = None if len(variants) == 1 else lowered.cache.choice(lowered.options.measure)
+    is_measured = len(variants) > 1 or (variants == [Variant.RECOMPUTED] and _may_measure(lowered))
+    stored = lowered.cache.choice(lowered.options.measure) if is_measured else None
     if stored is None:
         return None
     best, sizes = Variant[stored[0]], {Variant[name]: size for name, size in stored[1].items()}
@@ -160,12 +165,33 @@ def _variants(lowered: Lowered) -> list[Variant]:
     merged = [Variant.MERGED] if own and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
-    if measure == "auto" and lowered.options.rewrite.selection.segment_budgets:
-        # The user has fixed the bytes that segments save, and a measurement must not override them.
-        measure = False
     if measure == "auto":
-        measure = lowered.own_barriers or rewritten.predicted_saving < LARGE_SAVING
+        measure = _may_measure(lowered) and (lowered.own_barriers or rewritten.predicted_saving < LARGE_SAVING)
     return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
+
+
+def _may_measure(lowered: Lowered) -> bool:
+    """Return whether the plain step may replace the rewritten step, whose bytes no budget fixes."""
+    has_budget = lowered.within is not None or bool(lowered.options.rewrite.selection.segment_budgets)
+    return lowered.options.measure == "auto" and not has_budget
+
+
+def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
+    """Return whether the predicted saving of a compiled rewritten step may be wrong.
+
+    On several devices the model counts whole arrays: what is recomputed may be a small part of the peak of a device,
+    which has the whole of each array that is not sharded. A small step is doubtful if its compiled size does not
+    confirm the saving.
+    """
+    size = temporary_bytes(compiled)
+    if size is None or lowered.module is None:
+        return False
+    if device_count(compiled) > 1:
+        return True
+    if size > SMALL_STEP:
+        return False
+    plain = max((timeline.peak_bytes for timeline in memory(lowered.module, "xla").values()), default=0)
+    return size > (1 - LARGE_SAVING) * plain
 
 
 def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....support.units import format_bytes
+from ....support.units import format_bytes, readable_bytes
 
 UNKNOWN_LIMIT = "unknown: the device reports no memory limit; give a size such as budget='8GiB'"
 UNKNOWN_NEEDS = "unknown: the compiler does not report the memory of the step"
@@ -60,6 +60,11 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> F
     if limit is None:
         return FitVerdict(None, UNKNOWN_LIMIT)
     at_most = f"{format_bytes(limit)} {needs.place}"
+
+    def above(size: int) -> str:
+        """Return the size in bytes if it rounds to the same text as the limit."""
+        return format_bytes(size) if format_bytes(size) != format_bytes(limit) else readable_bytes(size)
+
     if needs.runs <= limit:
         if needs.runs == needs.plain:
             return FitVerdict(True, f"fits: the plain step needs {format_bytes(needs.plain)} of {at_most}")
@@ -67,14 +72,14 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> F
         plain = f"the plain step {needed if needs.plain > limit else 'also fits'}"
         return FitVerdict(True, f"fits: needs {format_bytes(needs.runs)} of {at_most}; {plain}")
     if needs.fixed > limit:
-        fixed = f"arguments and results alone need {format_bytes(needs.fixed)}, above the limit of {at_most}"
+        fixed = f"arguments and results alone need {above(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
     if has_failed:
         least = min(size for size in (needs.runs, needs.plain, needs.least) if size is not None)
-        needed = f"the smallest step found needs {format_bytes(least)}"
+        needed = f"the smallest step found needs {above(least)}"
         return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")
     return FitVerdict(
         False,
-        f"does not fit without a budget: needs {format_bytes(needs.runs)}, above the limit of {at_most}; "
+        f"does not fit without a budget: needs {above(needs.runs)}, above the limit of {at_most}; "
         'search for plans with budget="device" or a size',
     )

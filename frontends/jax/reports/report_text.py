@@ -65,7 +65,7 @@ _MERGED = (
     "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and recomputes values of "
     "its own choice"
 )
-_DONATE = "next: {option} saves {size} more; {caution}"
+_DONATE = "next: {option} saves up to {size}; {caution}"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
     "rounds", "devices", "values_per_device", "segments", "places", "has_loops", "donation",
@@ -224,7 +224,10 @@ def needs(report: Report) -> Iterator[str]:
     """Yield a table with the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
     for quantity, plain, less, ratio in ((report.name, *_columns(report)), *_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
-    yield f"{'runs' if report.fit is None else 'a call runs'}: {report.variant.value}"
+    if report.refused:
+        yield f"without the budget, a call runs: {report.variant.value}; with the budget, a call raises an error"
+    else:
+        yield f"{'runs' if report.fit is None else 'a call runs'}: {report.variant.value}"
     if report.fit is not None:
         yield "sizes: as the compiler reports them; on the device: temporaries, arguments and results"
     if report.executed_flops is not None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import recompute
+from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.internals import private
 from recompute.frontends.jax.reports import device_part as per_device
 from recompute.reports.by_module import OUTSIDE
@@ -71,6 +73,7 @@ def main() -> None:
     explicit = jax.make_mesh((DEVICES,), ("data",), axis_types=(AxisType.Explicit,))
     check(jax.value_and_grad(loss), placed(explicit))
     loop(explicit)
+    replicated(explicit)
     on_devices = partial(jax.shard_map, mesh=mesh, in_specs=(Spec(), Spec("data")))
 
     @partial(on_devices, out_specs=Spec())
@@ -82,6 +85,24 @@ def main() -> None:
     check(jax.value_and_grad(inside), placed(mesh), 0.0)
     of_whole_arrays(mesh)
     within(mesh)
+
+
+def replicated(mesh: Mesh) -> None:
+    """The plain step runs if what is recomputed is a small part of the replicated arrays on each device."""
+    weights, x = placed(mesh, 8 * DEVICES)
+
+    def step(weights: Any, x: Any) -> Any:
+        value, gradient = jax.value_and_grad(loss)(weights, x)
+        return value, jax.tree.map(
+            lambda weight, change: weight - jnp.tanh(change @ change.T) @ weight, weights, gradient
+        )
+
+    jitted = recompute.jax.jit(step)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        jitted(weights, x)
+    assert any(issubclass(warning.category, recompute.jax.NothingSaved) for warning in caught)
+    assert jitted.report(weights, x).variant is Variant.PLAIN
 
 
 def loop(mesh: Mesh) -> None:

@@ -94,6 +94,19 @@ def test_plain_step_is_measured_if_the_prediction_is_uncertain(
     assert compiled == expected
 
 
+def test_small_step_runs_plain_if_its_compiled_size_does_not_confirm_the_saving():
+    """XLA aligns buffers, which the model does not count: copies of tiny arrays need more than they save."""
+
+    def loss(arrays: Any) -> Any:
+        return sum(jnp.sin(array).sum() for array in arrays)
+
+    arrays = [jnp.full((4, 4), float(index)) for index in range(60)]
+    step = recompute.jax.jit(jax.value_and_grad(loss))
+    with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: as compiled, it needs"):
+        step(arrays)
+    assert step.report(arrays).variant is choice.Variant.PLAIN
+
+
 def test_predicted_saving_is_that_of_the_peaks():
     result = recompute.jax.jit(mlp().step).lower(weights(), batch()).rewritten
     assert result is not None

@@ -296,3 +296,7 @@ def test_progress_of_every_entry_point_names_the_package(monkeypatch: pytest.Mon
     step.lower(model, optimizer, x)
     recompute.jax.explain(step, model, optimizer, x)
     assert set(tasks) == {"recompute.nnx: train_step"}
+
+
+def test_explain_is_that_of_jax() -> None:
+    assert recompute.nnx.explain is recompute.jax.explain

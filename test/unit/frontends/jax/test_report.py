@@ -115,6 +115,8 @@ def test_explain_states_how_sizes_and_flops_are_counted():
     assert "\na call runs: the plain step, just as jax.jit runs it\n" in text
     assert "\nsizes: as the compiler reports them; on the device: temporaries, arguments and results\n" in text
     assert "\nFLOPs: as the compiler counts them\n" in text
+    text = str(recompute.jax.explain(mlp().step, weights(), batch(), budget="1%"))
+    assert "\nwithout the budget, a call runs: the rewritten step; with the budget, a call raises an error\n" in text
 
 
 def test_report_without_named_modules_has_no_table_of_modules():
