@@ -65,6 +65,9 @@ _MERGED = (
     "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and recomputes values of "
     "its own choice"
 )
+_LITTLE_LESS = 0.95
+"""If the rewritten step needs more than this share of the plain step's bytes on the device, the first line says so,
+since arguments and results are most of them."""
 _DONATE = "next: {option} saves up to {size}; {caution}"
 _IN_JSON = (
     "name", "fit", "plain", "less", "why", "copies", "proved", "kept", "modules", "budget", "budget_text", "refused",
@@ -206,6 +209,9 @@ def verdict(report: Report) -> str:
         return f"{report.name}: {before} of temporaries{each}, recomputed only by its own jax.checkpoint"
     change = _change(plain.temporaries, less.temporaries)
     parts = [f"{before} -> {format_bytes(less.temporaries)} of temporaries{each}{change}"]
+    on_device, less_on_device = plain.device_bytes or 0, less.device_bytes or 0
+    if less.temporaries < plain.temporaries and less_on_device > _LITTLE_LESS * on_device:
+        parts.append(f"but {_percent(on_device, less_on_device)} on the device")
     plain_flops, flops = report.flops
     if plain_flops and flops is not None:
         parts.append(f"{flops / plain_flops - 1:+.0%} FLOPs".replace("%", " %"))
@@ -217,7 +223,11 @@ def verdict(report: Report) -> str:
 
 
 def _change(before: int, after: int) -> str:
-    return f" ({after / before - 1:+.0%})".replace("%", " %") if before else ""
+    return f" ({_percent(before, after)})" if before else ""
+
+
+def _percent(before: int, after: int) -> str:
+    return f"{after / before - 1:+.0%}".replace("%", " %")
 
 
 def needs(report: Report) -> Iterator[str]:

@@ -630,3 +630,18 @@ def test_report_draws_a_chart(tmp_path: Path):
     assert "<svg" in (tmp_path / "step.svg").read_text()
     with pytest.raises(ValueError, match="no chart, since nothing is recomputed"):
         recompute.jax.jit(forward()).report(weights(), batch()).save(tmp_path / "plain.svg")
+
+
+def test_verdict_states_a_small_change_on_the_device() -> None:
+    """Arguments and results of this step are most of its bytes, which a saving of temporaries hides."""
+
+    def loss(table: Any, x: Any) -> Any:
+        for _ in range(6):
+            x = x + jnp.tanh(jnp.sin(x))
+        return jnp.mean(x**2) + jnp.sum(table[:1])
+
+    report = recompute.jax.jit(jax.value_and_grad(loss, argnums=1)).report(jnp.ones((8192, 1024)), jnp.ones((256, 128)))
+    plain, less = report.plain.device_bytes, report.less.device_bytes
+    assert plain is not None and less is not None and less > 0.9 * plain
+    assert re.search(r", but -\d % on the device, ", str(report).splitlines()[0])
+    assert report.variant.name == "RECOMPUTED"
