@@ -22,6 +22,12 @@ def error(line: int, message: str = "it is wrong") -> Diagnostic:
         ("expected-error@above {{wrong}}", 1),
         ("expected-error@unknown {{wrong}}", 77),
         ("expected-error@-0 {{wrong}}", 2),
+        ("expected-error @+1 {{wrong}}", 3),
+        ("expected-error @-1{{wrong}}", 1),
+        ("expected-error  @below  {{wrong}}", 3),
+        ("expected-error @above {{wrong}}", 1),
+        ("expected-error @unknown {{wrong}}", 77),
+        ("expected-error-re @+1 {{w{{r.*}}g}}", 3),
     ],
 )
 def test_expected_comment_refers_to_its_line(comment: str, line: int) -> None:
@@ -29,7 +35,7 @@ def test_expected_comment_refers_to_its_line(comment: str, line: int) -> None:
     assert mismatches(text, "f.mlir", [error(line)]) == []
     if "unknown" not in comment:
         missing, unexpected = mismatches(text, "f.mlir", [error(line + 1)])
-        assert missing.message == "expected error was not reported: wrong"
+        assert missing.message.startswith("expected error was not reported: w")
         assert unexpected.message == "unexpected error: it is wrong"
 
 
@@ -53,10 +59,36 @@ def test_warnings_are_a_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    "comment", ["expected-eror {{wrong}}", "expected-error@+1x {{wrong}}", "expected-error@abov {{wrong}}"]
+    "comment",
+    [
+        "expected-eror {{wrong}}",
+        "expected-error@+1x {{wrong}}",
+        "expected-error@abov {{wrong}}",
+        "expected-error @ +1 {{wrong}}",
+        "expected-error 1 {{",
+        "expected-error 2 {{wrong}}",
+        "expected-warning: wrong",
+        "expected-remark {{wrong}",
+        "expected-note",
+        "expected-errors {{wrong}}",
+    ],
 )
-def test_misspelled_comment_is_an_error(comment: str) -> None:
-    assert len(mismatches(f"// {comment}", "f.mlir", [error(1), error(2)])) == 3
+@pytest.mark.parametrize("only_expected", [True, False])
+def test_comment_that_cannot_be_parsed_is_an_error(comment: str, only_expected: bool) -> None:
+    reported = [error(1), error(2)]
+    first, *others = mismatches(f"\n// {comment}", "f.mlir", reported, only_expected=only_expected)
+    assert first.line == 2
+    assert first.message.startswith(f"cannot parse the comment '{comment}': expected 'expected-KIND[-re] [@WHERE] {{{{")
+    assert len(others) == (0 if only_expected else 2)
+
+
+def test_comment_that_cannot_be_parsed_does_not_hide_others_on_its_line() -> None:
+    (unreadable,) = mismatches("// expected-error {{wrong}} expected-error {wrong}", "f.mlir", [error(1)])
+    assert unreadable.message.startswith("cannot parse the comment 'expected-error {wrong}'")
+
+
+def test_text_outside_comments_expects_nothing() -> None:
+    assert mismatches('"expected-error"() : () -> ()  // the words in {{braces}}', "f.mlir", []) == []
 
 
 def test_comments_with_a_line_are_matched_first() -> None:
