@@ -18,6 +18,11 @@ from .selection import AUTO, Selection
 EVERYWHERE = frozenset(EntryPoint)
 IN_JIT = frozenset({EntryPoint.JIT})
 WITH_PIPELINE = frozenset({EntryPoint.REWRITE, EntryPoint.JIT})
+TIMED = frozenset({EntryPoint.RECOMPUTE_PASS, EntryPoint.JIT})
+"""The entry points where a time limit requires a budget.
+
+`recompute.jax.jit` searches for its budget itself, and calls `recompute.rewrite` with a time limit alone.
+"""
 ONE_OF = "give {option} or {other}, not both"
 BOTH_RECOMPUTE = "{option} and {other} both select the values to recompute: give one of them"
 BOTH_SAVE = "{option} and {other} both select the values to save: give one of them"
@@ -62,7 +67,8 @@ CONFLICTS = (
 
 
 def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside: Iterable[str] = ()) -> None:
-    """Check that the given options do not exclude one another, and that the proof covers the loop schedule.
+    """Check that the given options do not exclude one another, that a time limit comes with a budget, and that the
+    proof covers the loop schedule.
 
     Args:
         options: The options. An option is given if it differs from its default.
@@ -70,7 +76,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
         beside: The names of other given options, which are not fields of `options`.
 
     Raises:
-        ValueError: For options that exclude one another.
+        ValueError: For options that exclude one another, and for a time limit without a budget.
     """
     given = {*given_options(options), *beside}
     for conflict in CONFLICTS:
@@ -78,6 +84,9 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
         if entry_point in conflict.entry_points and pair is not None:
             option, other = map(entry_point.spelling, pair)
             raise ValueError(f"{entry_point.value}: {conflict.message.format(option=option, other=other)}")
+    if entry_point in TIMED and "time_limit" in given and "budget" not in given:
+        limit, budget = map(entry_point.spelling, ("time_limit", "budget"))
+        raise ValueError(f"{entry_point.value}: {limit} limits only the search for a budget: give {budget} as well")
     if options.proof:
         demand_proof(options.loop_schedule)
 

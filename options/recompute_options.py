@@ -17,8 +17,10 @@ from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan import Plan
 from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import FLOPS
+from ..support.interface import option as spelling
 from ..support.suggestions import suggestion
 from .loop_schedule import Loops, LoopSchedule, schedule_of
+from .memory_model import demand_memory_model
 from .offload_option import parse_offload
 from .option_facts import EntryPoint, option_facts, option_facts_of
 from .segment_budgets import SegmentBudgets, budget_texts
@@ -139,7 +141,7 @@ class RecomputeOptions:
             BadSelection: For invalid segment budgets, or an invalid value of `loops` or `offload`.
             BadCost: For an unknown cost, if `offload` needs the transfer speed of its device.
             BadPlan: For an invalid plan.
-            ValueError: For an unknown target, and for a number below its minimum.
+            ValueError: For an unknown target or memory model, and for a number below its minimum.
         """
         if segment_budgets is not None:
             self._hold("selection", replace(self.selection, segment_budgets=budget_texts(segment_budgets)))
@@ -150,6 +152,9 @@ class RecomputeOptions:
             self._hold("offload", parse_offload(self.offload, self.cost))
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
+        demand_memory_model(self.memory_model)
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ValueError(f"{spelling('time-limit')} must be a positive number of seconds, not {self.time_limit:g}")
         self._demand_minima()
 
     def _hold(self, option: str, parsed: object) -> None:

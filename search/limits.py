@@ -10,10 +10,9 @@ from xdsl.ir import Operation
 
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.order import functions_of
-from ..options.memory_model import MODELS, ORDER, XLA
+from ..options.memory_model import ORDER, XLA, demand_memory_model
 from ..support.diagnostics import DynamicShape, Refusal
 from ..support.interface import interface_wording
-from ..support.suggestions import suggestion
 from ..support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ..transforms.preparation.timelines import timelines_of
 
@@ -43,8 +42,7 @@ class Budget:
         """Validate a budget. `model`: the name of the memory model; "" for the default of the target. Raises
         `ValueError` if the budget is invalid or the model is unknown."""
         parse_budget(text, 1)
-        if model not in ("", *MODELS):
-            raise ValueError(f"unknown memory model '{model}'{suggestion(model, MODELS)}")
+        demand_memory_model(model)
         return cls(text, model or (ORDER if target == "none" else XLA))
 
     @property

@@ -96,7 +96,6 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
     policy_of(selection)
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
     demand_agreement(rewrite, EntryPoint.JIT, [name for name in _BESIDE_REWRITE if checked.get(name)])
-    _demand_budget_for_time_limit(checked)
     jit = {name: value for name, value in keywords.items() if name not in ours}
     named = _only(checked, ("save", "names"))
     if names := names_of_policy(checked.get("policy")):
@@ -154,8 +153,3 @@ _OF_JAX: Mapping[str, inspect.Parameter] = {
 
 def _only(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: values[name] for name in names if name in values}
-
-
-def _demand_budget_for_time_limit(checked: Mapping[str, Any]) -> None:
-    if checked.get("time_limit") is not None and checked.get("budget") is None:
-        raise ValueError("recompute.jax.jit: time_limit= limits only the search for a budget: give budget= as well")

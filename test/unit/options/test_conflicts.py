@@ -39,6 +39,16 @@ OF_JIT = {"budget", "search"}
             "recompute.rewrite: copies= is an option of the pass 'recompute': with pipeline=, give it there",
         ),
         ({"pipeline": "recompute", "workers": 2}, REWRITE, "recompute.rewrite: give pipeline= or workers=, not both"),
+        (
+            {"time_limit": 5},
+            PASS,
+            "recompute: time-limit limits only the search for a budget: give budget as well",
+        ),
+        (
+            {"time_limit": 5},
+            JIT,
+            "recompute.jax.jit: time_limit= limits only the search for a budget: give budget= as well",
+        ),
     ],
 )
 def test_message_spells_the_options_as_the_entry_point_does(

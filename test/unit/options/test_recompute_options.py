@@ -44,3 +44,15 @@ def test_segment_budgets_replace_those_of_the_selection() -> None:
 def test_invalid_text_is_rejected_at_construction(option: str, text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         RecomputeOptions(**{option: text})  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_time_limit_must_be_positive(seconds: float) -> None:
+    with pytest.raises(ValueError, match=f"time_limit must be a positive number of seconds, not {seconds}"):
+        RecomputeOptions(budget="50%", time_limit=seconds)
+
+
+@pytest.mark.parametrize("budget", [None, "50%"])
+def test_unknown_memory_model_is_rejected_at_construction(budget: str | None) -> None:
+    with pytest.raises(ValueError, match="unknown memory model 'foo'; expected one of order, xla"):
+        RecomputeOptions(budget=budget, memory_model="foo")
