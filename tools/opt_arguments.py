@@ -106,6 +106,14 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add("--emit-bytecode", action="store_true", help="write MLIR bytecode, with locations; needs jaxlib")
     add("--emit-plan", metavar="FILE", help="write the plan of 'recompute', for 'recompute{plan=FILE}'")
     add("--allow-unregistered-dialect", action="store_true", help="always on; accepted for mlir-opt scripts")
+    add(
+        "--mlir-disable-threading",
+        nargs="?",
+        const=True,
+        type=_truth,
+        metavar="BOOL",
+        help="no effect, because passes run in one thread; accepted for mlir-opt scripts",
+    )
 
 
 def _add_passes(parser: argparse.ArgumentParser) -> None:

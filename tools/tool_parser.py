@@ -1,5 +1,5 @@
 """The argument parser of the tools. Its errors are one line and suggest the closest option; no option may be
-repeated."""
+repeated or abbreviated."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _UNRECOGNIZED = "unrecognized arguments: "
 class ToolParser(argparse.ArgumentParser):
     """An argparse parser that prints errors in one line instead of listing all options.
 
-    It rejects an option that is given twice, unless the values of the option accumulate.
+    It rejects an option that is given twice, unless the values of the option accumulate. It also rejects abbreviations
+    of options, whose meaning a new option could change.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
+        super().__init__(*arguments, allow_abbrev=False, **keywords)
         self.given = dict[str, str]()
         """The spelling of each option that has been given so far, by destination."""
         self.register("action", None, _Store)

@@ -132,6 +132,27 @@ def test_options_of_mlir_opt_without_effect_are_accepted(step: Path) -> None:
     assert '"stablehlo.sine"(%x)' in output.read_text()
 
 
+@pytest.mark.parametrize(
+    "option", ["--mlir-disable-threading", "-mlir-disable-threading", "--mlir-disable-threading=true"]
+)
+def test_threading_can_be_disabled_without_effect(option: str, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([option, str(step)]) == 0
+    assert "stablehlo.sine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("abbreviation", "option"),
+    [("--print-ir-after-al", "--print-ir-after-all"), ("--disable", "--disable-verify")],
+)
+def test_abbreviated_options_are_rejected_with_a_suggestion(
+    abbreviation: str, option: str, step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main([str(step), abbreviation])
+    assert exit.value.code == 2
+    assert f"unknown option '{abbreviation}'; did you mean '{option}'?" in capsys.readouterr().err
+
+
 def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list-passes"]) == 0
     printed = capsys.readouterr().out
