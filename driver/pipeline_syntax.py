@@ -26,7 +26,8 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CLOSED_BY = {"(": ")", "{": "}", "[": "]"}
 
 # An option value without quotes that contains characters which xDSL's lexer reads as punctuation.
-_BARE_PATTERN = re.compile(r"""=([^"{},\s]*(?:[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z])[^"{},\s]*)""")
+_SPECIAL = r"""[^"{},\s\w.+-]|[A-Za-z_]\.|\.[A-Za-z_]|\d\.\d+[A-Za-z]|(?<==)-[\d.]+[A-Za-z]"""
+_BARE_PATTERN = re.compile(rf"""=([^"{{}},\s]*(?:{_SPECIAL})[^"{{}},\s]*)""")
 _VALUE = "expected a value after '='; a string with special characters needs quotes: option=\"…\""
 _REASONS = {
     "Unknown argument value, wrap argument in quotes to pass arbitrary string values": _VALUE,

@@ -59,10 +59,10 @@ class Selection:
     names: the names for a policy that selects by name: names of operations, preceded by scopes (`attn/tanh`; `attn/*`
     for all in a scope), or names given by `recompute.name`.
     save: patterns of operations that are saved, like the list of a selective checkpoint in PyTorch.
-    exclude: patterns of chains of operations that are saved, `pre:a>b; main:c; suf:d; num:1`: Paddle's
+    exclude: patterns of chains of operations that are saved, `"pre:a>b; main:c; suf:d; num:1"`: Paddle's
     `refined_ops_patterns`.
-    segment_budgets: `layer*:30%,head:8MiB`: the maximum bytes that a segment saves for the backward pass, or a share of
-    the bytes that it saves without recomputation; the extra work is minimized. Without `segments`, segments that no
+    segment_budgets: `"layer*:30%,head:8MiB"`: the maximum bytes that a segment saves for the backward pass, or a share
+    of the bytes that it saves without recomputation; the extra work is minimized. Without `segments`, segments that no
     pattern matches are not recomputed.
     collectives: allow collectives to run again, equally often on all devices and on new channels: MindSpore's
     `mp_comm_recompute`.

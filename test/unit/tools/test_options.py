@@ -116,3 +116,8 @@ def test_pass_has_one_description_in_its_module(name: str) -> None:
 
 def test_help_of_a_pass_lists_its_options() -> None:
     assert "  skip=<tuple[int, ...]>, default (): indices of segments that are not recomputed" in explain_pass(MarkPass)
+
+
+def test_help_of_a_pass_quotes_values_that_need_quotes() -> None:
+    text = explain_pass(MarkPass)
+    assert '`"layer*:30%,head:8MiB"`' in text and '`"pre:a>b; main:c; suf:d; num:1"`' in text

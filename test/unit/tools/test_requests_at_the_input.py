@@ -37,6 +37,8 @@ OPTIONS = {
     ),
     "budget=50% memory-model=xl": ("1:1", "unknown memory model 'xl'; did you mean 'xla'?"),
     "memory-model=foo": ("1:1", "unknown memory model 'foo'; expected one of order, xla"),
+    "budget=-5KiB": ("1:1", "invalid budget '-5KiB': a budget must be positive"),
+    "budget=-2.5GiB": ("1:1", "invalid budget '-2.5GiB': a budget must be positive"),
     "time-limit=-1 budget=50%": ("1:1", "time-limit must be a positive number of seconds, not -1"),
     "time-limit=5": ("1:1", "recompute: time-limit limits only the search for a budget: give budget as well"),
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
