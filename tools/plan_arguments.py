@@ -96,7 +96,7 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")
-    parser.add_argument("--budget", help="limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
+    parser.add_argument("--budget", help="for graphs: the limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="plan for the budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--curve", metavar="FILE", help="with --sweep: write the curve as .json, .svg, .png or .html")
     parser.add_argument(
@@ -104,7 +104,7 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         action="append",
         default=[],
-        help="with --sweep: add the plans in FILE, made by another planner, to the curve; may be repeated",
+        help="with --sweep of a graph: add the plans in FILE, made by another planner, to the curve; may be repeated",
     )
     parser.add_argument(
         "--fit",
@@ -135,13 +135,22 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         help="seconds after which the search stops with its best plan; without it, the search has no limit, but --fit "
         "of a step stops after 300 seconds",
     )
-    parser.add_argument("--view-copies", choices=("on", "off"), default="off", help="also allow copies of views")
     parser.add_argument(
-        "-o", "--output", metavar="PLAN.json", help="write the copies to this file as JSON; '-' is standard output"
+        "--view-copies", choices=("on", "off"), default="off", help="for graphs: also allow copies of views"
     )
-    parser.add_argument("--sequence", metavar="ORDER.txt", help="write the order of execution, one node id per line")
     parser.add_argument(
-        "--evaluate", metavar="ORDER.txt", help="print the peak and the cost of this order of execution, and exit"
+        "-o",
+        "--output",
+        metavar="PLAN.json",
+        help="for graphs: write the copies to this file as JSON; '-' is standard output",
+    )
+    parser.add_argument(
+        "--sequence", metavar="ORDER.txt", help="for graphs: write the order of execution, one node id per line"
+    )
+    parser.add_argument(
+        "--evaluate",
+        metavar="ORDER.txt",
+        help="for graphs: print the peak and the cost of this order of execution, and exit",
     )
     add_split_option(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")

@@ -10,7 +10,8 @@
     recompute-plan step.mlir --fit 8GiB
 
 A graph is a JSON file: nodes of a training step in the order of execution, with bytes and costs (docs/graphs.md). A
-step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it.
+step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it. `--budget`, `--evaluate`,
+`--output`, `--sequence`, `--beside` and `--view-copies` apply only to graphs.
 
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output states the peak,
 the extra cost in percent of the step, a proven lower bound on this cost, and the difference of the two. ORDER.txt is

@@ -23,7 +23,8 @@ from recompute.support.progress import ProgressLine
 from recompute.test.excerpts import diagnostics_of
 from recompute.tools import planned_step
 from recompute.tools.plan_arguments import FIT_SECONDS, PLANNED, REFUSED, UNPROVED
-from recompute.tools.recompute_plan import main
+from recompute.tools.planned_step import FOR_GRAPHS
+from recompute.tools.recompute_plan import argument_parser, main
 
 STEP = """\
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
@@ -219,6 +220,8 @@ def test_progress_is_one_line_that_names_the_budget(
     [
         (["--budget", "50%"], "--budget applies only to graphs; for a step, use --sweep, --fit or recompute-opt -p"),
         (["--sweep", "2", "--beside", "x.txt"], "--beside applies only to graphs"),
+        (["--fit", "50%", "-o", "plan.json"], "--output applies only to graphs"),
+        (["--fit", "50%", "--sequence", "order.txt"], "--sequence applies only to graphs"),
         (["--sweep", "2", "--view-copies", "on"], "--view-copies applies only to graphs"),
         (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit apply only to"),
         (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit apply only to"),
@@ -279,3 +282,9 @@ def test_graphs_are_not_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     path.write_text("{}")
     assert main([str(path), "--split-input-file", "--budget", "0.5"]) == 2
     assert "--split-input-file applies only to steps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [*FOR_GRAPHS, "view_copies"])
+def test_help_names_the_options_that_apply_only_to_graphs(option: str) -> None:
+    (action,) = [action for action in argument_parser()._actions if action.dest == option]
+    assert "for graphs: " in str(action.help) or "of a graph: " in str(action.help)
