@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Protocol, runtime_checkable
+from inspect import signature
+from typing import Any, Protocol, runtime_checkable
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -63,9 +64,10 @@ _SUFFIXES = (".mlir", ".mlirbc", ".txt")
 
 @runtime_checkable
 class HasText(Protocol):
-    """A lowered step that returns its module as text with locations, such as `jax.stages.Lowered`."""
+    """A lowered step that returns its module as text, such as `jax.stages.Lowered`, or the result of
+    `equinox.filter_jit(f).lower(...)`. If `as_text` takes `debug_info=True`, the text has locations."""
 
-    def as_text(self, *, debug_info: bool = ...) -> str: ...
+    def as_text(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -469,10 +471,22 @@ def _to_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
     if isinstance(step, str):
         return _parse(step, name)
     if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return parse_module(step.as_text(debug_info=True), name)
+        return parse_module(_text_of(step), name)
     raise TypeError(
         f"expected an xDSL module, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
     )
+
+
+def _text_of(step: HasText) -> str:
+    """Return the text of a lowered step, with locations if the step can print them. Equinox prints none, but its
+    attribute `lowered` is the lowered step of JAX, which does.
+    """
+    candidates: list[Any] = [step, getattr(step, "lowered", None)]
+    for lowered in candidates:
+        if isinstance(lowered, HasText) and "debug_info" in signature(lowered.as_text).parameters:
+            as_text: Callable[..., str] = lowered.as_text
+            return as_text(debug_info=True)
+    return step.as_text()
 
 
 def _parse(text: str, name: str) -> ModuleOp:
