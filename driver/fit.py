@@ -5,6 +5,10 @@
 The step is rewritten as `recompute{budget=…}` does, and its peak and its FLOPs are counted on the result. The lower
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
 the temporaries, or the arguments and results alone, exceed the budget. Otherwise the answer is that no plan was found.
+
+XLA compiles a step that JAX lowered, and may need less memory than program order. For such a step the lower bound must
+exceed the budget by more than the measured error of program order. For a step on several devices the model counts
+whole arrays, not their shards, so that nothing is refused.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.step.devices import PARTITIONS, devices_of
 from ..analysis.step.step import Step
 from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
@@ -24,7 +29,7 @@ from ..planning.solvers.result import Progress, Result, Stop, never_stop
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import rewrite_within
-from ..search.limits import Budget, BudgetLimits, budget_limits
+from ..search.limits import ORDER_ERROR, Budget, BudgetLimits, budget_limits
 from ..search.loop_choices import has_loops
 from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
@@ -35,7 +40,7 @@ from ..transforms.preparation.timelines import timelines_of
 from .api import HasText, as_module
 from .fit_answer import Fit as Fit
 from .fit_answer import Verdict as Verdict
-from .lower_bound import lower_bound
+from .lower_bound import LowerBound, lower_bound
 from .queries import step_flops
 from .verified import verify_module
 
@@ -89,7 +94,8 @@ def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fi
     lines = dict(timelines_of(module, budget.model))
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
     around = {name: timeline.device_bytes - timeline.peak_bytes for name, timeline in lines.items()}
-    single = _single_step(module, True, len(plain), budget.model)
+    devices = devices_of(module)
+    single = _single_step(module, True, len(plain), budget.model) if devices == 1 else None
     search.progress("proving a minimum of temporaries")
     bound = lower_bound(single.step) if single is not None and not single.is_cut else None
     unfit = Fit(
@@ -101,17 +107,25 @@ def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fi
         limits={},
         peaks={},
         lower_bound=bound,
+        devices=devices,
     )
     try:
         limits = budget_limits(module, budget)
     except Refusal as error:
-        return replace(unfit, reason=error.reason)
+        return replace(unfit, verdict=Verdict.NO if devices == 1 else Verdict.NOT_FOUND, reason=error.reason)
     if limits.is_within_budget:
         return replace(unfit, verdict=Verdict.AS_IT_IS, limits=limits.limit_bytes or {}, peaks=plain)
     if bound is not None and bound.bytes > min((limits.limit_bytes or {}).values(), default=0):
-        reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries"
-        return replace(unfit, limits=limits.limit_bytes or {}, reason=reason)
+        reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries in program order"
+        verdict = _verdict_of_bound(module, bound, limits)
+        return replace(unfit, verdict=verdict, limits=limits.limit_bytes or {}, reason=reason)
     return _fit_recomputed(module, budget, unfit, limits, search)
+
+
+def _verdict_of_bound(module: ModuleOp, bound: LowerBound, limits: BudgetLimits) -> Verdict:
+    """Return the verdict for a lower bound in program order that exceeds the limit."""
+    error = ORDER_ERROR if PARTITIONS in module.attributes else 1
+    return Verdict.NO if bound.bytes > error * min((limits.limit_bytes or {}).values()) else Verdict.NOT_FOUND
 
 
 @dataclass(frozen=True)
@@ -150,8 +164,8 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
         reason = error.reason
         if unfit.lower_bound is None and has_loops(module):
             reason = (
-                "with the last rewrite of the loops that was tried, so that the bound does not hold for the others: "
-                f"{reason}"
+                "the loops can be rewritten in several ways, and no minimum is proved for all of them; "
+                f"the last way that was tried: {reason}"
             )
         return replace(unfit, verdict=Verdict.NOT_FOUND, limits=limit_bytes, reason=reason, finished=not stop())
     fit_result = replace(
@@ -163,7 +177,7 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
         extra_percent=100 * result.outcome.extra_flops / max(1, step_flops(module)),
         finished=not stop(),
     )
-    single = _single_step(module, result.loops, len(limit_bytes), budget.model)
+    single = _single_step(module, result.loops, len(limit_bytes), budget.model) if unfit.devices == 1 else None
     return fit_result if single is None else _with_bound_on_work(module, fit_result, result, single, search)
 
 

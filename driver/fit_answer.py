@@ -30,7 +30,9 @@ class Verdict(Enum):
         AS_IT_IS: It fits unchanged.
         RECOMPUTED: It fits with recomputation.
         NOT_FOUND: No plan was found, and none is proved impossible.
-        NO: It is proved that no plan is within the budget.
+        NO: It is proved that no plan is within the budget: for the arguments and results, or in program order. For a
+            step that JAX lowered for one device, a proof in program order counts only if its excess is larger than the
+            measured error of program order, and for a step on several devices no proof counts.
     """
 
     AS_IT_IS = "yes"
@@ -58,7 +60,10 @@ class Fit:
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
         loops: The value of the option `loops` for which that bound holds; None if no loops were cut.
         reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
-        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks.
+        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several
+            blocks, or on several devices.
+        devices: The number of devices that share the arrays. If there are several, the bytes are those of whole arrays,
+            not of their shards, and no lower bound is known.
         finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
     """
 
@@ -76,6 +81,7 @@ class Fit:
     reason: str = ""
     lower_bound: LowerBound | None = None
     finished: bool = True
+    devices: int = 1
 
     @property
     def fits(self) -> bool:
@@ -84,7 +90,9 @@ class Fit:
 
     @property
     def minimum_bytes(self) -> int | None:
-        """A proven lower bound on the bytes on the device, in program order; None if there is none."""
+        """A proven lower bound on the bytes on the device, in program order; None if there is none. A compiler that
+        reorders or fuses operations may need less.
+        """
         return (
             None if self.lower_bound is None else self.lower_bound.bytes + sum(self.argument_and_result_bytes.values())
         )
@@ -103,6 +111,7 @@ def fit_lines(answer: Fit) -> list[str]:
 def _as_it_is(answer: Fit) -> Iterator[str]:
     yield f"yes, as it is: the step fits in {answer.budget}"
     yield from _needs(answer, answer.plain)
+    yield from _whole_arrays(answer)
 
 
 def _recomputation_lines(answer: Fit) -> Iterator[str]:
@@ -111,6 +120,7 @@ def _recomputation_lines(answer: Fit) -> Iterator[str]:
     if not answer.finished:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
+    yield from _whole_arrays(answer)
     again = "1 operation runs" if answer.copies == 1 else f"{answer.copies} operations run"
     yield f"  {again} again"
 
@@ -131,8 +141,9 @@ def _no(answer: Fit) -> Iterator[str]:
         around = sum(answer.argument_and_result_bytes.values())
         yield (
             f"no: the step does not fit in {answer.budget}: the proven minimum is {format_bytes(least + around)} of "
-            f"device memory, {readable_bytes(least)} of temporaries"
+            f"device memory, {readable_bytes(least)} of temporaries, in program order"
         )
+        yield f"  a compiler that reorders or fuses operations may need less: {_compiling(answer)}"
     else:
         yield f"no: {answer.reason}"
     yield from _needs(answer, answer.plain)
@@ -140,18 +151,50 @@ def _no(answer: Fit) -> Iterator[str]:
 
 
 def _not_found(answer: Fit) -> Iterator[str]:
-    stopped = "" if answer.finished else " before the search was stopped"
-    found = f"no plan was found{stopped} with which the step fits in {answer.budget}"
-    yield f"unknown: {found}, and none is proved impossible"
-    yield f"  {without_operations(answer.reason)}"
+    only_in_order = _has_bound_above_limit(answer)
+    if only_in_order:
+        compiler = "but a compiler that reorders or fuses operations may need less"
+        yield f"unknown: the step does not fit in {answer.budget} in program order, {compiler}"
+    else:
+        stopped = "" if answer.finished else " before the search was stopped"
+        found = f"no plan was found{stopped} with which the step fits in {answer.budget}"
+        yield f"unknown: {found}, and none is proved impossible"
+    whole = "" if answer.devices == 1 else "counting whole arrays: "
+    yield f"  {whole}{without_operations(answer.reason)}"
+    if only_in_order:
+        yield f"  {_compiling(answer)}"
     yield from _needs(answer, answer.plain)
+    yield from _whole_arrays(answer)
     yield from _minimum(answer)
+
+
+def _has_bound_above_limit(answer: Fit) -> bool:
+    """Return whether the proven lower bound on the temporaries in program order exceeds the limit."""
+    bound = answer.lower_bound
+    return bound is not None and bool(answer.limits) and bound.bytes > min(answer.limits.values())
+
+
+def _compiling(answer: Fit) -> str:
+    """Return the advice to ask the compiler."""
+    return f"recompute.jax.jit(step, budget={answer.budget!r}) compiles the step and measures its memory"
+
+
+def _whole_arrays(answer: Fit) -> Iterator[str]:
+    """Yield a line for a step on several devices: its bytes are those of whole arrays, not of their shards."""
+    if answer.devices == 1:
+        return
+    shards = f"the shards on each of {answer.devices} devices"
+    if answer.fits:
+        yield f"  the bytes are those of whole arrays; {shards} need at most as much"
+    else:
+        yield f"  the model counts whole arrays, not {shards}, which need less: {_compiling(answer)} on one device"
 
 
 def _minimum(answer: Fit) -> Iterator[str]:
     """Yield lines on the proven minimum of temporaries, if one is known."""
     if answer.lower_bound is not None:
-        yield f"  the proven minimum of temporaries, {format_bytes(answer.lower_bound.bytes)}, is determined by"
+        least = format_bytes(answer.lower_bound.bytes)
+        yield f"  the proven minimum of temporaries in program order, {least}, is determined by"
         yield from (f"    {line}" for line in answer.lower_bound.lines())
 
 

@@ -14,6 +14,7 @@ import jax
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
+from ...analysis.step.devices import partitions_of
 from ...driver.api import Explanations, as_module, explain_verified
 from ...driver.verified import verify_module
 from ...support.progress import progress
@@ -35,7 +36,7 @@ from .messages import why_plain
 from .messages.call_site_warnings import OptionsIgnored, warn
 from .messages.tracebacks import shorten, shortened
 from .reports.compare_step import report
-from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, partitions_of, whole_bytes
+from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, whole_bytes
 from .reports.step_report import Report
 
 P = ParamSpec("P")

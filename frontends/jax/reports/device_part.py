@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -31,12 +31,6 @@ from ..internals import private
 class NotPropagated(Exception):
     """Raised if shardings cannot be propagated, because the installed JAX lacks the passes, they fail, or they change
     operations."""
-
-
-def partitions_of(module: ModuleOp) -> int:
-    """Return the number of devices over which JAX divides the step."""
-    stated = module.attributes.get("mhlo.num_partitions")
-    return stated.value.data if isinstance(stated, IntegerAttr) else 1
 
 
 def part_of_a_device(module: ModuleOp) -> ModuleOp:

@@ -71,6 +71,61 @@ def test_step_with_cut_loops_has_a_bound(scanned: str) -> None:
     assert result.bound_percent is not None and 0 < result.bound_percent <= result.extra_percent
 
 
+ATTRIBUTES = "module attributes {{mhlo.num_partitions = {} : i32}} {{\n{}\n}}"
+MESH = 'sdy.mesh @mesh = <["data"=2]>\n'
+SHARDED_ARGUMENT = '{sdy.sharding = #sdy.sharding<@mesh, [{"data"}]>}'
+COMPILING = "recompute.jax.jit(step, budget='23KiB') compiles the step and measures its memory"
+
+
+def sharded_argument() -> str:
+    """Return the step with a sharded argument, without the number of partitions."""
+    return MESH + STEP.replace("%x: tensor<1024xf32>", f"%x: tensor<1024xf32> {SHARDED_ARGUMENT}", 1)
+
+
+@pytest.mark.parametrize(("step", "count"), [(ATTRIBUTES.format(8, STEP), 8), (sharded_argument(), 2)])
+def test_whole_arrays_of_several_devices_prove_no_refusal(step: str, count: int) -> None:
+    for budget, reason in (("23KiB", "no plan within 11.0 KiB"), ("10KiB", "arguments and results of @step")):
+        answer = recompute.fit(step, budget)
+        assert answer.verdict is Verdict.NOT_FOUND and answer.devices == count and answer.minimum_bytes is None
+        first, second, *_, last = str(answer).splitlines()
+        assert first.startswith(f"unknown: no plan was found with which the step fits in {budget}")
+        assert "counting whole arrays: " in second and reason in second
+        assert f"not the shards on each of {count} devices, which need less: recompute.jax.jit(" in last
+    for budget in ("32KiB", "28KiB"):
+        answer = recompute.fit(step, budget)
+        assert answer.fits and answer.bound_percent is None
+        assert f"whole arrays; the shards on each of {count} devices need at most as much" in str(answer)
+
+
+def test_mesh_without_sharded_arguments_is_one_device() -> None:
+    assert recompute.fit(MESH + STEP, "23KiB").verdict is Verdict.NO
+    assert recompute.fit(sharded_argument().replace('"data"=2', '"data"=1'), "23KiB").verdict is Verdict.NO
+
+
+def test_bound_within_the_error_of_program_order_is_unknown_for_a_step_of_jax() -> None:
+    """The minimum of temporaries is 12 KiB: 11 KiB and 3 KiB are within a factor of 5.3, but 1 KiB is not."""
+    step = ATTRIBUTES.format(1, STEP)
+    assert recompute.fit(step, "15KiB").verdict is Verdict.NOT_FOUND
+    assert recompute.fit(step, "13KiB").verdict is recompute.fit(step, "10KiB").verdict is Verdict.NO
+    answer = recompute.fit(step, "23KiB")
+    assert answer.verdict is Verdict.NOT_FOUND and answer.minimum_bytes == 24 * KIB
+    first, reason, advice, *others = str(answer).splitlines()
+    assert first == (
+        "unknown: the step does not fit in 23KiB in program order, "
+        "but a compiler that reorders or fuses operations may need less"
+    )
+    assert reason == "  no plan needs less than 12.0 KiB (12288 bytes) of temporaries in program order"
+    assert advice == f"  {COMPILING}"
+    assert "  the proven minimum of temporaries in program order, 12.0 KiB, is determined by" in others
+
+
+def test_refusal_with_loops_states_which_rewrite_it_describes(scanned: str) -> None:
+    answer = recompute.fit(scanned, "1%")
+    assert answer.verdict is Verdict.NOT_FOUND
+    several = "the loops can be rewritten in several ways, and no minimum is proved for all of them"
+    assert answer.reason.startswith(f"{several}; the last way that was tried: no plan within ")
+
+
 @pytest.fixture(scope="module")
 def scanned() -> str:
     jax: Any = pytest.importorskip("jax")

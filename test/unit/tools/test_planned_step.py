@@ -132,7 +132,11 @@ def test_unreachable_fit_reports_live_values(step: str, capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
         "no: the step does not fit in 23KiB: the proven minimum is 24.0 KiB of device memory, "
-        "12.0 KiB (12288 bytes) of temporaries"
+        "12.0 KiB (12288 bytes) of temporaries, in program order"
+    )
+    assert lines[1] == (
+        "  a compiler that reorders or fuses operations may need less: "
+        "recompute.jax.jit(step, budget='23KiB') compiles the step and measures its memory"
     )
     assert lines[-4] == "    while stablehlo.multiply %g (m.py:7:4) executes"
     assert [line.split() for line in lines[-3:]] == [
