@@ -18,7 +18,7 @@ from ..proof.declarations import registered_pure
 from ..proof.prove import Proof, prove
 from ..rules.effects import HIDDEN_STATE
 from ..rules.registry import BUILT_IN
-from ..support.diagnostics import Refusal, Remark, RemarkKind
+from ..support.diagnostics import InvalidOperation, Refusal, Remark, RemarkKind
 from ..support.garbage import no_collection
 from ..support.interface import interface_wording, option
 from ..support.operations import name_of
@@ -35,7 +35,10 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
         operations of this module are added.
     """
     # Dominance is checked first, because xDSL's own verifier assumes it.
-    verify_input(module)
+    try:
+        verify_input(module)
+    except Refusal as error:
+        raise InvalidOperation(error.operation, error.reason) from error
     try:
         (verified or VerifiedOperations()).verify(module)
     except Exception:
@@ -51,7 +54,7 @@ def _raise_at_operation(module: ModuleOp) -> None:
             op.verify(verify_nested_ops=False)
         except Exception as error:
             cause = error.__cause__ or error
-            raise Refusal(op, f"{name_of(op)}: {' '.join(str(cause).split())}") from error
+            raise InvalidOperation(op, f"{name_of(op)}: {' '.join(str(cause).split())}") from error
 
 
 Change = Callable[[ModuleOp], None]

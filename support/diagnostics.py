@@ -87,6 +87,13 @@ class BadRequest(Refusal):
     """
 
 
+class InvalidOperation(Refusal):
+    """A refusal because the verifier rejects an operation.
+
+    Tools report it at the line of the input that contains the operation, and add the source position in the model.
+    """
+
+
 class DynamicShape(Refusal):
     """A refusal because the size of a dimension is not known at compile time."""
 

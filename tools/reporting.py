@@ -32,8 +32,17 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..support.diagnostics import ON_REQUEST, BadRequest, Refusal, Remark, RemarkKind, position_of, repetition_suffix
-from ..support.locations import name_without_position, source_position
+from ..support.diagnostics import (
+    ON_REQUEST,
+    BadRequest,
+    InvalidOperation,
+    Refusal,
+    Remark,
+    RemarkKind,
+    position_of,
+    repetition_suffix,
+)
+from ..support.locations import name_without_position, source_position, text_line_of
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
@@ -133,8 +142,8 @@ class InputText:
     def position_of(self, op: Operation, *, is_request: bool = False) -> str:
         """Return the position of an operation, `file:line:col`.
 
-        A module or a function without a position is reported at its definition in the input, not at the source line of
-        an operation inside it.
+        A function without a position is reported at its definition in the input, not at the source line of an
+        operation inside it. A module is always reported in the input.
 
         Args:
             op: The operation.
@@ -142,10 +151,23 @@ class InputText:
         """
         position = source_position(op.location)
         is_here = position is not None and position[0] == self.file
-        if (isinstance(op, ModuleOp | FuncOp) and position is None) or (is_request and not is_here):
+        is_whole = isinstance(op, ModuleOp) or (isinstance(op, FuncOp) and position is None)
+        if (is_whole or is_request) and not is_here:
             line, column = self._place_of(_function_around(op))
             return f"{self.file}:{line}:{column}"
         return position_of(op)
+
+    def text_position_of(self, op: Operation) -> str:
+        """Return the position in the input from which the operation was parsed, `file:line:col`; "" if it is not
+        known, or if the operation was parsed from another text.
+
+        The column is that of the operation's name, after its results."""
+        line = text_line_of(op)
+        if line is None or line.file != self.file:
+            return ""
+        text = "".join(self.text.split("\n")[line.line - 1 : line.line])
+        before_name = re.match(r"[ \t]*(%[^=]*=[ \t]*)?", text)
+        return f"{line.file}:{line.line}:{before_name.end() + 1 if before_name else 1}"
 
     def line_at(self, diagnostic: Diagnostic) -> str:
         """Return the line of the input to which a diagnostic refers; "" if it refers to another file."""
@@ -209,6 +231,9 @@ def of_exception(error: ParseError | DiagnosticException, source: InputText, pas
         is_request = isinstance(error, BadRequest)
         position = source.position_of(error.operation, is_request=is_request)
         diagnostic = _at("error", position, error.reason, source.file)
+        in_text = source.text_position_of(error.operation) if isinstance(error, InvalidOperation) else ""
+        if in_text and diagnostic.file != source.file:
+            diagnostic = _at("error", in_text, f"{error.reason} (from {position})", source.file)
         if not (is_request or isinstance(error.operation, ModuleOp | FuncOp)):
             name = name_without_position(error.operation)
             message = f'{diagnostic.message} (at "{name}")' if name else diagnostic.message

@@ -171,3 +171,22 @@ def test_result_is_independent_of_hash_seed(tmp_path: Path, step: Path) -> None:
 def test_jax_checkpoint_is_proved(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(EXAMPLES / f"{name}.small.mlir", EXAMPLES / f"{name}.small.checkpoint.mlir") == 0
     assert capsys.readouterr().out.startswith("proved equal: ")
+
+
+def test_invalid_input_is_named_with_the_position_in_the_model(
+    tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STEP.replace(
+        "%a, %x : tensor<4xf32>", '%a, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32> loc("m.py":4:2)'
+    )
+    broken = write(
+        tmp_path / "broken.mlir",
+        text.replace("-> tensor<4xf32> {", "-> tensor<5xf32> {").replace(
+            "return %b : tensor<4xf32>", "return %b : tensor<5xf32>"
+        ),
+    )
+    for arguments in ((step, broken), (broken, step)):
+        assert check(*arguments) == 2
+        error = capsys.readouterr().err.split("\n")[0]
+        assert error.startswith(f"{broken}:3:8: error: stablehlo.multiply: ")
+        assert error.endswith(" (from m.py:4:2)")

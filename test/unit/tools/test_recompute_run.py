@@ -157,3 +157,11 @@ def test_check_reports_different_results(step: Path, tmp_path: Path, capsys: pyt
             "; different: result #0 [1]: before -4.0, after 4.0; 3 elements differ; "
             f"first new value: stablehlo.abs at {other}:3:8; on given inputs\n"
         )
+
+
+def test_error_about_the_module_names_the_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    function = "  func.func @{}(%x: tensor<4xf32>) -> tensor<4xf32> {{\n    return %x : tensor<4xf32>\n  }}\n"
+    text = f'module {{\n{function.format("f")}{function.format("g")}}} loc("other.mlir":1:1)\n'
+    path = write(tmp_path / "two.mlir", text)
+    assert main([str(path)]) != 0
+    assert capsys.readouterr().err.startswith(f"{path}:1:1: error: the module has 2 public functions")
