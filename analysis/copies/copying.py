@@ -25,7 +25,9 @@ from ...support.diagnostics import Remark, position_of
 from ...support.operations import name_of
 from ...support.timing import part
 from ..step.exchanges import why_not_repeatable
+from ..step.guessed_phases import has_phase_information
 from ..step.marks import ChosenMark, asks_to_recompute, is_demanded, is_to_recompute
+from ..step.phase_sources import JAX_PATH
 from ..step.step import Step
 
 
@@ -55,23 +57,36 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.live_after_backward:
         return None
-    return LIVES_ON if number in graph.returned else _why_update_reads(step, number)
+    return LIVES_ON if number in graph.returned else _why_update_reads(step, value)
 
 
-def _why_update_reads(step: Step, number: int) -> str:
+def _why_update_reads(step: Step, value: SSAValue) -> str:
     """Return the reason that a value outlives the backward pass: the operation of the update that reads it, or a view
     of it."""
-    graph = step.graph
+    graph, number = step.graph, step.number(value)
     reader = next(
         op
         for op, values in enumerate(graph.reads)
         if graph.update[op] and graph.root[number] in [graph.root[value] for value in values]
     )
     op = step.operation(reader)
+    hint = (
+        f'; the phase "update" of this {name_of(op)} was inferred: if it belongs to the backward pass, write '
+        f'{Names.PHASE} = "gradient" on it, which overrides this'
+    )
     return (
         f"{name_of(op)} at {position_of(op)} in the update reads it, so it is live through the whole backward pass "
         "anyway; to free it, do this computation before the backward pass, such as in the differentiated function"
+        f"{hint if _is_inferred(op, value) else ''}"
     )
+
+
+def _is_inferred(reader: Operation, value: SSAValue) -> bool:
+    """Return whether the phase of the operation that reads the value is stated neither by the operation nor by JAX's
+    locations."""
+    if has_phase_information(reader):
+        return False
+    return not (isinstance(value.owner, Operation) and JAX_PATH.direction(value.owner) is not None)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def guessed_phases(function: FuncOp) -> Guess | None:
         The guess; None if an operation has phase information, or the function does not look like a training step.
     """
     operations = every_operation(function)
-    if len(function.body.blocks) != 1 or any(map(_has_phase_information, operations)):
+    if len(function.body.blocks) != 1 or any(map(has_phase_information, operations)):
         return None
     order = Order.of(function.body.block)
     if not order.operations:
@@ -196,7 +196,7 @@ def _returns_most_parameters(order: Order, returned: Sequence[SSAValue]) -> bool
     return 2 * (arguments & results).total() >= max(arguments.total(), 2)
 
 
-def _has_phase_information(op: Operation) -> bool:
+def has_phase_information(op: Operation) -> bool:
     """Return whether the operation has one of JAX's paths, or a phase source knows its direction."""
 
     return "jit(" in path_of(op.location) or any(source.direction(op) is not None for source in sources())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.analysis.copies.copying import why_stays
 from recompute.analysis.explain.explanation import Explanation, explain
 from recompute.analysis.explain.operation_counts import OperationCounts, count_operations
 from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
+from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.copy_requests import SKIPPED
@@ -124,3 +126,32 @@ def test_barrier_counts_as_token_if_copies_wait() -> None:
     classified = phases(function)
     assert classified is not None
     assert count_operations(classified) == OperationCounts(forward=2, gradient=2, copies=1, tokens=1, update=0)
+
+
+HAND_MARKED = """func.func @main(%x: tensor<64xf32>, %w: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %a = stablehlo.multiply %x, %w : tensor<64xf32>
+  %b = stablehlo.tanh %a {recompute.recompute = true} : tensor<64xf32>
+  %c = stablehlo.exponential %b {recompute.recompute = true} : tensor<64xf32>
+  %y = stablehlo.sine %c : tensor<64xf32>
+  %d = stablehlo.cosine %y {recompute.phase = "gradient"} : tensor<64xf32>
+  %e = stablehlo.multiply %w, %b : tensor<64xf32>
+  return %d, %e : tensor<64xf32>, tensor<64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("stated", [None, "update", "gradient"])
+def test_inferred_update_is_named_with_its_remedy(stated: str | None) -> None:
+    attribute = f' {{recompute.phase = "{stated}"}} :' if stated else " :"
+    text = HAND_MARKED.replace("%w, %b :", f"%w, %b{attribute}")
+    (function,) = functions_of(parse_module(text, "marks.mlir"))
+    classified = phases(function)
+    assert classified is not None
+    step = Step.of(classified)
+    reason = why_stays(step, next(op for op in step.phases.order.operations if op.name == "stablehlo.tanh").results[0])
+    if stated == "gradient":
+        assert reason is None
+        return
+    assert reason is not None and "stablehlo.multiply at marks.mlir:7:8 in the update reads it" in reason
+    inferred = 'the phase "update" of this stablehlo.multiply was inferred'
+    assert (inferred in reason and 'write recompute.phase = "gradient" on it' in reason) == (stated is None)
