@@ -22,6 +22,7 @@ from ..dialects.stablehlo.tuples import leaf_types
 from ..support.diagnostics import Refusal, position_of
 from ..support.operations import name_of
 from .executor import Executable, execute, function_named
+from .inputs import check_inputs
 from .kernels.arrays import Array, leaves, row_by_row
 
 
@@ -159,13 +160,14 @@ def _text_of(value: Any) -> str:
 
 
 def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Operation | None:
-    """Return the first operation of `after` with a value that no operation of `before` computes, or None if there is
-    none."""
+    """Return the first operation of `after` with a value that is neither an input nor computed by an operation of
+    `before`, or None if there is none."""
     digests_before, digests_after = Digests(before), Digests(after)
     execute(before, inputs, digests_before)
     execute(after, inputs, digests_after)
-    computed_before = {digest for digests in digests_before.of.values() for digest in digests}
-    return next((op for op, digests in digests_after.of.items() if not computed_before.issuperset(digests)), None)
+    known = {part for digests in digests_before.of.values() for part in digests}
+    known.update(digest(array) for value in check_inputs(after, inputs) for array in leaves(value) if array is not None)
+    return next((op for op, digests in digests_after.of.items() if not known.issuperset(digests)), None)
 
 
 class Digests:

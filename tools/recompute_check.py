@@ -124,6 +124,7 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         print(error, file=sys.stderr)
         return BAD_INPUT
     except DiagnosticException as error:
+        print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}", flush=True)
         is_after = isinstance(error, Refusal) and root_of(error.operation) is after
         print(of_exception(error, sources[is_after]).to_text(), file=sys.stderr)
         return BAD_INPUT

@@ -163,3 +163,17 @@ func.func public @main(%x: tensor<4xf32>, %s: tensor<2xf32>, %k: tensor<f32>) ->
     inputs = [np.array(item, np.float32) for item in ([1, 2, 4, 3], [10, 20], 0.5)]
     (result,) = execute(function_named(parse_module(text), "main"), inputs)
     assert np.array_equal(result, [0, 5, 10, 0])
+
+
+def test_barrier_of_an_argument_computes_no_new_value() -> None:
+    text = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %b = stablehlo.optimization_barrier %x : tensor<4xf32>
+  %a = stablehlo.tanh %b : tensor<4xf32>
+  return %a : tensor<4xf32>
+}"""
+    lines = text.replace("tanh %b", "tanh %x").split("\n")
+    without = "\n".join([lines[0], *lines[2:]])
+    before, after = parse_module(without), parse_module(text.replace("tanh", "cosine"), "b.mlir")
+    assert str(compare(before, after, [array([1, 2, 3, 4], "f32")]).difference).endswith(
+        "first new value: stablehlo.cosine at b.mlir:3:8"
+    )

@@ -190,3 +190,13 @@ def test_invalid_input_is_named_with_the_position_in_the_model(
         error = capsys.readouterr().err.split("\n")[0]
         assert error.startswith(f"{broken}:3:8: error: stablehlo.multiply: ")
         assert error.endswith(" (from m.py:4:2)")
+
+
+def test_verdict_is_printed_if_the_function_to_run_is_ambiguous(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = STEP.replace("@main", "@f") + STEP.replace("@main", "@g")
+    pair = write(tmp_path / "a.mlir", two), write(tmp_path / "b.mlir", f"{two}\n")
+    assert check(*pair, "--execute") == 2
+    output, error = capsys.readouterr()
+    assert output.startswith("proved equal: ") and "the module has 2 public functions" in error
