@@ -157,8 +157,10 @@ def _not_found(answer: Fit) -> Iterator[str]:
         yield f"unknown: the step does not fit in {answer.budget} in program order, {compiler}"
     else:
         stopped = "" if answer.finished else " before the search was stopped"
-        found = f"no plan was found{stopped} with which the step fits in {answer.budget}"
-        yield f"unknown: {found}, and none is proved impossible"
+        yield (
+            f"unknown: no plan was found{stopped} with which the step fits in {answer.budget}, and none is proved "
+            "impossible"
+        )
     whole = "" if answer.devices == 1 else "counting whole arrays: "
     yield f"  {whole}{without_operations(answer.reason)}"
     if only_in_order:

@@ -135,6 +135,15 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         help="seconds after which the search stops with its best plan; without it, the search has no limit, but --fit "
         "of a step stops after 300 seconds",
     )
+    _add_graph_options(parser)
+    add_split_option(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
+    return parser
+
+
+def _add_graph_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that apply only to graphs and print or write plans and orders of them."""
     parser.add_argument(
         "--view-copies", choices=("on", "off"), default="off", help="for graphs: also allow copies of views"
     )
@@ -152,7 +161,3 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         metavar="ORDER.txt",
         help="for graphs: print the peak and the cost of this order of execution, and exit",
     )
-    add_split_option(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
-    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
-    return parser

@@ -115,7 +115,9 @@ class MatchedCall:
 
     def _clone(self, index: int, template_value: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != template_value.index:
-            raise LeftInlined(f"it no longer reads the result of {name_of(template_value.op)} that the template reads")
+            raise LeftInlined(
+                f"it no longer reads the result of {name_of(template_value.op)} that the called function reads"
+            )
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
             raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:

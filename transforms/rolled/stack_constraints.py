@@ -8,8 +8,8 @@ On a mesh with explicit axes, JAX constrains the result of every operation, incl
       %c = sdy.sharding_constraint %u <@mesh, [{}, {"d"}]>
     %t = sdy.sharding_constraint %r#1 <@mesh, [{}, {"d"}]>
 
-The constraints are dropped if slices keep the same sharding: the stored value has it, or a constraint gives it to a
-slice that a loop reads. Stacks whose first dimension is sharded stay unchanged.
+The constraints are dropped if all slices keep the same sharding: the stored value has it, or a constraint gives it to
+the slices that a loop reads, and this loop reads all of them. Stacks whose first dimension is sharded stay unchanged.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _drop_around_stack(loop: CountedLoop, index: int) -> None:
     is_stored = stored is not None and _have_same_sharding(stored, constraint)
     stacks = [loop.op.results[index], *(op.result for op in later)]
     reads = [read for stack in stacks for read in _read_slices(stack)]
-    if not reads or not (is_stored or any(_is_constrained(read, constraint) for read in reads)):
+    if not reads or not (is_stored or any(_constrains_all(read, loop.trips, constraint) for read in reads)):
         return
     for op in later:
         for use in list(op.result.uses):
@@ -80,7 +80,7 @@ def _constraints_after(stack: SSAValue, like: ShardingConstraintOp) -> Iterator[
     """Yield the constraints of the stack to the sharding of `like`, directly or through reshapes."""
     for use in list(stack.uses):
         op = use.operation
-        if isinstance(op, ShardingConstraintOp) and _have_same_sharding(op, like):
+        if isinstance(op, ShardingConstraintOp) and is_bare(op) and _have_same_sharding(op, like):
             yield op
             yield from _constraints_after(op.result, like)
         elif keeps_order(op):
@@ -110,18 +110,22 @@ def _constraint_on(value: SSAValue) -> ShardingConstraintOp | None:
     return op if isinstance(op, ShardingConstraintOp) and is_bare(op) else None
 
 
-def _read_slices(stack: SSAValue) -> Iterator[DynamicSliceOp]:
-    """Yield the operations that read slices of the stack in loops that carry it unchanged, directly or through
-    reshapes."""
+def _read_slices(stack: SSAValue) -> Iterator[tuple[CountedLoop, DynamicSliceOp]]:
+    """Yield the loops that carry the stack unchanged, directly or through reshapes, each with an operation that reads
+    slices of it."""
     for use in stack.uses:
         if keeps_order(use.operation):
             yield from _read_slices(use.operation.results[0])
         if (loop := counted_loop(use.operation)) is not None and loop.is_invariant(use.index):
             users = [inner.operation for inner in loop.block.args[use.index].uses]
-            yield from (user for user in users if isinstance(user, DynamicSliceOp))
+            yield from ((loop, user) for user in users if isinstance(user, DynamicSliceOp))
 
 
-def _is_constrained(read: DynamicSliceOp, like: ShardingConstraintOp) -> bool:
-    """Return whether a constraint gives the slice the sharding of `like`."""
-    users = [use.operation for use in read.result.uses]
+def _constrains_all(read: tuple[CountedLoop, DynamicSliceOp], slices: int, like: ShardingConstraintOp) -> bool:
+    """Return whether the loop reads all slices, and a constraint gives each of them the sharding of `like`."""
+    loop, op = read
+    index = loop.affine(op.start_indices[0])
+    if loop.trips != slices or index is None or not index.covers(slices):
+        return False
+    users = [use.operation for use in op.result.uses]
     return any(isinstance(user, ShardingConstraintOp) and _have_same_sharding(user, like) for user in users)
