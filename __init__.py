@@ -14,7 +14,6 @@ from .support.lazy_names import lazy_names
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from .driver.api import Rewritten as Rewritten
     from .driver.api import context as context
     from .driver.api import explain as explain
     from .driver.api import memory as memory
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from .driver.api import rewrite as rewrite
     from .driver.fit import Fit as Fit
     from .driver.fit import fit as fit
+    from .driver.rewritten import Rewritten as Rewritten
     from .driver.verified import NotProved as NotProved
     from .frontends import jax as jax
     from .frontends import torch as torch
@@ -58,8 +58,9 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "driver.api": "Rewritten context explain memory prove rewrite",
+        "driver.api": "context explain memory prove rewrite",
         "driver.fit": "Fit fit",
+        "driver.rewritten": "Rewritten",
         "driver.verified": "NotProved",
         "options.recompute_options": "RecomputeOptions",
         "options.selection": "Selection",

@@ -37,11 +37,11 @@ from ..support.units import MINIMUM, budget_text, readable_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
-from .api import HasText, as_module
 from .fit_answer import Fit as Fit
 from .fit_answer import Verdict as Verdict
 from .lower_bound import LowerBound, lower_bound
 from .queries import step_flops
+from .step_input import HasText, as_module
 from .verified import verify_module
 
 

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from ..planning.plan_file import StepPlan, from_json
 from ..proof.verdict import Proof
 from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, place_of, position_of
-from .api import Rewritten
+from .rewritten import Rewritten
 
 
 @dataclass(frozen=True)

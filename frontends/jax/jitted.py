@@ -15,7 +15,9 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from ...analysis.step.devices import partitions_of
-from ...driver.api import Explanations, as_module, explain_verified
+from ...driver.api import explain_verified
+from ...driver.rewritten import Explanations
+from ...driver.step_input import as_module
 from ...driver.verified import verify_module
 from ...support.progress import progress
 from ...transforms.phase import ForwardOverReverse, NoGradient

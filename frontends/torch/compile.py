@@ -10,7 +10,8 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from typing_extensions import Unpack
 
-from ...driver.api import Explanations, explain
+from ...driver.api import explain
+from ...driver.rewritten import Explanations
 from ...support.suggestions import suggestion
 from .inductor.inductor_partitioner import InductorPartitioner
 from .options import OURS, Keywords, options_of

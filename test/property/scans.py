@@ -25,7 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from recompute.dialects.context import make_context
-from recompute.driver.api import NotProved, rewrite
+from recompute.driver.api import rewrite
+from recompute.driver.verified import NotProved
 from recompute.interpreters.execute_check import compare
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops

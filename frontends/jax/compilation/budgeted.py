@@ -20,7 +20,8 @@ import jax
 from xdsl.dialects.builtin import ModuleOp
 
 from ....dialects.cloning import clone_of
-from ....driver.api import Rewritten, rewrite
+from ....driver.api import rewrite
+from ....driver.rewritten import Rewritten
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
 from ....planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled, time_limit

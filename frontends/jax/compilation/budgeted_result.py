@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ....driver.api import Rewritten
+from ....driver.rewritten import Rewritten
 from ....search.budget.refusal_text import budget_verdict
 from ....support.units import format_bytes, is_share, readable_bytes
 from .allocation import fixed_bytes, temporary_bytes

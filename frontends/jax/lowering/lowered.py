@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-from ....driver.api import Rewritten
+from ....driver.rewritten import Rewritten
 from ....options.recompute_options import RecomputeOptions
 from ....support.diagnostics import Remark
 from ....support.progress import progress

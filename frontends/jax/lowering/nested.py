@@ -22,7 +22,8 @@ from xdsl.utils.exceptions import ParseError
 
 from ....dialects.cloning import clone_of
 from ....dialects.mark_calls import MARKS
-from ....driver.api import Rewritten, rewrite
+from ....driver.api import rewrite
+from ....driver.rewritten import Rewritten
 from ....driver.verified import NotProved
 from ....mlir_io.parser import parse_module
 from ....mlir_io.printer import print_module

@@ -19,7 +19,8 @@ from xdsl.utils.exceptions import ParseError
 
 from ....dialects.mark_calls import is_named_as_mark
 from ....dialects.stablehlo.control import OptimizationBarrierOp
-from ....driver.api import Rewritten, rewrite
+from ....driver.api import rewrite
+from ....driver.rewritten import Rewritten
 from ....driver.stored_rewrite import RewriteRecord
 from ....driver.verified import NotProved
 from ....options.selection import BadSelection

@@ -18,8 +18,10 @@ from ....analysis.step.marks import is_copy
 from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
 from ....dialects.stablehlo.control import WhileOp
-from ....driver.api import Rewritten, StepMemory, as_module, explain_verified
+from ....driver.api import explain_verified
 from ....driver.queries import step_flops
+from ....driver.rewritten import Rewritten, StepMemory
+from ....driver.step_input import as_module
 from ....options.selection import AUTO
 from ....planning.by_segment.numbered_segments import is_numbered
 from ....reports.by_module import ModuleNames, module_rows

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ....driver.api import Rewritten, rewrite
+from ....driver.api import rewrite
+from ....driver.rewritten import Rewritten
 from ....options.recompute_options import RecomputeOptions
 from ....planning.plan import Optimality
 from ....support.diagnostics import Refusal

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.driver import api
+from recompute.driver import api, proved_rewrite
 from recompute.driver.assumptions import Assumptions
 from recompute.driver.verified import NotProved, prove_equal
 from recompute.mlir_io.parser import parse_module
@@ -43,7 +43,7 @@ def fail_first_proofs(patch: pytest.MonkeyPatch, count: int) -> None:
             raise NotProved(Proof(proved=False, reason=REASON), "nothing is returned")
         return prove_equal(before, after, assumptions)
 
-    patch.setattr(api, "prove_equal", prove)
+    patch.setattr(proved_rewrite, "prove_equal", prove)
 
 
 def test_unproved_loops_are_left_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:

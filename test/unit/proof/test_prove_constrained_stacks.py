@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.driver.api import parse_module
+from recompute.mlir_io.parser import parse_module
 from recompute.proof.prove import prove
 
 V, ROW, S, N = "tensor<4xf32>", "tensor<1x4xf32>", "tensor<8x4xf32>", "tensor<i32>"

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from recompute.driver.api import Rewritten, rewrite
+from recompute.driver.api import rewrite
+from recompute.driver.rewritten import Rewritten
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module

@@ -18,7 +18,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.driver.api import Rewritten
+from recompute.driver.rewritten import Rewritten
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED

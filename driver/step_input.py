@@ -1,0 +1,97 @@
+"""Read a step: a module, its text, or a step that JAX lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, Protocol, runtime_checkable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import ParseError
+
+from ..dialects.cloning import clone_of
+from ..dialects.mark_calls import is_named_as_mark
+from ..mlir_io.parser import parse_module
+from ..support.diagnostics import Remark
+from ..transforms.take_marks import take_marks
+from .verified import verify_module
+
+_SUFFIXES = (".mlir", ".mlirbc", ".txt")
+"""The suffixes of files that contain a module."""
+
+
+@runtime_checkable
+class HasText(Protocol):
+    """A lowered step that returns its module as text, such as `jax.stages.Lowered`, or the result of
+    `equinox.filter_jit(f).lower(...)`. If `as_text` takes `debug_info=True`, the text has locations."""
+
+    def as_text(self) -> str: ...
+
+
+def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
+    """Return the step as a module; text is parsed.
+
+    Calls that mark values become attributes. If there are any, the module is copied first.
+
+    `name`: the name of the text in error messages.
+    """
+    return with_marks_as_attributes(read_module(step, name))[0]
+
+
+def verified_step(step: ModuleOp | str | HasText) -> ModuleOp:
+    """Return the step as a verified module. Raises `Refusal` at the first invalid operation."""
+    module = as_module(step)
+    verify_module(module)
+    return module
+
+
+def read_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
+    """Return the step as a module whose marks may still be calls. `name`: the name of the text in error messages.
+
+    Raises:
+        TypeError: For a step of another type.
+        ParseError: For text that is not MLIR.
+    """
+    if isinstance(step, ModuleOp):
+        return step
+    if isinstance(step, str):
+        return _parse(step, name)
+    if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return parse_module(_text_of(step), name)
+    raise TypeError(
+        f"expected an xDSL module, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
+    )
+
+
+def with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, ...]]:
+    """Convert the calls that mark values to attributes. Return the module, and remarks on marks without effect.
+
+    A module that contains such calls is copied first.
+    """
+    if not any(map(is_named_as_mark, module.walk())):
+        return module, ()
+    copy = clone_of(module)
+    return copy, take_marks(copy).remarks
+
+
+def _text_of(step: HasText) -> str:
+    """Return the text of a lowered step, with locations if the step can print them. Equinox prints none, but its
+    attribute `lowered` is the lowered step of JAX, which does.
+    """
+    candidates: list[Any] = [step, getattr(step, "lowered", None)]
+    for lowered in candidates:
+        if isinstance(lowered, HasText) and "debug_info" in signature(lowered.as_text).parameters:
+            as_text: Callable[..., str] = lowered.as_text
+            return as_text(debug_info=True)
+    return step.as_text()
+
+
+def _parse(text: str, name: str) -> ModuleOp:
+    """Parse the text of a module. If the text is the name of a file, the error states how to read the file."""
+    try:
+        return parse_module(text, name)
+    except ParseError as error:
+        if "\n" in text or not text.endswith(_SUFFIXES):
+            raise
+        remedy = f"expected the text of a module, not the name of a file: write Path({text!r}).read_text()"
+        raise ParseError(error.span, remedy) from error
