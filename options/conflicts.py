@@ -18,11 +18,6 @@ from .selection import AUTO, Selection
 EVERYWHERE = frozenset(EntryPoint)
 IN_JIT = frozenset({EntryPoint.JIT})
 WITH_PIPELINE = frozenset({EntryPoint.REWRITE, EntryPoint.JIT})
-TIMED = frozenset({EntryPoint.RECOMPUTE_PASS, EntryPoint.JIT})
-"""The entry points where a time limit requires a budget.
-
-`recompute.jax.jit` searches for its budget itself, and calls `recompute.rewrite` with a time limit alone.
-"""
 ONE_OF = "give {option} or {other}, not both"
 BOTH_RECOMPUTE = "{option} and {other} both select the values to recompute: give one of them"
 BOTH_SAVE = "{option} and {other} both select the values to save: give one of them"
@@ -84,7 +79,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
         if entry_point in conflict.entry_points and pair is not None:
             option, other = map(entry_point.spelling, pair)
             raise ValueError(f"{entry_point.value}: {conflict.message.format(option=option, other=other)}")
-    if entry_point in TIMED and "time_limit" in given and "budget" not in given:
+    if "time_limit" in given and "budget" not in given:
         limit, budget = map(entry_point.spelling, ("time_limit", "budget"))
         raise ValueError(f"{entry_point.value}: {limit} limits only the search for a budget: give {budget} as well")
     if options.proof:

@@ -77,6 +77,7 @@ def compile_within(
     module: ModuleOp,
     alternatives: Sequence[RecomputeOptions],
     budget: str,
+    time_limit: float | None,
     compilers: Compilers,
     line: ProgressLine,
 ) -> BudgetedCompile:
@@ -93,6 +94,7 @@ def compile_within(
             earlier one reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies,
             and the second keeps them.
         budget: The budget, as `checked_budget` returns it.
+        time_limit: The seconds after which the search ends; None for no limit.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
 
@@ -101,7 +103,7 @@ def compile_within(
     """
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
-    with stop_predicate(first.time_limit) as stop:
+    with stop_predicate(time_limit) as stop:
         line.begin("compiling the plain step", 0.0, BEFORE_PLANS)
         unchanged = _plain_result(module, budget, compilers.compile_plain())
         is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes
@@ -119,6 +121,7 @@ def compile_within(
                     compilers=compilers,
                     line=line,
                     stop=stop,
+                    time_limit=time_limit,
                 )
             )
             for alternative in alternatives
@@ -182,6 +185,7 @@ def _results_without_rewrite(
 
     Args:
         unchanged: The plain step.
+        time_limit: The seconds after which the search ends; None for no limit.
         compilers: The functions that compile the step.
         has_rewritten: Whether a rewritten step is within the limit.
     """
@@ -235,7 +239,7 @@ class _Request:
     """The inputs of the search for one step with one alternative of its options.
 
     Attributes:
-        name, module, budget, compilers, line: As in `compile_within`.
+        name, module, budget, compilers, line, time_limit: As in `compile_within`.
         options: The options of the rewrite.
         plain_bytes: The temporaries of the plain step in bytes.
         limit_bytes: The bytes that the budget leaves for temporaries; None for the budget `min`.
@@ -251,6 +255,7 @@ class _Request:
     compilers: Compilers
     line: ProgressLine
     stop: Stop
+    time_limit: float | None = None
 
 
 @dataclass
@@ -441,6 +446,6 @@ class _CompilerSearch:
             plain_bytes=self.request.plain_bytes,
             rounds=self._compiler.rounds,
             is_interrupted=is_interrupted,
-            seconds=self.request.options.time_limit if self._stop.has_stopped and not is_interrupted else None,
+            seconds=self.request.time_limit if self._stop.has_stopped and not is_interrupted else None,
         )
         return failed.refusal(pool, self.request.compilers.key)

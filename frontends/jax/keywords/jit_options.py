@@ -22,8 +22,12 @@ from .policy_option import names_of_policy, selection_with
 
 _JIT = EntryPoint.JIT.value
 SELECTION = tuple(option.name for option in fields(Selection))
-REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name != "budget")
-_BESIDE_REWRITE = ("budget", "search")
+_OF_SEARCH = ("budget", "time_limit")
+"""The options of `recompute.rewrite` that `recompute.jax.jit` applies itself, since it compiles the candidates."""
+REWRITE = tuple(
+    option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name not in _OF_SEARCH
+)
+_BESIDE_REWRITE = (*_OF_SEARCH, "search")
 """The options that do not belong to the rewrite, but may conflict with options that do."""
 
 
@@ -37,6 +41,7 @@ class JitOptions:
         search: The number of attempts to compile; 0 if the model of XLA:CPU chooses among them.
         jit: The keywords for `jax.jit`.
         budget: The budget as a string; None without one.
+        time_limit: Seconds after which the search for the budget ends; None for no limit.
         named: The names of values that the options `save`, `names` and `policy` contain, by option.
     """
 
@@ -45,6 +50,7 @@ class JitOptions:
     search: int
     jit: Mapping[str, Any]
     budget: str | None = None
+    time_limit: float | None = None
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
@@ -106,6 +112,7 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
         search=checked.get("search", 0),
         jit=jit,
         budget=checked.get("budget"),
+        time_limit=checked.get("time_limit"),
         named=named,
     )
 

@@ -209,7 +209,13 @@ def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Budgete
     merging = merging_options(module, options) if step.own_barriers else None
     alternatives = [options] if merging is None else [merging, options]
     return compile_within(
-        step.name, module, alternatives=alternatives, budget=budget, compilers=_compilers_of(step), line=line
+        step.name,
+        module,
+        alternatives=alternatives,
+        budget=budget,
+        time_limit=step.options.time_limit,
+        compilers=_compilers_of(step),
+        line=line,
     )
 
 

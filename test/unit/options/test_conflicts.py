@@ -49,6 +49,11 @@ OF_JIT = {"budget", "search"}
             JIT,
             "recompute.jax.jit: time_limit= limits only the search for a budget: give budget= as well",
         ),
+        (
+            {"time_limit": 5},
+            REWRITE,
+            "recompute.rewrite: time_limit= limits only the search for a budget: give budget= as well",
+        ),
     ],
 )
 def test_message_spells_the_options_as_the_entry_point_does(

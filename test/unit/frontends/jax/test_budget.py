@@ -10,7 +10,6 @@ import re
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -288,18 +287,18 @@ def test_error_of_stopped_search_does_not_blame_the_budget(
         monkeypatch.setattr(Interrupt, "count", Interrupt.count + interrupts)
 
     compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
-    options = replace(DEFAULT_OPTIONS, time_limit=2)
     search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
         budgets._Request(  # pyright: ignore[reportPrivateUsage]
             name="step",
             module=parse_module(TRIVIAL, "step"),
-            options=options,
+            options=DEFAULT_OPTIONS,
             budget="1000",
             plain_bytes=2000,
             limit_bytes=1000,
             compilers=compilers,
             line=ProgressLine("step"),
             stop=lambda: True,
+            time_limit=2,
         )
     )
     with pytest.raises(Refusal, match=f"no plan for the budget 1000 {reason}"):
