@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from typing_extensions import Unpack
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.timeline import Timeline
 from ..dialects.context import make_context
 from ..options.conflicts import demand_agreement
+from ..options.keywords import RewriteKeywords
 from ..options.memory_model import ORDER
 from ..options.option_facts import EntryPoint
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
@@ -27,39 +29,48 @@ from ..options.selection import AUTO, Selection
 from ..proof.prove import Proof, ProofOptions
 from ..proof.prove import prove as prove_modules
 from ..rules.costs.cost import FLOPS
+from ..support.suggestions import suggests_keywords
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import without_move_remarks
 from .proved_rewrite import rewrite_as_module
 from .queries import explanations_of
+from .rewrite_keywords import rewrite_options
 from .rewritten import Explanations, Rewritten, demand_model
 from .step_input import HasText, read_module, verified_step, with_marks_as_attributes
 from .verified import verify_module
 
 
 def rewrite(
-    step: ModuleOp | str | HasText, options: RecomputeOptions = DEFAULT_OPTIONS, *, name: str = "<input>"
+    step: ModuleOp | str | HasText,
+    options: RecomputeOptions = DEFAULT_OPTIONS,
+    *,
+    name: str = "<input>",
+    **keywords: Unpack[RewriteKeywords],
 ) -> Rewritten:
     """Recompute the values that the options select.
+
+    The options are an object or keywords:
+
+        recompute.rewrite(step, recompute.RecomputeOptions(recompute.Selection(policy="dots_saveable"), budget="50%"))
+        recompute.rewrite(step, policy="dots_saveable", budget="50%")
 
     Args:
         step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
         options: The operations to recompute, and the form of the result.
         name: The name of the input in error messages, if it is text.
+        **keywords: The fields of `RecomputeOptions` and of `Selection`, instead of `options`.
 
     Returns:
         The rewritten module with its plans, remarks and proof.
 
     Raises:
-        TypeError: For a step or options of another type.
+        TypeError: For a step or an option of the wrong type, an unknown keyword, and options together with keywords.
         ParseError: For text that is not MLIR.
         Refusal: For a step that cannot be rewritten with these options.
         NotProved: If the result was not proved equal.
-        ValueError: For options that exclude one another.
+        ValueError: For an invalid option, and for options that exclude one another.
     """
-    if not isinstance(options, RecomputeOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(
-            f"expected options such as recompute.RecomputeOptions(budget='50%'), not {type(options).__name__}"
-        )
+    options = rewrite_options(options, keywords)
     demand_agreement(options, EntryPoint.REWRITE)
     original, import_remarks = with_marks_as_attributes(read_module(step, name))
     rewritten = rewrite_as_module(original, options)
@@ -67,6 +78,7 @@ def rewrite(
     return replace(rewritten, remarks=(*remarks, *rewritten.remarks))
 
 
+@suggests_keywords("recompute.prove")
 def prove(
     before: ModuleOp | str | HasText, after: ModuleOp | str | HasText, *, repeatable: Collection[str] = ()
 ) -> Proof:
@@ -91,6 +103,7 @@ def prove(
     return prove_modules(*modules, ProofOptions(repeatable=repeatable))
 
 
+@suggests_keywords("recompute.explain")
 def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
     """Explain which values each step saves for its backward pass, and the effect of recomputing each segment.
 
@@ -122,6 +135,7 @@ def explain_verified(
     return explanations
 
 
+@suggests_keywords("recompute.memory")
 def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:
     """Return the live bytes over time of each public function, by function name.
 

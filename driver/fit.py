@@ -33,6 +33,7 @@ from ..search.limits import ORDER_ERROR, Budget, BudgetLimits, budget_limits
 from ..search.loop_choices import has_loops
 from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
+from ..support.suggestions import suggests_keywords
 from ..support.units import MINIMUM, budget_text, readable_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
@@ -45,6 +46,7 @@ from .step_input import HasText, as_module
 from .verified import verify_module
 
 
+@suggests_keywords("recompute.fit")
 def fit(
     step: ModuleOp | str | HasText,
     memory: str | float,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher, get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SIMILAR_NAMES = 3
 """The maximum number of similar names that a message about an unknown name lists."""
@@ -44,3 +50,30 @@ def suggestion(word: str, names: Iterable[str]) -> str:
     """Return `; did you mean 'name'?` for the closest name, or a list of all names if no name is close."""
     names = list(names)
     return did_you_mean(word, names) or f"; expected one of {', '.join(names)}"
+
+
+def unexpected_keyword(caller: str, name: str, known: Iterable[str]) -> TypeError:
+    """Return the error for an unknown keyword of the function `caller`, with the closest known keyword."""
+    return TypeError(f"{caller} got an unexpected keyword argument '{name}'{did_you_mean(name, known)}")
+
+
+def suggests_keywords(caller: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for a function with a fixed list of parameters: its error for an unknown keyword suggests the
+    closest one, as Python 3.13 does.
+
+    `caller`: the public name of the function.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        known = signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name in kwargs:
+                if name not in known:
+                    raise unexpected_keyword(caller, name, known)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate

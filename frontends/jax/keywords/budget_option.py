@@ -6,15 +6,13 @@ from typing import Any
 
 import jax
 
+from ....driver.option_checks import demand_plausible_budget
 from ....support.units import budget_text, parse_budget
 
 _JAX: Any = jax
 """Typed as `Any`, because the types of JAX are incomplete."""
 DEVICE = "device"
 """The budget that stands for the memory that the device reports as free."""
-
-LEAST_BYTES = 1024
-"""The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in another unit."""
 
 
 def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
@@ -28,12 +26,7 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
         TypeError: For a value that is not a str, an int or a float.
         ValueError: For an invalid budget.
     """
-    if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-        raise TypeError(f"{caller}: budget must be a str, a share (float) or bytes (int), not {type(budget).__name__}")
-    if isinstance(budget, int) and 0 < budget < LEAST_BYTES:
-        raise ValueError(
-            f"{caller}: budget={budget} is a number of bytes; did you mean '{budget}GiB'? (for bytes: '{budget}B')"
-        )
+    demand_plausible_budget(f"{caller}: budget", budget)
     try:
         text = budget_text(budget)
         if text.lower() == DEVICE:

@@ -10,14 +10,15 @@ from typing import Any, cast, get_type_hints
 import jax
 
 from ....analysis.request.policies import policy_of
+from ....driver.option_checks import OPTION_CHECKS, OptionCheck, count_from_zero, wrong_type
 from ....options.conflicts import demand_agreement
 from ....options.option_facts import EntryPoint, options_with
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import Selection
-from ....support.suggestions import did_you_mean
+from ....support.suggestions import unexpected_keyword
 from ....transforms.phase import NoGradient
+from .budget_option import checked_budget
 from .keywords import OWN_KEYWORDS, JitKeywords
-from .option_checks import OPTION_CHECKS
 from .policy_option import names_of_policy, selection_with
 
 _JIT = EntryPoint.JIT.value
@@ -29,6 +30,32 @@ REWRITE = tuple(
 )
 _BESIDE_REWRITE = (*_OF_SEARCH, "search")
 """The options that do not belong to the rewrite, but may conflict with options that do."""
+
+
+def _policy(name: str, value: Any) -> Any:
+    if not isinstance(value, str) and not callable(value):
+        raise wrong_type(name, "a str, a policy of jax.checkpoint_policies or a function", value)
+    return value
+
+
+def _measure(name: str, value: Any) -> bool | str:
+    if not isinstance(value, bool) and value != "auto":
+        raise ValueError(f"{name} must be 'auto', True or False, not {value!r}")
+    return value
+
+
+def _budget(_: str, value: Any) -> str | None:
+    return None if value is None else checked_budget(value)
+
+
+_CHECKS: Mapping[str, OptionCheck] = {
+    **OPTION_CHECKS,
+    "policy": _policy,
+    "measure": _measure,
+    "budget": _budget,
+    "search": count_from_zero,
+}
+"""The check of each option, by option name. Four of them differ from the checks of `recompute.rewrite`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +124,7 @@ def options_of(keywords: Mapping[str, Any], caller: str = _JIT) -> JitOptions:
 def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
     demand_known(keywords, _JIT)
     ours = {name: value for name, value in keywords.items() if name in OWN_KEYWORDS}
-    checked = {name: OPTION_CHECKS[name](name, value) for name, value in ours.items()}
+    checked = {name: _CHECKS[name](f"{_JIT}: {name}", value) for name, value in ours.items()}
     selection = selection_with(**_only(checked, SELECTION))
     policy_of(selection)
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
@@ -132,7 +159,7 @@ def demand_known(keywords: Iterable[str], caller: str, more: Iterable[str] = ())
     ]
     for name in keywords:
         if name not in known:
-            raise TypeError(f"{caller} got an unexpected keyword argument '{name}'{did_you_mean(name, known)}")
+            raise unexpected_keyword(caller, name, known)
 
 
 def signature() -> inspect.Signature:

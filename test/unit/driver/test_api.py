@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -141,9 +142,54 @@ def test_step_lowered_by_jax_is_accepted() -> None:
             recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]
 
 
+def test_options_may_be_keywords() -> None:
+    step = CHAIN.read_text()
+    options = recompute.RecomputeOptions(recompute.Selection(save=("tanh",)), budget="0.9", memory_model="order")
+    expected = recompute.rewrite(step, options)
+    assert recompute.rewrite(step, save=["tanh"], budget=0.9, memory_model="order").text == expected.text
+    selection = recompute.Selection(save=("tanh",))
+    assert recompute.rewrite(step, selection=selection, budget="90%", memory_model="order").text == expected.text
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"bugdet": 0.5}, TypeError, "got an unexpected keyword argument 'bugdet'; did you mean 'budget'?"),
+        ({"names": "h"}, TypeError, "names must be a sequence of str, not str: give ('h',)"),
+        ({"copies": "3"}, TypeError, "copies must be an int, not str"),
+        ({"copies": 0}, ValueError, "copies must be at least 1, not 0"),
+        ({"budget": 8}, ValueError, "budget=8 is a number of bytes; did you mean '8GiB'? (for bytes: '8B')"),
+        ({"budget": "8 bananas"}, ValueError, "budget: invalid budget '8 bananas'"),
+        ({"measure": True}, TypeError, "measure must be a function from a module to a number of bytes, not bool"),
+        ({"time_limit": 3}, ValueError, "time_limit= limits only the search for a budget: give budget= as well"),
+        ({"selection": recompute.Selection(), "names": ("h",)}, ValueError, "give selection= or names=, not both"),
+        ({"options": recompute.RecomputeOptions(), "strict": True}, TypeError, "give options= or keywords, not both"),
+    ],
+)
+def test_invalid_keywords_are_rejected(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        recompute.rewrite(CHAIN.read_text(), **options)
+    assert re.match(f"recompute.rewrite:? {re.escape(message)}", str(raised.value))
+
+
+def test_unknown_keywords_get_a_suggestion() -> None:
+    step: Any = CHAIN.read_text()
+    wrong: dict[str, Any] = {"modell": "xla"}
+    functions = {
+        "fit": lambda: recompute.fit(step, "8MiB", **wrong),
+        "memory": lambda: recompute.memory(step, **wrong),
+        "explain": lambda: recompute.explain(step, **{"selektion": recompute.Selection()}),  # pyright: ignore[reportArgumentType]
+        "prove": lambda: recompute.prove(step, step, **{"repeatabel": ()}),  # pyright: ignore[reportCallIssue]
+    }
+    suggested = {"fit": "model", "memory": "model", "explain": "selection", "prove": "repeatable"}
+    for name, call in functions.items():
+        with pytest.raises(TypeError, match=rf"recompute\.{name} got an .*; did you mean '{suggested[name]}'\?$"):
+            call()
+
+
 def test_errors_of_wrong_arguments_name_the_remedy() -> None:
     options: Any = {"budget": 0.5}
-    with pytest.raises(TypeError, match=r"expected options such as .*RecomputeOptions\(budget='50%'\), not dict"):
+    with pytest.raises(TypeError, match=r"options must be recompute\.RecomputeOptions, not dict; .*keywords"):
         recompute.rewrite(CHAIN.read_text(), options)
     with pytest.raises(ParseError, match=r"not the name of a file: write Path\('step.mlir'\).read_text\(\)"):
         recompute.rewrite("step.mlir")

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from xdsl.passes import ModulePass
 
+from recompute.driver.option_checks import OPTION_CHECKS
 from recompute.driver.pipeline import passes_of
+from recompute.options.keywords import CommonKeywords, RewriteKeywords, SelectionKeywords
 from recompute.options.option_facts import EntryPoint, option_facts_of, options_with
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
@@ -35,11 +37,18 @@ def test_passes_have_the_declared_options(pass_class: type[ModulePass], entry_po
 
 def test_jit_has_the_declared_options() -> None:
     pytest.importorskip("jax", reason="the frontend for JAX")
-    from recompute.frontends.jax.keywords.keywords import RewriteKeywords, SelectionKeywords
+    from recompute.frontends.jax.keywords.keywords import OWN_KEYWORDS
 
-    assert SelectionKeywords.__annotations__.keys() == {field.name for field in fields(Selection)}
     declared = {field.name for field in options_with(RecomputeOptions, EntryPoint.JIT)}
-    assert RewriteKeywords.__annotations__.keys() == declared
+    assert CommonKeywords.__annotations__.keys() == declared
+    assert {*declared, *(field.name for field in fields(Selection)), "measure", "search"} == OWN_KEYWORDS
+
+
+def test_rewrite_accepts_every_option_as_a_keyword() -> None:
+    every = {field.name for field in (*fields(Selection), *fields(RecomputeOptions))}
+    assert RewriteKeywords.__annotations__.keys() == every
+    assert every <= OPTION_CHECKS.keys()
+    assert SelectionKeywords.__annotations__.keys() == {field.name for field in fields(Selection)} - {"policy"}
 
 
 def test_torch_has_the_declared_options() -> None:

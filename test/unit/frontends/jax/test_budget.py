@@ -446,12 +446,10 @@ def test_bad_segment_budget_is_rejected(wrong: dict[str, Any], error: type[Excep
 def test_errors_name_the_limit_that_has_a_wrong_type() -> None:
     list_as_limit: Any = {"layer*": [1]}
     number_as_pattern: Any = {3: "30%"}
-    expected = r"the limit of 'layer\*' in segment_budgets must be a str, a share \(float\) or bytes \(int\), not list"
+    expected = r"segment_budgets: the limit of 'layer\*' must be a str, a share \(float\) or bytes \(int\), not list"
     with pytest.raises(TypeError, match=expected):
         recompute.jax.jit(STEP, segment_budgets=list_as_limit)
-    with pytest.raises(
-        TypeError, match="a key of segment_budgets must be a str, the pattern of segment names, not int"
-    ):
+    with pytest.raises(TypeError, match="segment_budgets: a key must be a str, the pattern of segment names, not int"):
         recompute.jax.jit(STEP, segment_budgets=number_as_pattern)
 
 

@@ -1,4 +1,8 @@
-"""Checks of the option values of `recompute.jax.jit`, derived from the types of the option fields."""
+"""Checks of option values that are given as keywords, derived from the types of the option fields.
+
+`recompute.rewrite` and `recompute.jax.jit` use them. The name that a check receives begins with the function that the
+user called, as in `recompute.jax.jit: budget`.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,26 @@ from typing import Any, cast
 
 from xdsl.passes import ModulePass
 
-from ....driver.pipeline import passes_of
-from ....options.loop_schedule import LoopSchedule, schedule_of
-from ....options.option_facts import EntryPoint, option_facts_of, options_with
-from ....options.recompute_options import RecomputeOptions
-from ....options.segment_budgets import SegmentBudgets, budget_texts
-from ....options.selection import Selection
-from ....planning.plan_file import StepPlan, from_option
-from ....rules.costs.cost import cost_named
-from ....rules.costs.device import BadCost
-from .budget_option import checked_budget
+from ..options.loop_schedule import LoopSchedule, schedule_of
+from ..options.option_facts import option_facts_of
+from ..options.recompute_options import RecomputeOptions
+from ..options.segment_budgets import SegmentBudgets, budget_texts
+from ..options.selection import Selection
+from ..planning.plan_file import StepPlan, from_option
+from ..rules.costs.cost import cost_named
+from ..rules.costs.device import BadCost
+from ..support.units import budget_text, parse_budget
+from .pipeline import passes_of
+
+LEAST_BYTES = 1024
+"""The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in another unit."""
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _wrong_type(name, "a str", value)
+        raise wrong_type(name, "a str", value)
     if not value:
-        raise ValueError(f"recompute.jax.jit: {name} must not be empty")
+        raise ValueError(f"{name} must not be empty")
     return value
 
 
@@ -34,43 +41,37 @@ def _cost(name: str, value: Any) -> str:
     try:
         cost_named(_text(name, value))
     except BadCost as error:
-        raise BadCost(f"recompute.jax.jit: {name}: {error}") from error
+        raise BadCost(f"{name}: {error}") from error
     return value
 
 
-def _offload(name: str, value: Any) -> str:
+def _text_or_empty(name: str, value: Any) -> str:
     return value if value == "" else _text(name, value)
 
 
-def _policy(name: str, value: Any) -> Any:
-    if not isinstance(value, str) and not callable(value):
-        raise _wrong_type(name, "a str, a policy of jax.checkpoint_policies or a function", value)
-    return value
-
-
-def _flag(name: str, value: Any) -> bool:
+def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _wrong_type(name, "True or False", value)
+        raise wrong_type(name, "True or False", value)
     return value
 
 
 def _count(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong_type(name, "an int", value)
+        raise wrong_type(name, "an int", value)
     if value < least:
-        raise ValueError(f"recompute.jax.jit: {name} must be at least {least}, not {value}")
+        raise ValueError(f"{name} must be at least {least}, not {value}")
     return value
 
 
-def _count_from_zero(name: str, value: Any) -> int:
+def count_from_zero(name: str, value: Any) -> int:
     return _count(name, value, least=0)
 
 
 def _sequence(name: str, value: Any, check: Callable[[str, Any], Any], elements: str) -> tuple[Any, ...]:
     if isinstance(value, str) and elements == "str":
-        raise TypeError(f"recompute.jax.jit: {name} must be a sequence of str, not str: give ({value!r},)")
+        raise TypeError(f"{name} must be a sequence of str, not str: give ({value!r},)")
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise _wrong_type(name, f"a sequence of {elements}", value)
+        raise wrong_type(name, f"a sequence of {elements}", value)
     return tuple([check(name, element) for element in value])  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -83,7 +84,7 @@ def _texts_or_none(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 def _numbers(name: str, value: Any) -> tuple[int, ...]:
-    return _sequence(name, value, _count_from_zero, "int")
+    return _sequence(name, value, count_from_zero, "int")
 
 
 def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
@@ -95,7 +96,7 @@ def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
 
 def _step_plan(name: str, value: Any) -> StepPlan:
     if not isinstance(value, StepPlan):
-        raise _wrong_type(name, "the text of a plan or a sequence of StepPlan", value)
+        raise wrong_type(name, "the text of a plan or a sequence of StepPlan", value)
     return value
 
 
@@ -104,20 +105,20 @@ def _pipeline(name: str, value: Any) -> tuple[ModulePass, ...] | None:
     if value is None:
         return None
     if not isinstance(value, str | Sequence):
-        raise _wrong_type(name, "a str such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
+        raise wrong_type(name, "a str such as 'recompute-inline,recompute-mark', or a sequence of passes", value)
     return passes_of(value)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _planner(name: str, value: Any) -> Any:
     if value is not None and not callable(value):
-        raise _wrong_type(name, "a function from a Graph to a Plan", value)
+        raise wrong_type(name, "a function from a Graph to a Plan", value)
     return value
 
 
 def _loops(name: str, value: Any) -> LoopSchedule:
     """Check the option `loops`. Raises `BadSchedule`, a ValueError."""
     if not isinstance(value, bool | str):
-        raise _wrong_type(name, "True, False, or a str such as 'keep(50%)' or 'periodic(8)'", value)
+        raise wrong_type(name, "True, False, or a str such as 'keep(50%)' or 'periodic(8)'", value)
     return schedule_of(value)
 
 
@@ -126,7 +127,7 @@ def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, str | Mapping):
-        raise _wrong_type(name, "a dict such as {'layer*': '30%'}, or a str", value)
+        raise wrong_type(name, "a dict such as {'layer*': '30%'}, or a str", value)
     if isinstance(value, Mapping):
         _check_limits(name, cast(Mapping[Any, Any], value))
     return budget_texts(cast(SegmentBudgets, value))
@@ -135,33 +136,55 @@ def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
 def _check_limits(name: str, budgets: Mapping[Any, Any]) -> None:
     for pattern, budget in budgets.items():
         if not isinstance(pattern, str):
-            raise _wrong_type(f"a key of {name}", "a str, the pattern of segment names", pattern)
+            raise wrong_type(f"{name}: a key", "a str, the pattern of segment names", pattern)
         if isinstance(budget, bool) or not isinstance(budget, str | int | float):
-            raise _wrong_type(f"the limit of '{pattern}' in {name}", "a str, a share (float) or bytes (int)", budget)
-
-
-def _measure(name: str, value: Any) -> bool | str:
-    if not isinstance(value, bool) and value != "auto":
-        raise ValueError(f"recompute.jax.jit: {name} must be 'auto', True or False, not {value!r}")
-    return value
+            raise wrong_type(f"{name}: the limit of '{pattern}'", "a str, a share (float) or bytes (int)", budget)
 
 
 def _budget(name: str, value: Any) -> str | None:
-    return None if value is None else checked_budget(value)
+    if value is None:
+        return None
+    demand_plausible_budget(name, value)
+    try:
+        text = budget_text(value)
+        parse_budget(text, 1)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return text
+
+
+def demand_plausible_budget(name: str, value: Any) -> None:
+    """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is too small to be bytes."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise wrong_type(name, "a str, a share (float) or bytes (int)", value)
+    if isinstance(value, int) and 0 < value < LEAST_BYTES:
+        raise ValueError(f"{name}={value} is a number of bytes; did you mean '{value}GiB'? (for bytes: '{value}B')")
+
+
+def _selection(name: str, value: Any) -> Selection:
+    if not isinstance(value, Selection):
+        raise wrong_type(name, "a recompute.Selection", value)
+    return value
+
+
+def _function(name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise wrong_type(name, "a function from a module to a number of bytes", value)
+    return value
 
 
 def _seconds(name: str, value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong_type(name, "a number of seconds", value)
+        raise wrong_type(name, "a number of seconds", value)
     if not value > 0:
-        raise ValueError(f"recompute.jax.jit: {name} must be a positive number of seconds, not {value}")
+        raise ValueError(f"{name} must be a positive number of seconds, not {value}")
     return float(value)
 
 
-def _wrong_type(name: str, expected: str, value: Any) -> TypeError:
-    return TypeError(f"recompute.jax.jit: {name} must be {expected}, not {type(value).__name__}")
+def wrong_type(name: str, expected: str, value: Any) -> TypeError:
+    return TypeError(f"{name} must be {expected}, not {type(value).__name__}")
 
 
 OptionCheck = Callable[[str, Any], Any]
@@ -170,7 +193,7 @@ OptionCheck = Callable[[str, Any], Any]
 It returns the converted value, and raises `TypeError` or `ValueError`.
 """
 _BY_TYPE: Mapping[str, OptionCheck] = {
-    "bool": _flag,
+    "bool": check_flag,
     "str": _text,
     "tuple[str, ...]": _texts,
     "tuple[str, ...] | None": _texts_or_none,
@@ -178,18 +201,19 @@ _BY_TYPE: Mapping[str, OptionCheck] = {
 }
 """The check for each type of an option's field."""
 _BY_NAME: Mapping[str, OptionCheck] = {
-    "policy": _policy,
     "segment_budgets": _segment_budgets,
     "budget": _budget,
     "cost": _cost,
     "loops": _loops,
-    "measure": _measure,
-    "offload": _offload,
+    "measure": _function,
+    "memory_model": _text_or_empty,
+    "offload": _text_or_empty,
     "pipeline": _pipeline,
     "plan": _plan,
     "planner": _planner,
-    "search": _count_from_zero,
+    "selection": _selection,
     "time_limit": _seconds,
+    "workers": _count,
 }
 """The checks of options with a special syntax or type, by option name."""
 
@@ -203,9 +227,6 @@ def _check_of(option: Field[Any]) -> OptionCheck:
 
 OPTION_CHECKS: Mapping[str, OptionCheck] = {
     **_BY_NAME,
-    **{
-        option.name: _check_of(option)
-        for option in (*fields(Selection), *options_with(RecomputeOptions, EntryPoint.JIT))
-    },
+    **{option.name: _check_of(option) for option in (*fields(Selection), *fields(RecomputeOptions))},
 }
-"""The check of each option, by option name."""
+"""The check of each option of `recompute.rewrite`, by option name."""
