@@ -36,12 +36,12 @@ from .proved_rewrite import rewrite_as_module
 from .queries import explanations_of
 from .rewrite_keywords import rewrite_options
 from .rewritten import Explanations, Rewritten, demand_model
-from .step_input import HasText, read_module, verified_step, with_marks_as_attributes
+from .step_input import StepInput, read_module, verified_step, with_marks_as_attributes
 from .verified import verify_module
 
 
 def rewrite(
-    step: ModuleOp | str | HasText,
+    step: StepInput,
     options: RecomputeOptions = DEFAULT_OPTIONS,
     *,
     name: str = "<input>",
@@ -55,7 +55,8 @@ def rewrite(
         recompute.rewrite(step, policy="dots_saveable", budget="50%")
 
     Args:
-        step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
+        step: A module of xDSL or of MLIR's Python bindings, which is left unchanged, its text, or the result of
+            `jax.jit(f).lower(...)`.
         options: The operations to recompute, and the form of the result.
         name: The name of the input in error messages, if it is text.
         **keywords: The fields of `RecomputeOptions` and of `Selection`, instead of `options`.
@@ -79,13 +80,11 @@ def rewrite(
 
 
 @suggests_keywords("recompute.prove")
-def prove(
-    before: ModuleOp | str | HasText, after: ModuleOp | str | HasText, *, repeatable: Collection[str] = ()
-) -> Proof:
+def prove(before: StepInput, after: StepInput, *, repeatable: Collection[str] = ()) -> Proof:
     """Try to prove that two modules compute the same numbers, bit for bit.
 
     Args:
-        before: A module, its text, or the result of `jax.jit(f).lower(...)`.
+        before: A module of xDSL or of MLIR's Python bindings, its text, or the result of `jax.jit(f).lower(...)`.
         after: The module to compare with it, in the same forms.
         repeatable: Patterns of the targets of custom calls that are assumed to be functions of their operands, as in
             `Selection.repeatable`. Targets that `before` marks with `recompute.repeatable` need not be listed.
@@ -104,11 +103,11 @@ def prove(
 
 
 @suggests_keywords("recompute.explain")
-def explain(step: ModuleOp | str | HasText, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
+def explain(step: StepInput, selection: Selection = AUTO, cost: str = FLOPS) -> Explanations:
     """Explain which values each step saves for its backward pass, and the effect of recomputing each segment.
 
     Args:
-        step: A module, its text, or the result of `jax.jit(f).lower(...)`.
+        step: A module of xDSL or of MLIR's Python bindings, its text, or the result of `jax.jit(f).lower(...)`.
         selection: The segments, and the policy that selects the values to save.
         cost: The cost of recomputation, as in `RecomputeOptions`.
 
@@ -136,11 +135,11 @@ def explain_verified(
 
 
 @suggests_keywords("recompute.memory")
-def memory(step: ModuleOp | str | HasText, model: str = ORDER) -> dict[str, Timeline]:
+def memory(step: StepInput, model: str = ORDER) -> dict[str, Timeline]:
     """Return the live bytes over time of each public function, by function name.
 
     Args:
-        step: A module, its text, or the result of `jax.jit(f).lower(...)`.
+        step: A module of xDSL or of MLIR's Python bindings, its text, or the result of `jax.jit(f).lower(...)`.
         model: The memory model, `order` (program order) or `xla` (the fusion and the schedule of XLA:CPU).
 
     Raises:

@@ -42,13 +42,13 @@ from .fit_answer import Fit as Fit
 from .fit_answer import Verdict as Verdict
 from .lower_bound import LowerBound, lower_bound
 from .queries import step_flops
-from .step_input import HasText, as_module
+from .step_input import StepInput, as_module
 from .verified import verify_module
 
 
 @suggests_keywords("recompute.fit")
 def fit(
-    step: ModuleOp | str | HasText,
+    step: StepInput,
     memory: str | float,
     model: str = ORDER,
     stop: Stop = never_stop,
@@ -58,7 +58,8 @@ def fit(
     """Decide whether a step fits a memory budget.
 
     Args:
-        step: A module, which is left unchanged, its text, or the result of `jax.jit(f).lower(...)`.
+        step: A module of xDSL or of MLIR's Python bindings, which is left unchanged, its text, or the result of
+            `jax.jit(f).lower(...)`.
         memory: The budget: bytes of the device (`8GiB` or an int), or a share of the temporaries (`50%` or 0.5).
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.

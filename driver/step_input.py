@@ -1,4 +1,4 @@
-"""Read a step: a module, its text, or a step that JAX lowered."""
+"""Read a step: a module of xDSL or of MLIR's Python bindings, its text, or a step that JAX lowered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,20 @@ class HasText(Protocol):
     def as_text(self) -> str: ...
 
 
-def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp:
+@runtime_checkable
+class MlirModule(Protocol):
+    """A module of MLIR's Python bindings, such as `jaxlib.mlir.ir.Module`. The method `get_asm` of its operation prints
+    it with locations."""
+
+    @property
+    def operation(self) -> Any: ...
+
+
+StepInput = ModuleOp | str | HasText | MlirModule
+"""The forms in which a step is accepted."""
+
+
+def as_module(step: StepInput, name: str = "<input>") -> ModuleOp:
     """Return the step as a module; text is parsed.
 
     Calls that mark values become attributes. If there are any, the module is copied first.
@@ -38,14 +51,14 @@ def as_module(step: ModuleOp | str | HasText, name: str = "<input>") -> ModuleOp
     return with_marks_as_attributes(read_module(step, name))[0]
 
 
-def verified_step(step: ModuleOp | str | HasText) -> ModuleOp:
+def verified_step(step: StepInput) -> ModuleOp:
     """Return the step as a verified module. Raises `Refusal` at the first invalid operation."""
     module = as_module(step)
     verify_module(module)
     return module
 
 
-def read_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
+def read_module(step: StepInput, name: str) -> ModuleOp:
     """Return the step as a module whose marks may still be calls. `name`: the name of the text in error messages.
 
     Raises:
@@ -58,8 +71,11 @@ def read_module(step: ModuleOp | str | HasText, name: str) -> ModuleOp:
         return _parse(step, name)
     if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
         return parse_module(_text_of(step), name)
+    if hasattr(getattr(step, "operation", None), "get_asm"):
+        return parse_module(step.operation.get_asm(enable_debug_info=True), name)
     raise TypeError(
-        f"expected an xDSL module, its text, or the result of jax.jit(f).lower(...), not {type(step).__name__}"
+        "expected a module of xDSL or of MLIR's Python bindings, its text, or the result of jax.jit(f).lower(...), "
+        f"not {type(step).__name__}"
     )
 
 

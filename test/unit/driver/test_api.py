@@ -138,7 +138,7 @@ def test_step_lowered_by_jax_is_accepted() -> None:
     assert recompute.memory(lowered)["main"].peak_bytes == recompute.memory(text)["main"].peak_bytes > 0
     assert recompute.prove(lowered, text)
     for wrong in (3, recompute.rewrite(text)):
-        with pytest.raises(TypeError, match=r"expected an xDSL module, its text, or the result of jax\.jit"):
+        with pytest.raises(TypeError, match=r"expected a module of xDSL or of MLIR.*, its text, or .* jax\.jit"):
             recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]
 
 
@@ -185,6 +185,21 @@ def test_unknown_keywords_get_a_suggestion() -> None:
     for name, call in functions.items():
         with pytest.raises(TypeError, match=rf"recompute\.{name} got an .*; did you mean '{suggested[name]}'\?$"):
             call()
+
+
+def test_module_of_mlir_is_accepted() -> None:
+    """A module of MLIR's Python bindings is read as its text with locations."""
+    jax = pytest.importorskip("jax")
+
+    def loss(x: Any) -> Any:
+        return jax.numpy.sum(jax.numpy.sin(jax.numpy.tanh(x)))
+
+    lowered = jax.jit(jax.value_and_grad(loss)).lower(jax.ShapeDtypeStruct((64,), "float32"))
+    module = lowered.compiler_ir()
+    assert recompute.rewrite(module).text == recompute.rewrite(lowered).text
+    assert "tanh" in recompute.rewrite(module).text and recompute.prove(module, lowered)
+    assert recompute.fit(module, "4MiB") == recompute.fit(lowered, "4MiB")
+    assert recompute.memory(module.operation)["main"].peak_bytes == recompute.memory(lowered)["main"].peak_bytes
 
 
 def test_errors_of_wrong_arguments_name_the_remedy() -> None:
