@@ -121,8 +121,23 @@ def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fi
     if bound is not None and bound.bytes > min((limits.limit_bytes or {}).values(), default=0):
         reason = f"no plan needs less than {readable_bytes(bound.bytes)} of temporaries in program order"
         verdict = _verdict_of_bound(module, bound, limits)
-        return replace(unfit, verdict=verdict, limits=limits.limit_bytes or {}, reason=reason)
-    return _fit_recomputed(module, budget, unfit, limits, search)
+        answer = replace(unfit, verdict=verdict, limits=limits.limit_bytes or {}, reason=reason)
+    else:
+        answer = _fit_recomputed(module, budget, unfit, limits, search)
+    return _with_smallest_plan(module, budget, answer, search) if answer.verdict is Verdict.NOT_FOUND else answer
+
+
+def _with_smallest_plan(module: ModuleOp, budget: Budget, answer: Fit, search: _SearchControls) -> Fit:
+    """Add the temporaries of the smallest plan that a search finds to an answer that leaves open whether a step
+    fits."""
+    if search.stop():
+        return answer
+    search.progress("looking for the plan with the fewest temporaries")
+    try:
+        result = rewrite_within(module, replace(budget, text=MINIMUM), stop=search.stop)
+    except Refusal:
+        return answer
+    return replace(answer, smallest_peaks=result.peaks)
 
 
 def _verdict_of_bound(module: ModuleOp, bound: LowerBound, limits: BudgetLimits) -> Verdict:

@@ -12,7 +12,7 @@ prints, for instance:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ..options.loop_schedule import Loops, schedule_of
@@ -55,6 +55,8 @@ class Fit:
         argument_and_result_bytes: Bytes of arguments and results on the device.
         limits: The temporaries that the budget allows, in bytes.
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
+        smallest_peaks: If it is unknown whether the step fits: temporaries in bytes of the smallest rewrite that was
+            found; empty if none was found.
         copies: The number of recomputed operations.
         extra_percent: The extra FLOPs in percent of the FLOPs of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
@@ -74,6 +76,7 @@ class Fit:
     argument_and_result_bytes: Mapping[str, int]
     limits: Mapping[str, int]
     peaks: Mapping[str, int]
+    smallest_peaks: Mapping[str, int] = field(default_factory=dict[str, int])
     copies: int = 0
     extra_percent: float = 0.0
     bound_percent: float | None = None
@@ -166,6 +169,7 @@ def _not_found(answer: Fit) -> Iterator[str]:
     if only_in_order:
         yield f"  {_compiling(answer)}"
     yield from _needs(answer, answer.plain)
+    yield from _smallest(answer)
     yield from _whole_arrays(answer)
     yield from _minimum(answer)
 
@@ -198,6 +202,18 @@ def _minimum(answer: Fit) -> Iterator[str]:
         least = format_bytes(answer.lower_bound.bytes)
         yield f"  the proven minimum of temporaries in program order, {least}, is determined by"
         yield from (f"    {line}" for line in answer.lower_bound.lines())
+
+
+def _smallest(answer: Fit) -> Iterator[str]:
+    """Yield a line for each function with the device memory of the smallest plan found, and with its proven minimum."""
+    least = answer.minimum_bytes
+    proved = "" if least is None else f"; at least {format_bytes(least)} is proved to be needed"
+    for name, peak in answer.smallest_peaks.items():
+        needed = format_bytes(peak + answer.argument_and_result_bytes[name])
+        yield (
+            f"  with the smallest plan found, @{name} needs {needed} of device memory {answer.memory_model}: "
+            f"temporaries {format_bytes(peak)}{proved}"
+        )
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:

@@ -116,7 +116,23 @@ def test_bound_within_the_error_of_program_order_is_unknown_for_a_step_of_jax() 
     )
     assert reason == "  no plan needs less than 12.0 KiB (12288 bytes) of temporaries in program order"
     assert advice == f"  {COMPILING}"
+    assert answer.smallest_peaks == {"step": 12 * KIB}
+    assert (
+        "  with the smallest plan found, @step needs 24.0 KiB of device memory in program order: temporaries 12.0 KiB; "
+        "at least 24.0 KiB is proved to be needed"
+    ) in others
     assert "  the proven minimum of temporaries in program order, 12.0 KiB, is determined by" in others
+
+
+def test_unknown_answer_states_the_smallest_plan_found() -> None:
+    step = original("mlp.small.mlir")
+    answer = recompute.fit(step, "55.9%")
+    assert answer.verdict is Verdict.NOT_FOUND and answer.lower_bound is not None
+    assert answer.lower_bound.bytes <= answer.limits["main"] < answer.smallest_peaks["main"] < answer.plain["main"]
+    smallest = recompute.rewrite(step, budget="min", memory_model="order")
+    assert answer.smallest_peaks["main"] == smallest.memory()["main"][1].peak_bytes
+    stopped = recompute.fit(step, "55.9%", stop=lambda: True)
+    assert not stopped.smallest_peaks and "smallest plan" not in str(stopped)
 
 
 def test_refusal_with_loops_states_which_rewrite_it_describes(scanned: str) -> None:
