@@ -17,6 +17,7 @@ from ..analysis.request.policies import SelectionByFunction
 from ..analysis.request.segments import named_segments
 from ..analysis.step.marks import is_forced
 from ..analysis.step.step import Step
+from ..dialects.names import Names
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.by_segment.each_pass import repeat_in_each_pass
@@ -56,15 +57,18 @@ class ChosenAttempt:
     is_free: bool = False
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
-        """Yield remarks on the choice, located at the function of the step: on the attempt, and on values outside all
-        segments."""
+        """Yield remarks on a choice without a veto, located at the function of the step: on the attempt, and on values
+        outside all segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
-            count = counted(len(self.tried), "attempt")
-            reason = f"{attempt}, chosen of {count}"
-            if not self.chosen.planned.plan.copies or self.refused is not None:
-                best = f"the best of {count}" if len(self.tried) > 1 else "the only attempt"
-                reason = f"{attempt}: {best} recomputes nothing"
+            reason = f"{attempt}, chosen of {counted(len(self.tried), 'attempt')}"
+            if not self.chosen.planned.plan.copies:
+                # Attempts with copies are preferred, so the plans of all attempts are empty.
+                reason = (
+                    f"no tried division of the step into segments frees memory (the first is {attempt}): the remarks "
+                    "on its segments state the reasons; to recompute an operation anyway, give it the attribute "
+                    f"{Names.RECOMPUTE} = true"
+                )
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MAX_OUTSIDE_SHARE * saved:
