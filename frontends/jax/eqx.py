@@ -29,6 +29,7 @@ from .internals import private
 from .jitted import Jitted
 from .keywords.jit_options import JitOptions, demand_known, options_of
 from .keywords.keywords import JitKeywords
+from .lowering.argument_hint import demand_keywords
 from .messages.tracebacks import shorten, shortened
 from .module_step import Lowering, ModuleStep
 from .reports.step_report import Report
@@ -87,6 +88,7 @@ class EqxJitted(ModuleStep[P, R]):
     @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower the step. The attribute `lowered` of equinox's result is a `recompute.jax.Lowered`."""
+        demand_keywords(self._inner.__name__, self.__wrapped__, kwargs)
         return self._eqx.lower(*args, **kwargs)
 
     def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from .internals.private import statics_of
 from .jitted import Jitted
 from .keywords.budget_option import checked_budget
 from .keywords.jit_options import options_of
+from .lowering.argument_hint import demand_keywords
 from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
@@ -56,6 +57,7 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
     """
     text = None if budget is None else checked_budget(budget, "recompute.jax.explain")
     if isinstance(step, ModuleStep):
+        demand_keywords(step.inner.__name__, step.__wrapped__, kwargs)
         return step.reworded_report(step.call_with_arrays(partial(_explain, step.inner, text), args, kwargs))
     jitted: Any = step
     if not isinstance(step, Jitted):

@@ -29,7 +29,7 @@ from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import is_disabled
-from .lowering.argument_hint import hint, package_for
+from .lowering.argument_hint import demand_keywords, hint, package_for
 from .lowering.calls import Call, key_of
 from .lowering.lowered import Lowered
 from .lowering.nested import CallableStep, call_nested, nested_step
@@ -237,7 +237,8 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace as `jax.jit` does. If `jax.jit` rejects a module among the arguments, the error also gives a remedy."""
+        """Trace as `jax.jit` does. Errors for unknown keywords and for modules that `jax.jit` rejects give a remedy."""
+        demand_keywords(self._name, self.__wrapped__, kwargs)
         token = _OUTER.set(self._name)
         try:
             return self._plain.trace(*args, **kwargs)

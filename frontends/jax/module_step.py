@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 from ...driver.rewritten import Explanations
 from ...support.progress import progress
 from .jitted import Jitted
+from .lowering.argument_hint import demand_keywords
 from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
 from .reports.compare_step import report
@@ -76,6 +77,7 @@ class ModuleStep(ABC, Generic[P, R]):
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
         """Return the report on a call, as `report` of a `recompute.jax.jit` step does. Modules stay unchanged."""
+        demand_keywords(self._inner.__name__, self.__wrapped__, kwargs)
         with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
             lowered: Lowered = self.call_with_arrays(self._inner.lower_quietly, args, kwargs)
             return self.reworded_report(report(lowered))
@@ -84,6 +86,7 @@ class ModuleStep(ABC, Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Return the explanations of a call, as `explain` of a `recompute.jax.jit` step does. Modules stay
         unchanged."""
+        demand_keywords(self._inner.__name__, self.__wrapped__, kwargs)
         return self.call_with_arrays(self._inner.explain, args, kwargs)
 
     def clear_cache(self) -> None:

@@ -123,7 +123,9 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     own_keywords = {name: value for name, value in keywords.items() if name in OURS}
     torch_keywords = {name: value for name, value in keywords.items() if name in _OF_TORCH}
     if unknown := sorted(keywords.keys() - own_keywords.keys() - torch_keywords.keys()):
-        raise TypeError(f"recompute.torch.compile: unknown option '{unknown[0]}'")
+        raise TypeError(
+            f"recompute.torch.compile: unknown option '{unknown[0]}'{suggestion(unknown[0], sorted(OURS | _OF_TORCH))}"
+        )
     if backend not in BACKENDS:
         raise ValueError(f"recompute.torch.compile: unknown backend '{backend}'{suggestion(backend, BACKENDS)}")
     options = options_of(own_keywords)

@@ -1,18 +1,20 @@
 """Remedies for arguments that a step rejects.
 
 A step rejects modules of equinox and flax nnx with members that are not arrays. It also rejects keyword arguments that
-are options of `recompute.jax.jit`.
+are options of `recompute.jax.jit`, or that it does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from ....support.suggestions import close_name, unexpected_keyword
 from ..annotations.scopes import is_one_of
 from ..keywords.keywords import OWN_KEYWORDS
 from ..messages import why_plain
@@ -43,16 +45,54 @@ def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | Non
     `name`: the name of the step.
     """
     for option in kwargs.keys() & set(OWN_KEYWORDS):
-        return (
-            f"{option}= is an option of recompute.jax.jit, not an argument of {name}: write "
-            f"recompute.jax.jit({name}, {option}=…); recompute.jax.explain also accepts budget="
-        )
+        return _remedy_for_option(name, option)
     for kind, text in _HINTS:
         is_module = partial(is_one_of, kinds=kind)
         modules = filter(is_module, _TREE.leaves((tuple(args), dict(kwargs)), is_leaf=is_module))
         if not all(map(_is_array, _TREE.leaves(list(modules)))):
             return text.format(name=name)
     return None
+
+
+def demand_keywords(name: str, function: Any, kwargs: Iterable[str]) -> None:
+    """Raise `TypeError` for a keyword argument that the function of a step does not have.
+
+    The message states how to give an option of `recompute.jax.jit`, or suggests the closest argument or option. JAX
+    would report an option with a string as its value as an argument that is not an array.
+
+    Args:
+        name: The name of the step.
+        function: The function of the step. Any keyword is accepted if its signature is unknown.
+        kwargs: The names of the keyword arguments.
+    """
+    if hasattr(function, "trace"):  # The result of `jax.jit`.
+        function = getattr(function, "__wrapped__", function)
+    try:
+        # Another decorator may accept keywords that the function inside lacks.
+        parameters = inspect.signature(function, follow_wrapped=False).parameters
+    except (TypeError, ValueError):
+        return
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for keyword in kwargs:
+        if keyword in parameters:
+            continue
+        if keyword in OWN_KEYWORDS:
+            raise TypeError(f"{name}: {_remedy_for_option(name, keyword)}")
+        close = close_name(keyword, [*parameters, *sorted(OWN_KEYWORDS)])
+        if close is None or close in parameters:
+            raise unexpected_keyword(name, keyword, parameters)
+        owners = "recompute.jax.jit and recompute.jax.explain" if close == "budget" else "recompute.jax.jit"
+        raise TypeError(
+            f"{name} got an unexpected keyword argument '{keyword}'; did you mean '{close}', an option of {owners}?"
+        )
+
+
+def _remedy_for_option(name: str, option: str) -> str:
+    return (
+        f"{option}= is an option of recompute.jax.jit, not an argument of {name}: write "
+        f"recompute.jax.jit({name}, {option}=…); recompute.jax.explain also accepts budget="
+    )
 
 
 def package_for(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:

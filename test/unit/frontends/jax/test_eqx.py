@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -197,6 +198,13 @@ def test_explain_reports_budget_fit():
 def test_messages_name_the_caller(option: str, value: str):
     with pytest.raises((TypeError, ValueError), match=r"^recompute\.eqx\.filter_jit: "):
         recompute.eqx.filter_jit(lambda model: model, **{option: value})  # pyright: ignore[reportArgumentType]
+
+
+def test_misspelt_keyword_of_a_call_gets_a_suggestion():
+    step = recompute.eqx.filter_jit(train_step)
+    for call in (step.lower, step.report, step.explain, partial(recompute.eqx.explain, step)):
+        with pytest.raises(TypeError, match=r"'budgt'; did you mean 'budget', an option of recompute\.jax\.jit"):
+            call(*start(), budgt="1GiB")
 
 
 def test_explain_refuses_filter_jit_with_the_remedy():

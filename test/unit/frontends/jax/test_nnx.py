@@ -277,6 +277,13 @@ def test_messages_name_the_caller(option: str, value: str):
         recompute.nnx.jit(lambda model: model, **{option: value})  # pyright: ignore[reportArgumentType]
 
 
+def test_misspelt_keyword_of_a_call_gets_a_suggestion():
+    step: Any = recompute.nnx.jit(train_step)
+    for call in (step, step.lower, step.report, step.explain, partial(recompute.nnx.explain, step)):
+        with pytest.raises(TypeError, match=r"'budgt'; did you mean 'budget', an option of recompute\.jax\.jit"):
+            call(*built(), budgt="1GiB")
+
+
 @pytest.mark.parametrize("jit", [recompute.jax.jit, recompute.nnx.jit])
 def test_step_without_gradient_names_the_jit_of_nnx(jit: Any):
     model, x = nnx.Linear(16, 16, rngs=nnx.Rngs(0)), jnp.ones((128, 16))

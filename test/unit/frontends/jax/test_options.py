@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import pytest
@@ -253,6 +255,29 @@ def test_misplaced_option_error_names_its_place():
     step = recompute.jax.jit(mlp().step)
     with pytest.raises(TypeError, match=r"budget= is an option of recompute\.jax\.jit, not an argument"):
         step.report(weights(), batch(), budget=0.5)
+
+
+def test_misspelt_keyword_of_a_call_gets_a_suggestion():
+    """The suggestion is an argument of the step, or an option; wrappers with keywords of their own are accepted."""
+
+    def plain(w: Any, x: Any) -> Any:
+        return mlp().step(w, x)
+
+    @functools.wraps(plain)
+    def with_flag(*args: Any, flag: Any, **kwargs: Any) -> Any:
+        return plain(*args, **kwargs)
+
+    step = recompute.jax.jit(plain)
+    option = (
+        r"plain got an unexpected keyword argument 'budgets'; did you mean 'budget', an option of recompute\.jax\.jit"
+    )
+    calls: list[Any] = [step, step.lower, step.report, step.explain, partial(recompute.jax.explain, jax.jit(plain))]
+    for call in calls:
+        with pytest.raises(TypeError, match=option):
+            call(weights(), batch(), budgets="1MiB")
+        with pytest.raises(TypeError, match=r"plain got an unexpected keyword argument 'xx'; did you mean 'x'\?$"):
+            call(weights(), xx=batch())
+    assert recompute.jax.jit(with_flag).lower(weights(), batch(), flag=1.0) is not None
 
 
 def test_policy_of_wrong_type_is_rejected():

@@ -18,7 +18,7 @@ from recompute.frontends.torch.options import budget_within, options_of  # isort
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"budgets": "50%"}, TypeError, "unknown option 'budgets'"),
+        ({"budgets": "50%"}, TypeError, "unknown option 'budgets'; did you mean 'budget'"),
         ({"budget": "40G5"}, ValueError, "invalid budget '40G5'"),
         ({"budget": 1.5}, ValueError, "a share of the peak of the original step must be above 0 and at most 1"),
         (
@@ -38,6 +38,11 @@ from recompute.frontends.torch.options import budget_within, options_of  # isort
 def test_invalid_options(options: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         rt.backend(**options)
+
+
+def test_unknown_option_of_compile_gets_a_suggestion() -> None:
+    with pytest.raises(TypeError, match="unknown option 'fulgraph'; did you mean 'fullgraph'"):
+        rt.compile(torch.nn.Linear(2, 2), fulgraph=True)
 
 
 def test_reserve_is_subtracted_from_the_budget() -> None:
