@@ -40,6 +40,7 @@ _PASS_NAMES = (
     "stagger",
     "outline-gradient",
     "verify",
+    "strip",
 )
 # The passes in `rewriting/`, which combine the work of other passes.
 _OF_REWRITING = frozenset({"plan", "recompute"})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from ..analysis.explain.executed_flops import executed_flops, runs_of
 from ..analysis.step.marks import is_copy
@@ -22,6 +23,7 @@ from ..search.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..transforms.merge_remat import without_remat
+from ..transforms.strip import StripPass
 from .assumptions import Assumptions
 from .pipeline import passes_of
 from .rewritten import Rewritten
@@ -110,25 +112,36 @@ def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline
     `ValueError`."""
     module, context = clone_of(original), make_context()
     passes = passes_of(pipeline)
-    changes = [partial(module_pass.apply, context) for module_pass in passes]
+    flops_of_copies = list[int]()
+
+    def change(module_pass: ModulePass, module: ModuleOp) -> None:
+        if isinstance(module_pass, StripPass):  # Afterwards, copies cannot be distinguished from other operations.
+            flops_of_copies.extend(_flops_of_copies(module))
+        module_pass.apply(context, module)
+
+    changes = [partial(change, module_pass) for module_pass in passes]
     assumptions = Assumptions.of_passes(passes)
     proof = change_in_place(module, changes, proof=options.proof, original=original, assumptions=assumptions)
     decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
     remarks = (*decisions, *(assumption_remarks(proof, module) if proof is not None else ()))
-    copies = [op for op in every_operation(module) if is_copy(op)]
-    if options.strict and not copies:
+    flops_of_copies.extend(_flops_of_copies(module))
+    if options.strict and not flops_of_copies:
         raise strict_refusal(module, "nothing is recomputed: the pipeline makes no copies")
     plans = tuple(plan for text in context.plans for plan in from_json(text))
-    extra_flops = sum([executed_flops(op) * runs_of(op) for op in copies])
     return Rewritten(
         module=module,
         plans=plans,
         remarks=remarks,
         proof=proof,
-        copies=len(copies),
-        extra_flops=extra_flops,
+        copies=len(flops_of_copies),
+        extra_flops=sum(flops_of_copies),
         _original=original,
     )
+
+
+def _flops_of_copies(module: ModuleOp) -> list[int]:
+    """Return the FLOPs of each copy in the module, over all iterations of loops."""
+    return [executed_flops(op) * runs_of(op) for op in every_operation(module) if is_copy(op)]
 
 
 def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:

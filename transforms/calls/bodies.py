@@ -23,7 +23,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ...dialects.cloning import clone_of
 from ...dialects.stablehlo.control import OptimizationBarrierOp
 from ...support.operations import every_operation, name_of, operations_in, terminator_of
-from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip
+from .templates import CallTemplate, Parts, operand_pairs, part_called, result_pairs, same_kind, strip_operation
 
 
 class LeftInlined(Exception):
@@ -244,7 +244,7 @@ def _clone_operation(matched: MatchedCall, index: int, op: Operation, new: dict[
     for inner, original, located_inner, current in zip(
         *map(every_operation, (copy, template_op, located, op)), strict=True
     ):
-        strip(inner)
+        strip_operation(inner)
         inner.location = located_inner.location
         for place, value in operand_pairs(current, original, matched.parts):
             if not _is_inside(current.operands[place], op):

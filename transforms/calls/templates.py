@@ -27,7 +27,7 @@ class CallTemplate:
     def bare(self) -> FuncOp:
         bare = clone_of(self.function)
         for op in bare.walk():
-            strip(op)
+            strip_operation(op)
         return bare
 
     @cached_property
@@ -100,7 +100,7 @@ class Templates:
         return self._templates[name]
 
 
-def strip(op: Operation) -> None:
+def strip_operation(op: Operation) -> None:
     """Remove the attributes of this dialect from an operation."""
     for name in [name for name in op.attributes if name.startswith(Names.PREFIX)]:
         del op.attributes[name]

@@ -31,7 +31,7 @@ from ....options.recompute_options import RecomputeOptions
 from ....options.selection import BadSelection
 from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
-from ....transforms.calls.templates import strip
+from ....transforms.calls.templates import strip_operation
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge.crossing import demand_lowered
 from ..compilation.compiler_options import are_kept_by_flags, merges_copies
@@ -200,7 +200,7 @@ def _serialize(rewritten: Rewritten) -> bytes:
     """
     module = clone_of(rewritten.module)
     for op in every_operation(module):
-        strip(op)
+        strip_operation(op)
     return private.portable_artifact(print_module(module, debuginfo=True))
 
 

@@ -202,6 +202,17 @@ def test_module_of_mlir_is_accepted() -> None:
     assert recompute.memory(module.operation)["main"].peak_bytes == recompute.memory(lowered)["main"].peak_bytes
 
 
+def test_stripped_copies_count() -> None:
+    """A pipeline that ends with `recompute-strip` leaves no attribute, and its copies count in the result."""
+    step = CHAIN.read_text()
+    plain = recompute.rewrite(step, pipeline="recompute")
+    stripped = recompute.rewrite(step, pipeline="recompute,recompute-strip,dce", strict=True)
+    assert "recompute.id" in plain.text and "{recompute." not in stripped.text and ", recompute." not in stripped.text
+    assert (stripped.copies, stripped.extra_flops) == (plain.copies, plain.extra_flops) and stripped.proof
+    peaks = [result.memory()["main"][1].peak_bytes for result in (plain, stripped)]
+    assert peaks[0] == peaks[1] and recompute.prove(plain.module, stripped.module)
+
+
 def test_errors_of_wrong_arguments_name_the_remedy() -> None:
     options: Any = {"budget": 0.5}
     with pytest.raises(TypeError, match=r"options must be recompute\.RecomputeOptions, not dict; .*keywords"):
