@@ -57,7 +57,7 @@ class Fit:
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
         smallest_peaks: If it is unknown whether the step fits: temporaries in bytes of the smallest rewrite that was
             found; empty if none was found.
-        copies: The number of recomputed operations.
+        copies: The number of copies of operations in the rewritten step.
         extra_percent: The extra FLOPs in percent of the FLOPs of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
         loops: The value of the option `loops` for which that bound holds; None if no loops were cut.

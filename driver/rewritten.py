@@ -49,7 +49,7 @@ class Rewritten:
         plans: The plan of each step of the module.
         remarks: The decisions and their reasons.
         proof: The proof that both modules compute the same; None if the options disable it, or if nothing was changed.
-        copies: The number of copied operations.
+        copies: The number of copies of operations. One operation may have several copies.
         extra_flops: The FLOPs of the copies, over all iterations of loops.
     """
 
@@ -117,8 +117,8 @@ class Rewritten:
     def predicted_saving(self) -> float:
         """The share of the peak that the rewrite saves, according to the model of XLA:CPU.
 
-        A module with several functions has the smallest of their shares. The search may have computed the share as a
-        forecast already.
+        For a module with several functions, it is the smallest of their shares. If the search has made a forecast, the
+        share is taken from it.
         """
         return self._modelled_saving if self._saving is None else self._saving
 

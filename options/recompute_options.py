@@ -70,9 +70,9 @@ class RecomputeOptions:
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
-        copies: The maximum number of copies of one operation.
-        target: The lowering of tokens, as in `recompute-lower`: `stablehlo` or `none`. XLA:CPU up to jax
-            0.10 keeps the barriers of `stablehlo` only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
+        copies: The maximum number of copies of each operation.
+        target: What replaces the tokens, as in `recompute-lower`: barriers (`stablehlo`) or nothing (`none`). XLA:CPU
+            up to jax 0.10 keeps barriers only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
         stagger: Also delay early operations of the forward pass, as `recompute-stagger` does.
         calls: Re-outline unchanged functions, so that they are called as in the original program.
         plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
@@ -83,12 +83,13 @@ class RecomputeOptions:
             rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
             target `none`, and `xla` otherwise.
-        strict: Raise an error if a step is left unchanged, or if an operation is marked but must not run twice.
+        strict: Raise an error, instead of a remark, if a step is left unchanged, or if a marked operation must not run
+            twice.
         attempts: The maximum number of distinct plans for segments to compare. A plan whose segments are chosen by a
             more trusted method is preferred; among equals, the plan with the lowest peak.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
             every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; among equals,
-            the attempt with the fewest FLOPs.
+            the attempt with the fewest FLOPs. In `recompute.jax.jit`, which measures with XLA, it is a switch.
         workers: The number of modules that are measured in parallel.
         proof: Prove that the result equals the original.
         merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.

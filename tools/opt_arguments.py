@@ -88,7 +88,12 @@ def argument_parser() -> argparse.ArgumentParser:
 def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input_file", nargs="?", help="the input, MLIR text or bytecode; by default, or with '-', standard input")
-    add("-t", "--target", default=MLIR, help=f"{MLIR}, {', '.join(UNIVERSE.all_targets)}; --help-pass explains them")
+    add(
+        "-t",
+        "--target",
+        default=MLIR,
+        help=f"the output: {MLIR}, {', '.join(UNIVERSE.all_targets)}; --help-pass explains them",
+    )
     add("-o", "--output-file", help="the file to write; standard output by default")
     add_split_options(parser)
     add(

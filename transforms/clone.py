@@ -266,7 +266,7 @@ class ClonePass(ModulePass):
     collectives: allow copies of collectives, which run equally often on all devices and on new channels.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw different numbers. The proof
     refuses such a result, so it is written only with `--no-proof`.
-    strict: report a mark or a segment without effect as an error.
+    strict: report an error, instead of a remark, if a mark or a segment has no effect.
     """
 
     name = "recompute-clone"

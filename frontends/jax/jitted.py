@@ -304,9 +304,11 @@ def jit(*fn: Any, **keywords: Any) -> Any:
             or as objects. Each replaces the selection. At most one of these and `budget` may be given.
         copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,
             `offload` has no effect, and a remark reports that.
-        measure: Whether to also compile the plain step, and run the variant with fewer bytes of temporaries: `True`,
-            `False`, or `"auto"`, which does so if the predicted saving is small.
-        search: The number of attempts to compile. The one with the fewest bytes of temporaries runs; FLOPs break ties.
+        measure: A switch, not a function as in `RecomputeOptions`: whether to also compile the plain step, and run the
+            variant with fewer bytes of temporaries: `True`, `False`, or `"auto"`, which does so if the predicted saving
+            is small.
+        search: Without a budget: the number of attempts to compile. The one with the fewest bytes of temporaries runs;
+            FLOPs break ties. With 0, the model of XLA:CPU chooses.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:

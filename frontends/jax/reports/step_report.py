@@ -61,7 +61,7 @@ class Report:
         measured: The temporaries, in bytes, of each variant that was compiled for the choice; empty if only one was
             compiled.
         why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
-        copies: The number of recomputed operations.
+        copies: The number of copies of operations in the rewritten step.
         again: For each module of the model, or for each segment if the model has no named modules, the number of its
             copies in the step that runs, the largest first. The sum is below `copies` if some copies are simplified
             away.
