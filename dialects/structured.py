@@ -143,7 +143,8 @@ class SegmentOp(GroupOp):
         name = self.attributes.get(Names.SEGMENT)
         if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
             raise VerifyException(
-                f"invalid segment name '{name.data}': expected a non-empty name without '#', which numbers segments"
+                f"invalid segment name '{name.data}': a name must not be empty, nor contain '#', which precedes the "
+                "index of a segment"
             )
 
     @classmethod

@@ -182,11 +182,15 @@ def _verify_call(op: Operation) -> None:
         raise VerifyException(f"{op.name} must have an operand 0, the state or the token that it reads")
     expected = list(range(is_prefixed, len(op.operands)))
     if named != expected:
-        raise VerifyException(f"'{ARGS}' must refer to {_operand_text(expected)}, but refers to {_operand_text(named)}")
+        raise VerifyException(
+            f"'{ARGS}' refers to {_operands_text(named)}, but the call has {_operands_text(expected)}"
+        )
 
 
-def _operand_text(indices: list[int]) -> str:
-    return ", ".join(f"%{index}" for index in indices) or "no operand"
+def _operands_text(indices: list[int]) -> str:
+    if not indices:
+        return "no operands"
+    return f"operand{'s' * (len(indices) > 1)} {', '.join(f'%{index}' for index in indices)}"
 
 
 def _verify_read(op: Operation) -> None:

@@ -92,7 +92,7 @@ class _SearchControls:
 def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fit:
     budget = Budget.of(text, model, "stablehlo")
     if text.lower() == MINIMUM:
-        raise ValueError("invalid budget 'min': a fit needs bytes ('8GiB') or a share ('50%')")
+        raise ValueError("invalid budget 'min': expected the limit in bytes ('8GiB') or as a share ('50%')")
     search.progress("counting the bytes of the plain step")
     lines = dict(timelines_of(module, budget.model))
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}

@@ -118,14 +118,15 @@ def verify_function(function: FuncOp) -> None:
     """
     if len(function.regions) != 1:
         raise VerifyException(
-            f"the function has {len(function.regions)} regions, expected one, which is empty in a declaration"
+            f"a function must have exactly one region, which is empty if there is no body; this function has "
+            f"{len(function.regions)} regions"
         )
     properties = function.properties
     signature, visibility = properties.get("function_type"), properties.get("sym_visibility")
     if not isinstance(properties.get("sym_name"), StringAttr):
-        raise VerifyException("a function must have a name: 'sym_name' must be a string")
+        raise VerifyException("the attribute 'sym_name' of a function, its name, must be a string")
     if not isinstance(signature, FunctionType):
-        raise VerifyException("a function must have a type: 'function_type' must be a function type")
+        raise VerifyException("the attribute 'function_type' of a function must be a type such as (f32) -> f32")
     if visibility is not None and not (isinstance(visibility, StringAttr) and visibility.data in VISIBILITIES):
         raise VerifyException(
             f"the visibility of a function must be one of {', '.join(VISIBILITIES)}, not {visibility}"

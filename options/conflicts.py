@@ -81,7 +81,9 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
             raise ValueError(f"{entry_point.value}: {conflict.message.format(option=option, other=other)}")
     if "time_limit" in given and "budget" not in given:
         limit, budget = map(entry_point.spelling, ("time_limit", "budget"))
-        raise ValueError(f"{entry_point.value}: {limit} limits only the search for a budget: give {budget} as well")
+        raise ValueError(
+            f"{entry_point.value}: {limit} has no effect without {budget}: give {budget} as well, or omit {limit}"
+        )
     if options.proof:
         demand_proof(options.loop_schedule)
 

@@ -45,9 +45,10 @@ PICTURE_FORMATS = (".svg", ".png")
 def demand_format(path: str) -> None:
     """Raise `ValueError` if the suffix of the path selects no known format, or a format for which matplotlib is
     missing."""
-    if Path(path).suffix not in _FORMATS:
-        raise ValueError(f"--curve {path}: the suffix selects the format, one of {', '.join(_FORMATS)}")
-    if Path(path).suffix not in PICTURE_FORMATS:
+    suffix = Path(path).suffix
+    if suffix not in _FORMATS:
+        raise ValueError(f"--curve {path}: unknown suffix '{suffix}': expected one of {', '.join(_FORMATS)}")
+    if suffix not in PICTURE_FORMATS:
         return
     try:
         demand_matplotlib()

@@ -428,8 +428,8 @@ def _check_added_unreduced(operand: Sharding, result: Sharding, axes: Axes, mesh
     expected = sort_axes((*operand.unreduced, *axes), mesh)
     if expected != result.unreduced:
         raise VerifyException(
-            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected those of the operand and of "
-            f"the operation: {axes_text(expected)}"
+            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected {axes_text(expected)}: the "
+            "unreduced axes of the operand and the axes of the operation"
         )
 
 

@@ -167,7 +167,7 @@ class Group:
             original = dict(result_pairs(op, template.operations[index], parts))
             for result in outside:
                 if result not in original:
-                    raise LeftInlined(f"a new result of {name_of(op)} has other uses")
+                    raise LeftInlined(f"a result of {name_of(op)} that the function lacks has uses outside the call")
                 original_results[result] = original[result]
         return original_results
 

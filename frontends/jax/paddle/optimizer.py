@@ -255,9 +255,9 @@ def _hooks(callbacks: Any) -> Sequence[Callable[[str, Any, Any], Any]]:
         return ()
     if not isinstance(callbacks, list | tuple):
         raise TypeError(f"backward: callbacks must be a list of functions, not {type_name(callbacks)}")
-    for hook in callbacks:  # pyright: ignore[reportUnknownVariableType]
+    for index, hook in enumerate(callbacks):  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         if not callable(hook):  # pyright: ignore[reportUnknownArgumentType]
-            raise TypeError(f"backward: callbacks must be a list of functions, but contains {hook!r}")
+            raise TypeError(f"backward: callbacks[{index}] must be a function, not {type_name(hook)}")  # pyright: ignore[reportUnknownArgumentType]
     return callbacks  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -224,7 +224,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // The unreduced axes of the result must be those of the operand and of the operation.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{the unreduced axes of the result are {}, expected those of the operand and of the operation: }}
+  // expected-error@+1 {{the unreduced axes of the result are {}, expected {"y"}: the unreduced axes of the operand and the axes of the operation}}
   %0 = sdy.sharded_to_unreduced [{"y"}, {}] %a out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
   func.return
 }

@@ -17,7 +17,7 @@ func.func @node(%x: tensor<4xf32>) {
 // -----
 
 func.func @operands(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.args' must refer to %0, %1, but refers to %0}}
+  // expected-error@+1 {{'torch.args' refers to operand %0, but the call has operands %0, %1}}
   %0 = "torch.aten.add.Tensor"(%x, %x) {torch.args = "%0, 1", torch.node = "add"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
@@ -27,7 +27,7 @@ func.func @operands(%x: tensor<4xf32>) {
 // A random operation must have its state as an operand outside the argument list: otherwise a copy would draw
 // other numbers.
 func.func @state(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'torch.args' must refer to no operand, but refers to %0}}
+  // expected-error@+1 {{'torch.args' refers to operand %0, but the call has no operands}}
   %0 = "torch.seeded.aten.rand_like.default"(%x) {torch.args = "%0", torch.node = "rand"} : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }

@@ -161,7 +161,11 @@ def test_options_may_be_keywords() -> None:
         ({"budget": 8}, ValueError, "budget=8 is a number of bytes; did you mean '8GiB'? (for bytes: '8B')"),
         ({"budget": "8 bananas"}, ValueError, "budget: invalid budget '8 bananas'"),
         ({"measure": True}, TypeError, "measure must be a function from a module to a number of bytes, not bool"),
-        ({"time_limit": 3}, ValueError, "time_limit= limits only the search for a budget: give budget= as well"),
+        (
+            {"time_limit": 3},
+            ValueError,
+            "time_limit= has no effect without budget=: give budget= as well, or omit time_limit=",
+        ),
         ({"selection": recompute.Selection(), "names": ("h",)}, ValueError, "give selection= or names=, not both"),
         ({"options": recompute.RecomputeOptions(), "strict": True}, TypeError, "give options= or keywords, not both"),
     ],

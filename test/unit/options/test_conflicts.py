@@ -42,17 +42,17 @@ OF_JIT = {"budget", "search"}
         (
             {"time_limit": 5},
             PASS,
-            "recompute: time-limit limits only the search for a budget: give budget as well",
+            "recompute: time-limit has no effect without budget: give budget as well, or omit time-limit",
         ),
         (
             {"time_limit": 5},
             JIT,
-            "recompute.jax.jit: time_limit= limits only the search for a budget: give budget= as well",
+            "recompute.jax.jit: time_limit= has no effect without budget=: give budget= as well, or omit time_limit=",
         ),
         (
             {"time_limit": 5},
             REWRITE,
-            "recompute.rewrite: time_limit= limits only the search for a budget: give budget= as well",
+            "recompute.rewrite: time_limit= has no effect without budget=: give budget= as well, or omit time_limit=",
         ),
     ],
 )

@@ -40,7 +40,10 @@ OPTIONS = {
     "budget=-5KiB": ("1:1", "invalid budget '-5KiB': a budget must be positive"),
     "budget=-2.5GiB": ("1:1", "invalid budget '-2.5GiB': a budget must be positive"),
     "time-limit=-1 budget=50%": ("1:1", "time-limit must be a positive number of seconds, not -1"),
-    "time-limit=5": ("1:1", "recompute: time-limit limits only the search for a budget: give budget as well"),
+    "time-limit=5": (
+        "1:1",
+        "recompute: time-limit has no effect without budget: give budget as well, or omit time-limit",
+    ),
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
     "cost=flop": ("1:1", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
     "cost=roofline(h10)": ("1:1", "unknown device 'h10'; expected one of a100, h100"),

@@ -69,7 +69,7 @@ def test_interrupt_returns_the_best_step_so_far(monkeypatch: pytest.MonkeyPatch,
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"time_limit": 3}, ValueError, "give budget= as well"),
+        ({"time_limit": 3}, ValueError, "has no effect without budget=: give budget= as well"),
         ({"time_limit": 0, "budget": 0.5}, ValueError, "a positive number of seconds, not 0"),
         ({"time_limit": "3", "budget": 0.5}, TypeError, "time_limit must be a number of seconds, not str"),
     ],

@@ -128,7 +128,7 @@ def test_callbacks_are_called_for_each_pair(jit: Any, optimizer: Any, program: A
             ValueError,
             "leave no parameter to differentiate with respect to",
         ),
-        ({"callbacks": [print, 3]}, TypeError, "callbacks must be a list of functions, but contains 3"),
+        ({"callbacks": [print, 3]}, TypeError, r"callbacks\[1\] must be a function, not int"),
         ({"callbacks": print}, TypeError, "callbacks must be a list of functions, not builtin"),
         ({"checkpoints": "h0"}, TypeError, "_checkpoints should be a list of Variable or a list of String"),
     ],
