@@ -76,6 +76,13 @@ class Attempt:
         """Return an attempt with segments between the cuts."""
         return cls(Segmentation(cuts))
 
+    def other_ways_of_copying(self) -> Iterator[Attempt]:
+        """Yield attempts with the same cuts that copy the segments in other ways; none for named segments, for which
+        `attempts_for` lists these ways."""
+        if self.segmentation.cuts is not None:
+            yield replace(self, segmentation=replace(self.segmentation, own_outputs=True))
+            yield replace(self, splits_only_concurrent=False)
+
     @property
     def kind(self) -> AttemptKind:
         """The kind of the attempt, which does not contain the positions of its cuts."""

@@ -96,8 +96,9 @@ def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> Chose
 def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenAttempt:
     """Plan and forecast at most `options.attempts` distinct attempts, and choose the best one.
 
-    If an eager executor would need much more memory than the program order, the first attempt and the best one are also
-    tried with chained copy groups.
+    If the best attempt has cuts, it is also tried with other ways of copying its segments. If an eager executor would
+    need much more memory than the program order, the first attempt and the best one are also tried with chained copy
+    groups.
 
     Returns:
         The choice. Its `refused` is set if the unchanged step is better.
@@ -112,6 +113,9 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     if keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(attempts.chain_groups(scored[0]))
     best = best_attempt(scored, before, keeps_barriers)
+    if options.attempts > 1 and (variants := attempts.copied_in_other_ways(best)):
+        scored += variants
+        best = best_attempt(scored, before, keeps_barriers)
     if keeps_barriers and not best.peaks.is_steady and not best.planned.attempt.chain:
         best = min(best, attempts.chain_groups(best), key=lambda attempt: attempt.peaks.eager)
     has_forced_copies = any(map(is_forced, step.phases.order.operations))
@@ -176,6 +180,11 @@ class _StepAttempts:
     def chain_groups(self, scored: ScoredAttempt) -> ScoredAttempt:
         """Score the same attempt with chained copy groups."""
         return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
+
+    def copied_in_other_ways(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
+        """Score the same segments with other ways of copying them, as far as the plans differ."""
+        planned = [self._plan(attempt) for attempt in scored.planned.attempt.other_ways_of_copying()]
+        return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 
     def with_policy(self, attempt: Attempt, policy: str) -> PlannedAttempt:
         """Plan the attempt with another policy."""

@@ -35,7 +35,8 @@ class Segmentation:
     Attributes:
         cuts: The cuts between segments that the graph's structure suggests; None for named segments.
         own_outputs: Whether to recompute the outputs of a segment for the segment's own gradient, and keep them for all
-            other readers.
+            other readers. Between cuts, where gradients have no names, they are recomputed only for the copies of the
+            segment itself.
     """
 
     cuts: Cuts | None = None
@@ -117,7 +118,9 @@ def decide(
         BadSelection: The selection does not apply to the step.
     """
     resolved = resolve(step.phases, selection, _segments_of_cuts(step, segmentation.cuts) or named)
-    scopes = _gradient_scopes(step, selection) if segmentation.own_outputs else None
+    scopes = None
+    if segmentation.own_outputs:
+        scopes = _gradient_scopes(step, selection) if segmentation.cuts is None else {}
     decider = _Decider(step, selection, splits_into_batches, scopes)
     decisions = [
         Decision(segment=segment, operations=operations, values=frozenset(), groups=(), reason=SKIPPED)

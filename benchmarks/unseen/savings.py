@@ -14,7 +14,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +51,12 @@ def without_scopes(module: ModuleOp) -> ModuleOp:
 
 def _bare(path: str) -> str:
     *around, last = split_path(path)
-    wrappers = {name for part in around for name in unwrap(part)[0]}
-    if "jvp" not in wrappers:
-        return f"jit(step)/{last}"
-    return f"jit(step)/{'transpose(jvp())' if 'transpose' in wrappers else 'jvp()'}/{last}"
+    wrappers = (unwrap(part)[0] for part in around)
+    return "/".join([*filter(None, map(_without_name, wrappers)), last])
+
+
+def _without_name(wrappers: Sequence[str]) -> str:
+    return "".join(f"{wrapper}(" for wrapper in wrappers) + ")" * len(wrappers)
 
 
 def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:

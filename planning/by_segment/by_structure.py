@@ -2,10 +2,12 @@
 
 For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among the divisions
 within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is then about the live bytes at
-the cuts plus the residuals of the largest segment. Source of the trade-off: T. Chen et al., "Training deep nets with
-sublinear memory cost", 2016, where all layers are equal and k is the square root of their number. For unequal layers, a
-dynamic program finds the cuts: N. Kumar, S. Jegelka, "Improved rematerialization via tree decompositions", 2019, among
-others.
+the cuts plus the residuals of the largest segment. One more division has early segments that are larger than late ones,
+because the backward pass frees the values at the last cuts before it reaches the early segments.
+
+Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where all layers are
+equal and k is the square root of their number. For unequal layers, a dynamic program finds the cuts: N. Kumar, S.
+Jegelka, "Improved rematerialization via tree decompositions", 2019, among others.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -77,10 +80,13 @@ convolutional network often holds such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
-    """Return distinct cuts into at most `most` segments: first even cuts by increasing score, then uneven cuts by
-    increasing score."""
+    """Return distinct cuts into at most `most` segments: the cuts with the lowest estimated peak, then even cuts by
+    increasing score, then uneven cuts by increasing score."""
     places = _CutPlaces.of(graph)
     even = places.cuts_within([places.total // count for count in range(2, most + 1)])
+    lowest = places.cuts_with_lowest_peak()
+    if lowest is not None and lowest.segment_count <= most:
+        even = [lowest, *(cuts for cuts in even if cuts != lowest)]
     uneven = places.cuts_within([int(places.total * share) for share in UNEVEN_SHARES])
     return [*even, *(cuts for cuts in uneven if cuts not in even)]
 
@@ -208,11 +214,53 @@ class _CutPlaces:
             while window and cost[window[-1]] >= cost[index]:
                 window.pop()
             window.append(index)
-        chosen = [len(self.places) - 1]
-        while chosen[-1]:
-            chosen.append(previous[chosen[-1]])
-        chosen.reverse()
-        return self.cuts_at([self.places[index] for index in chosen]) if len(chosen) > 2 else None
+        return self._cuts_along(previous)
+
+    def cuts_with_lowest_peak(self) -> Cuts | None:
+        """Return the cuts with the lowest estimated peak, found by bisection; None if no cuts lower the peak.
+
+        The estimate for one segment is its residual bytes plus the live bytes at its start and at all cuts before it.
+        The peak is the largest of these sums.
+        """
+        infeasible, feasible = self.largest - 1, self.total
+        best: Cuts | None = None
+        while feasible - infeasible > 1:
+            limit = (infeasible + feasible) // 2
+            if (cuts := self._cuts_below(limit)) is None:
+                infeasible = limit
+            else:
+                feasible, best = limit, cuts
+        return best
+
+    def _cuts_below(self, limit: int) -> Cuts | None:
+        """Return the cuts with the fewest live bytes among those with an estimated peak of at most `limit` bytes; None
+        if there are no such cuts.
+
+        This is a dynamic program over the places. A place that is too far back for one segment is too far back for all
+        later ones, so it leaves the heap for good.
+        """
+        cost, previous = [0], [0]
+        starts = [(0, 0)]
+        for index in range(1, len(self.places)):
+            while starts and starts[0][0] + self.inside[index] - self.inside[starts[0][1]] > limit:
+                heappop(starts)
+            if not starts:
+                return None
+            start_cost, start = starts[0]
+            cost.append(start_cost + self.live[index])
+            previous.append(start)
+            heappush(starts, (cost[index], index))
+        return self._cuts_along(previous)
+
+    def _cuts_along(self, previous: Sequence[int]) -> Cuts | None:
+        """Return the cuts on the path from the last place to the first; None if the path has a single segment.
+
+        `previous`: for each place, the start of the segment that ends there.
+        """
+        path = [len(self.places) - 1]
+        while path[-1]:
+            path.append(previous[path[-1]])
+        return self.cuts_at([self.places[index] for index in reversed(path)]) if len(path) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int]) -> Cuts:
         """Return the cuts with these bounds. Each bound must be one of the places."""
