@@ -63,7 +63,7 @@ def test_equal_chain_has_about_square_root_many_segments() -> None:
 
 def test_early_segments_are_larger_than_late_ones() -> None:
     """The values at late cuts are freed before the backward pass reaches the early segments."""
-    sizes = [100] * DEPTH
+    sizes = [100] * 30
     lowest, *others = cuts_by_structure(chain(sizes))
     assert lengths(lowest)[0] > lengths(lowest)[-1]
     peaks = [estimated_peak(sizes, cuts.bounds[1:-1]) for cuts in others]
