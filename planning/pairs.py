@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .by_segment.copy_groups import unsplit_group, with_numbers
-from .by_segment.copy_requests import NO_GATE
+from .by_segment.skip_reasons import NO_GATE
 from .gates import gates_for
 from .graph import Graph
 from .plan import CopyGroup, NotRecomputed, Plan

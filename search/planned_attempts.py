@@ -16,7 +16,7 @@ from ..analysis.step.marks import ChosenMark
 from ..analysis.step.step import Step
 from ..options.selection import Selection
 from ..planning.by_segment.copy_groups import GroupOptions
-from ..planning.by_segment.copy_requests import Targets
+from ..planning.by_segment.plan_targets import Targets
 from ..planning.plan import Plan
 from ..support.timing import part
 from .attempts import Attempt

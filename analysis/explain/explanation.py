@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...options.selection import AUTO, Selection
-from ...planning.by_segment.copy_requests import FREES_NOTHING, NOTHING_FREED
+from ...planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...support.diagnostics import position_of
 from ..copies.decide import Decision, Decisions, decide

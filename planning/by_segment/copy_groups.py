@@ -6,7 +6,7 @@ The copies of a segment form a group before their first reader. A segment has se
   If the whole inside were live from then on, no memory would be saved. So the outputs are copied first, on a *spine*
   whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives (T. Chen et
   al., "Training deep nets with sublinear memory cost", 2016).
-- The backward pass enters the segment several times, so that there is a group for each entry (`copy_requests.py`).
+- The backward pass enters the segment several times, so that there is a group for each entry (`segment_arrivals.py`).
 
 A group is split into batches if one token for all of its copies would release too many copies at once (`batches.py`).
 """
@@ -22,17 +22,9 @@ from ..gates import can_delay, expandable_gradients, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, NotRecomputed, Plan
 from .batches import sequential_batches, split_into_batches
-from .copy_requests import (
-    FROM_CONSTANTS,
-    NO_GATE,
-    CopyRequest,
-    Targets,
-    copy_requests,
-    copyable_targets,
-    outputs_of,
-    why_no_copies,
-    without_early_constants,
-)
+from .copy_requests import CopyRequest, copy_requests
+from .plan_targets import Targets, copyable_targets, outputs_of, without_early_constants
+from .skip_reasons import FROM_CONSTANTS, NO_GATE, why_no_copies
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:

@@ -50,6 +50,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         for name in (
             *("gates", "orders", "liveness", "check"),
             *("by_segment/copy_groups", "by_segment/copy_requests", "by_segment/batches", "by_segment/each_pass"),
+            *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )
     },
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),

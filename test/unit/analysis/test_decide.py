@@ -10,7 +10,7 @@ from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.copy_requests import ONLY_KEPT_READ
+from recompute.planning.by_segment.skip_reasons import ONLY_KEPT_READ
 from recompute.support.operations import name_of
 
 T = "tensor<256xf32>"
