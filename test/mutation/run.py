@@ -55,7 +55,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     },
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
-    **{f"proof/{name}.py": PROOF for name in ("prove", "value_numbering", "head_cache", "terms", "attribute_keys")},
+    **{
+        f"proof/{name}.py": PROOF
+        for name in ("prove", "value_numbering", "call_inliner", "head_cache", "terms", "attribute_keys")
+    },
     "proof/pure_operations.py": ("unit/proof/test_pure_operations.py",),
     **{
         f"rules/{name}.py": RULES
