@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from xdsl.ir import Operation
 
-from ..analysis.copies.decide import NAMED_SEGMENTS, Segmentation
+from ..analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation
 from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Step
 from ..dialects.names import Names

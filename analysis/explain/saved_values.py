@@ -14,7 +14,7 @@ from ...options.selection import Selection
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
-from ..copies.decide import Decision, Decisions
+from ..copies.segment_decisions import Decision, SegmentDecisions
 from ..step.descriptions import module_of, type_text
 from ..step.marks import is_copy, mark_of
 from ..step.phases import Phases
@@ -62,7 +62,7 @@ class SavedValue:
     type: str = ""
 
 
-def saved_values(phases: Phases, decided: Decisions, selection: Selection) -> tuple[SavedValue, ...]:
+def saved_values(phases: Phases, decided: SegmentDecisions, selection: Selection) -> tuple[SavedValue, ...]:
     """Return every forward value that the backward pass reads, in program order."""
     decisions = _DecisionsByValue.of(decided, selection)
     return tuple(decisions.describe(residual.value) for residual in residuals(phases))
@@ -87,7 +87,7 @@ class _DecisionsByValue:
     selection: Selection
 
     @classmethod
-    def of(cls, decided: Decisions, selection: Selection) -> _DecisionsByValue:
+    def of(cls, decided: SegmentDecisions, selection: Selection) -> _DecisionsByValue:
         step = decided.step
         decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
         groups = (group for decision in decided.decisions if decision.recomputed for group in decision.groups)

@@ -44,7 +44,9 @@ STORAGE = ("unit/analysis/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
-    **dict.fromkeys(("analysis/request/value_names.py", "analysis/step/marks.py", "analysis/copies/decide.py"), PASSES),
+    **dict.fromkeys(
+        ("analysis/request/value_names.py", "analysis/step/marks.py", "analysis/copies/segment_decisions.py"), PASSES
+    ),
     **{
         f"planning/{name}.py": PLANNING
         for name in (

@@ -1,6 +1,8 @@
 """The decision for each segment: to recompute the values inside it, or to skip it for a stated reason.
 
-Marking and explaining both use these decisions, so that they always agree.
+The decisions follow from the selection by fixed rules: a segment is skipped if its copies would free no memory. The
+choice between selections is made in `search/`. Marking and explaining both use these decisions, so that they always
+agree.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Decisions:
+class SegmentDecisions:
     """The decisions of a step in program order, and the resolved selection."""
 
     step: Step
@@ -97,14 +99,14 @@ class Decisions:
 
 
 @part("decide")
-def decide(
+def segment_decisions(
     step: Step,
     selection: Selection,
     segmentation: Segmentation = NAMED_SEGMENTS,
     named: Mapping[Operation, str] | None = None,
     splits_into_batches: bool = True,
-) -> Decisions:
-    """Decide what to recompute in each segment instance, and outside segments.
+) -> SegmentDecisions:
+    """Derive from the selection what is recomputed in each segment instance, and outside segments.
 
     Args:
         step: The step.
@@ -119,14 +121,14 @@ def decide(
     """
     resolved = resolve(step.phases, selection, _segments_of_cuts(step, segmentation.cuts) or named)
     scopes = _gradient_scopes(step, selection) if segmentation.own_outputs else None
-    decider = _Decider(step, selection, splits_into_batches, scopes)
+    analysis = _SegmentAnalysis(step, selection, splits_into_batches, scopes)
     decisions = [
         Decision(segment=segment, operations=operations, values=frozenset(), groups=(), reason=SKIPPED)
         if segment in resolved.skipped
-        else decider.decide(segment, operations, resolved.saved)
+        else analysis.decision(segment, operations, resolved.saved)
         for segment, operations in resolved.members.items()
     ]
-    return Decisions(step, (*decisions, *_decisions_outside_segments(step, resolved, decider)), resolved)
+    return SegmentDecisions(step, (*decisions, *_decisions_outside_segments(step, resolved, analysis)), resolved)
 
 
 def _segments_of_cuts(step: Step, cuts: Cuts | None) -> Mapping[Operation, str] | None:
@@ -140,26 +142,26 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
     return {step.position(op): scope for op, scope in scopes.items()}
 
 
-def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, decider: _Decider) -> list[Decision]:
+def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, analysis: _SegmentAnalysis) -> list[Decision]:
     """Return the decisions on marked operations outside segments, and on operations to sink into the backward
     pass."""
     taken = {op for operations in resolved.members.values() for op in operations}
     outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is MarkKind.PREFER_RECOMPUTE for result in op.results)]
-    marked = [decider.decide("", preferred, outputs=True)] if preferred else []
-    if decider.selection.segments == "none":
+    marked = [analysis.decision("", preferred, outputs=True)] if preferred else []
+    if analysis.selection.segments == "none":
         return marked
     taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
     groups = (
         step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(taken)))
     )
-    sunk = (decider.decide("", group, outputs=False) for group in groups)
+    sunk = (analysis.decision("", group, outputs=False) for group in groups)
     return [*marked, *(decision for decision in sunk if decision.recomputed)]
 
 
 @dataclass(frozen=True)
-class _Decider:
-    """Decides what to recompute in the segments of one step.
+class _SegmentAnalysis:
+    """Derives what is recomputed in the segments of one step.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes; None to keep the outputs
     of segments for all readers.
@@ -170,14 +172,14 @@ class _Decider:
     splits_into_batches: bool
     scopes: Mapping[int, str] | None
 
-    def decide(
+    def decision(
         self,
         segment: str,
         operations: Sequence[Operation],
         saved: frozenset[SSAValue] = frozenset(),
         outputs: bool | None = None,
     ) -> Decision:
-        """Decide what to recompute in one segment.
+        """Return what is recomputed in one segment.
 
         `outputs`: whether to recompute its outputs too; None to follow the selection's option `outputs`.
         """
