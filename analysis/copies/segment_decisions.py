@@ -145,15 +145,15 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
 def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, analysis: _SegmentAnalysis) -> list[Decision]:
     """Return the decisions on marked operations outside segments, and on operations to sink into the backward
     pass."""
-    taken = {op for operations in resolved.members.values() for op in operations}
-    outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
+    excluded = {op for operations in resolved.members.values() for op in operations}
+    outside = [op for op in step.phases.order.operations if op not in excluded and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is MarkKind.PREFER_RECOMPUTE for result in op.results)]
     marked = [analysis.decision("", preferred, outputs=True)] if preferred else []
     if analysis.selection.segments == "none":
         return marked
-    taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
+    excluded.update(op for op in outside if Names.RECOMPUTE in op.attributes)
     groups = (
-        step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(taken)))
+        step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(excluded)))
     )
     sunk = (analysis.decision("", group, outputs=False) for group in groups)
     return [*marked, *(decision for decision in sunk if decision.recomputed)]
@@ -186,16 +186,17 @@ class _SegmentAnalysis:
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs
         members = step.positions(operations)
-        kept = {step.number(value) for value in saved if value in step.numbered.number}
+        kept_values = {step.number(value) for value in saved if value in step.numbered.number}
         live_out = set[int]() if outputs else kept_outputs(graph, members)
         marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
-        own = self._outputs_for_own_gradient(segment, members, live_out - kept, marked)
-        kept |= live_out - own.keys()
+        own = self._outputs_for_own_gradient(segment, members, live_out - kept_values, marked)
+        kept_values |= live_out - own.keys()
+        kept_values |= {value for value in graph.results_of(members) if _is_live_after_backward(graph, value)}
         values = frozenset(
             value
             for op in members
             for value in graph.makes[op]
-            if _is_target(step, value, value not in kept and not _is_live_after_backward(graph, value), op in marked)
+            if _is_target(step, value, value not in kept_values, op in marked)
         )
         # Each segment is planned alone, since the start of the next segment is not known here.
         grouping = GroupOptions(
@@ -274,13 +275,13 @@ def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
 
 def _why_not(plan: Plan, forced: bool) -> str | None:
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
-    ungated = next((kept.reason for kept in plan.kept if kept.reason == NO_GATE), None)
+    ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
     if freed == pinned == 0 and not forced:
         return NOTHING_FREED
     if freed <= pinned and not forced:
-        kept = f"keeps {readable_bytes(pinned)} alive in their place"
-        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {kept}"
+        cost = f"keeps {readable_bytes(pinned)} alive in their place"
+        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {cost}"
     return None

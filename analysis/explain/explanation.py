@@ -215,8 +215,8 @@ def _consistent_with_choice(
         why_unchanged: The reason that the rewrite leaves the step unchanged; None if it changes the step.
     """
     if why_unchanged is not None:
-        kept = [replace(each, reason=why_unchanged) if each.recomputed else each for each in named.decisions]
-        return replace(named, decisions=tuple(kept))
+        decisions = [replace(each, reason=why_unchanged) if each.recomputed else each for each in named.decisions]
+        return replace(named, decisions=tuple(decisions))
     return named if any(decision.recomputed for decision in named.decisions) else chosen
 
 

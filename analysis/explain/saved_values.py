@@ -127,12 +127,12 @@ class _DecisionsByValue:
         return OUTPUT
 
 
-def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
+def still_saved(phases: Phases, reasons: Mapping[str, str]) -> tuple[SavedValue, ...]:
     """Return every forward value that the backward pass of a rewritten step still reads, in program order.
 
-    `kept`: the reason for each segment that is not recomputed.
+    `reasons`: the reason for each segment that is not recomputed.
     """
-    return tuple(_describe_still_saved(phases, residual.value, kept) for residual in residuals(phases))
+    return tuple(_describe_still_saved(phases, residual.value, reasons) for residual in residuals(phases))
 
 
 def _maker(value: SSAValue, op: Operation) -> Operation:
@@ -148,7 +148,7 @@ def _maker(value: SSAValue, op: Operation) -> Operation:
     return op
 
 
-def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, str]) -> SavedValue:
+def _describe_still_saved(phases: Phases, value: SSAValue, reasons: Mapping[str, str]) -> SavedValue:
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
     stated = op.attributes.get(Names.SEGMENT)
@@ -157,7 +157,7 @@ def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, st
     if all(is_copy(reader) or name_of(reader) in DELAYS for reader in readers):
         reason = START
     else:
-        reason = kept.get(segment) or (READ_IN_SEGMENT if segment else READ)
+        reason = reasons.get(segment) or (READ_IN_SEGMENT if segment else READ)
     return _saved_value(value, op, segment, (), reason)
 
 

@@ -163,11 +163,11 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
         The copy groups, and an entry in `kept` with the reason for each segment without copies.
     """
     copyable = without_early_constants(graph, copyable_targets(graph, targets, refused))
-    gated, kept = _drop_ungated(graph, copyable)
+    gated, entries = _drop_ungated(graph, copyable)
     planner = _Planner(graph, gated, options)
     planner.run()
     kept_segments = dict[str, NotRecomputed]()
-    for entry in (*kept, *planner.kept):
+    for entry in (*entries, *planner.kept):
         kept_segments.setdefault(entry.segment, entry)
     copied = {targets.segments[op] for group in planner.groups for op in group.operations}
     for op, segment in targets.segments.items():
@@ -180,7 +180,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
 def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:
     """Remove the targets that are read before any gradient value exists, because no gate could delay their copies.
     Returns the other targets, and an entry with the reason for each reader of removed targets."""
-    values, kept = set(targets.values), list[NotRecomputed]()
+    values, entries = set(targets.values), list[NotRecomputed]()
     readers = dict[str, set[int]]()
     for value in targets.values:
         readers.setdefault(targets.segment_of(graph, value), set()).update(targets.gradient_readers(graph, value))
@@ -189,8 +189,8 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
         while waiting and not gates_for(graph, _targets_read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
             reader = waiting.pop(0)
             values.difference_update(_targets_read(graph, targets, segment, reader))
-            kept.append(NotRecomputed(segment, reader, NO_GATE))
-    return Targets(targets.segments, frozenset(values), targets.own_readers), kept
+            entries.append(NotRecomputed(segment, reader, NO_GATE))
+    return Targets(targets.segments, frozenset(values), targets.own_readers), entries
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:

@@ -116,7 +116,7 @@ class _Restoring:
         self.replaced = dict[SSAValue, SSAValue]()
 
     def run(self) -> Restored:
-        waiting, left = Waiting(), dict[str, int]()
+        waiting, counts_by_reason = Waiting(), dict[str, int]()
         calls, whole, lost = 0, 0, set[str]()
         functions = functions_of(self.module)
         for function in functions:
@@ -132,7 +132,7 @@ class _Restoring:
                 try:
                     call = self._restore(group)
                 except LeftInlined as reason:
-                    left[str(reason)] = left.get(str(reason), 0) + 1
+                    counts_by_reason[str(reason)] = counts_by_reason.get(str(reason), 0) + 1
                     if foreign_attributes(group.instance.attributes, self.templates.of(group.instance.callee).function):
                         lost.add(group.instance.callee)
                     continue
@@ -142,7 +142,7 @@ class _Restoring:
         for function in functions:
             drop_dead_code(function.body)
         self.output_functions.add_to(self.module)
-        return Restored(calls, whole, left, frozenset(lost))
+        return Restored(calls, whole, counts_by_reason, frozenset(lost))
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
         """Collect the constants that a call in the block can read, first from the enclosing blocks."""
