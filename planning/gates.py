@@ -184,11 +184,10 @@ def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
     The gate has readers from `before` on, because compilers remove a barrier whose result for the gate is unused.
     """
     for op in range(before - 1, after, -1):
-        if graph.gradient[op]:
-            for value in graph.makes[op]:
-                is_read = any(reader >= before for reader in graph.readers[value])
-                if is_read and is_gate(graph, value) and _is_available_after(graph, value, after):
-                    return value
+        for value in graph.makes[op] if graph.gradient[op] else ():
+            is_read = any(reader >= before for reader in graph.readers[value])
+            if is_read and is_gate(graph, value) and _is_available_after(graph, value, after):
+                return value
     return None
 
 

@@ -92,16 +92,11 @@ def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values
     """
     uses = dict[int, int]()
     for op in sorted(operations, reverse=True):
-        needed = list[int]()
-        for value in graph.makes[op]:
-            if value in values:
-                for reader in targets.readers(graph, value):
-                    if graph.gradient[reader]:
-                        needed.append(reader)
-                    elif reader in uses:
-                        needed.append(uses[reader])
-        if needed:
-            uses[op] = min(needed)
+        readers = [reader for value in graph.makes[op] if value in values for reader in targets.readers(graph, value)]
+        own_uses = [reader for reader in readers if graph.gradient[reader]]
+        uses_of_copies = [uses[reader] for reader in readers if not graph.gradient[reader] and reader in uses]
+        if own_uses or uses_of_copies:
+            uses[op] = min((*own_uses, *uses_of_copies))
     return dict(reversed(uses.items()))
 
 
