@@ -9,7 +9,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.decide import Decisions
+from ..analysis.copies.segment_decisions import SegmentDecisions
 from ..analysis.explain.executed_flops import executed_flops
 from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.explain.saved_values import SavedValue, still_saved
@@ -62,7 +62,7 @@ def explanations_of(
     return explanations, guessed
 
 
-def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[Decisions, str | None]:
+def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[SegmentDecisions, str | None]:
     """Return the decisions of the best attempt to rewrite a step, and the reason if the step is better left
     unchanged."""
     choice = choose_for(function, step, options)

@@ -77,18 +77,18 @@ class CalibratedSearch:
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 
-    def next_candidate(self, left: int) -> int | None:
-        """Return the candidate to try next when `left` tries remain; None if no candidate is promising."""
-        if left <= 0:
+    def next_candidate(self, tries_left: int) -> int | None:
+        """Return the candidate to try next when `tries_left` tries remain; None if no candidate is promising."""
+        if tries_left <= 0:
             return None
         best = self.best
         untried = [index for index in range(len(self.choices)) if index not in self.measured]
         if best is not None:
             untried = [index for index in untried if self.choices[index].work < CHEAPER_SHARE * self.choices[best].work]
-        limit = self._limit(left)
+        limit = self._limit(tries_left)
         needs = {index: self.expected_need(self.choices[index]) for index in untried}
         within = [index for index in untried if needs[index] <= limit]
-        if not within and left > 1:
+        if not within and tries_left > 1:
             within = [index for index in self.unexplored_candidates(limit) if index in needs]
         if within:
             return self._cheapest(within, needs)
@@ -124,14 +124,14 @@ class CalibratedSearch:
         least = self.least
         return least is not None and (self._last not in (None, least) or need > PROMISING_FACTOR * self.measured[least])
 
-    def _ratio(self, left: int, candidate: Prediction) -> float:
-        """Return the expected need of a candidate, as a multiple of the limit, when `left` tries remain."""
-        limit = self._limit(left)
+    def _ratio(self, tries_left: int, candidate: Prediction) -> float:
+        """Return the expected need of a candidate, as a multiple of the limit, when `tries_left` tries remain."""
+        limit = self._limit(tries_left)
         return self.expected_need(candidate) / limit if limit else float("inf")
 
-    def _limit(self, left: int) -> float:
-        """Return the maximum expected need for the next try when `left` tries remain."""
-        return self.limit * (LAST_TRY_SHARE if left == 1 and self.best is None else 1.0)
+    def _limit(self, tries_left: int) -> float:
+        """Return the maximum expected need for the next try when `tries_left` tries remain."""
+        return self.limit * (LAST_TRY_SHARE if tries_left == 1 and self.best is None else 1.0)
 
     def expected_need(self, candidate: Prediction) -> float:
         """Return the predicted need of a candidate, corrected by the measurements."""
@@ -167,10 +167,10 @@ class CalibratedSearch:
         Returns:
             The index of the best candidate; None if no measured candidate is within the limit.
         """
-        for left in range(tries, 0, -1):
+        for tries_left in range(tries, 0, -1):
             if search is not None:
-                self.choices = search(partial(self._ratio, left))
-            index = self.next_candidate(left)
+                self.choices = search(partial(self._ratio, tries_left))
+            index = self.next_candidate(tries_left)
             if index is None:
                 break
             need, self._last = measure(index), index

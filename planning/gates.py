@@ -73,10 +73,10 @@ def expandable_gradients(graph: Graph) -> frozenset[int]:
     """Return the gradient values that take more bytes than their gradient operands, and that a compiler fuses into
     their only reader. These are sums of padded values, which are the gradients of slices."""
     expandable, source_bytes = set[int](), list(graph.sizes)
-    for op, made in enumerate(graph.makes):
-        if not graph.gradient[op] or len(made) != 1 or len(graph.readers[made[0]]) != 1:
+    for op, results in enumerate(graph.makes):
+        if not graph.gradient[op] or len(results) != 1 or len(graph.readers[results[0]]) != 1:
             continue
-        value = made[0]
+        value = results[0]
         sources = _gradient_operands(graph, value)
         total = sum(source_bytes[source] for source in sources)
         if sources and graph.flops[op] <= graph.sizes[value] and total < graph.sizes[value]:
@@ -184,11 +184,10 @@ def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
     The gate has readers from `before` on, because compilers remove a barrier whose result for the gate is unused.
     """
     for op in range(before - 1, after, -1):
-        if graph.gradient[op]:
-            for value in graph.makes[op]:
-                is_read = any(reader >= before for reader in graph.readers[value])
-                if is_read and is_gate(graph, value) and _is_available_after(graph, value, after):
-                    return value
+        for value in graph.makes[op] if graph.gradient[op] else ():
+            is_read = any(reader >= before for reader in graph.readers[value])
+            if is_read and is_gate(graph, value) and _is_available_after(graph, value, after):
+                return value
     return None
 
 

@@ -134,7 +134,9 @@ class Graph:
     def aliasing(self) -> frozenset[int]:
         """Operations with a result that shares the storage of another value."""
         root = self.root
-        return frozenset([op for op, made in enumerate(self.makes) if any([root[value] != value for value in made])])
+        return frozenset(
+            [op for op, values in enumerate(self.makes) if any([root[value] != value for value in values])]
+        )
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
@@ -215,7 +217,10 @@ class Graph:
         """For each operation, the bytes of its results that own their storage, without constants."""
         free, root, sizes = self.constants, self.root, self.sizes
         return tuple(
-            [sum([sizes[value] for value in made if root[value] == value and value not in free]) for made in self.makes]
+            [
+                sum([sizes[value] for value in values if root[value] == value and value not in free])
+                for values in self.makes
+            ]
         )
 
     @cached_property

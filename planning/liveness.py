@@ -178,16 +178,16 @@ class Footprint:
         sizes: list[int] = counted.sizes.tolist()
         makers: list[int] = counted.makers.tolist()
         reads: Iterable[tuple[int, int]] = zip(counted.read.tolist(), counted.reader.tolist(), strict=True)
-        made: list[list[int]] = [[] for _ in range(len(graph))]
+        storages_of_op: list[list[int]] = [[] for _ in range(len(graph))]
         for storage, maker in enumerate(makers):
-            made[maker].append(storage)
+            storages_of_op[maker].append(storage)
         read: list[list[int]] = [[] for _ in range(len(graph))]
         readers: list[list[int]] = [[] for _ in sizes]
         # An operation that reads a storage through two views reads it once.
         for storage, reader in dict.fromkeys(reads):
             read[reader].append(storage)
             readers[storage].append(reader)
-        return cls(tuple(sizes), _tuples(readers), _tuples(made), _tuples(read), graph.inner_bytes)
+        return cls(tuple(sizes), _tuples(readers), _tuples(storages_of_op), _tuples(read), graph.inner_bytes)
 
     def made_bytes(self, operation: int) -> int:
         """Return the bytes of the storages that an operation makes."""

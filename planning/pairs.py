@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .by_segment.copy_groups import unsplit_group, with_numbers
-from .by_segment.copy_requests import NO_GATE
+from .by_segment.skip_reasons import NO_GATE
 from .gates import gates_for
 from .graph import Graph
 from .plan import CopyGroup, NotRecomputed, Plan
@@ -35,7 +35,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
     """
     operations_at = _operations_by_place(graph, pairs)
     groups = list[CopyGroup]()
-    kept = list[NotRecomputed]()
+    entries = list[NotRecomputed]()
     copied_later = set[int]()
     for place in sorted(operations_at, reverse=True):
         operations = sorted(operations_at[place])
@@ -44,14 +44,14 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         readers = {op for v in replaced for op in graph.readers[v] if op >= place and not graph.forward[op]}
         gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:
-            kept.append(NotRecomputed(segment, operations[0], NO_GATE))
+            entries.append(NotRecomputed(segment, operations[0], NO_GATE))
             continue
         group = unsplit_group(graph, segment, before=place, operations=operations, replaced=replaced, gates=gates)
         groups.append(group)
         copied_later.update(group.inputs)
     copy_counts = dict[int, int]()
     numbered = tuple(with_numbers(group, copy_counts) for group in reversed(groups))
-    return Plan(numbered, tuple(reversed(kept)))
+    return Plan(numbered, tuple(reversed(entries)))
 
 
 def _operations_by_place(graph: Graph, pairs: Iterable[tuple[int, int]]) -> dict[int, set[int]]:

@@ -82,7 +82,7 @@ class NotRecomputed:
     Attributes:
         segment: The name of the segment; "" outside segments.
         operation: The operation that the reason is about.
-        reason: The reason as a string, for example one of the constants in `by_segment/copy_requests.py`.
+        reason: The reason as a string, for example one of the constants in `by_segment/skip_reasons.py`.
     """
 
     segment: str

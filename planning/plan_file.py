@@ -205,9 +205,9 @@ _GROUP, _BATCH, _KEPT, _NOTE, _OFFLOAD = [
 
 def _read_step(step: JsonFields) -> StepPlan:
     groups = tuple(map(_read_group, step.objects("groups", _GROUP)))
-    kept = tuple(map(_read_kept, step.objects("kept", _KEPT)))
+    entries = tuple(map(_read_kept, step.objects("kept", _KEPT)))
     notes = tuple(map(_read_note, step.objects("notes", _NOTE)))
-    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, kept), notes, _read_offload(step))
+    return StepPlan(step.text("function"), step.text("graph"), Plan(groups, entries), notes, _read_offload(step))
 
 
 def _read_offload(step: JsonFields) -> Offload:
@@ -236,8 +236,8 @@ def _read_batch(batch: JsonFields) -> Batch:
     return Batch(batch.numbers("operations"), batch.numbers("inputs"), batch.numbers("awaited"))
 
 
-def _read_kept(kept: JsonFields) -> NotRecomputed:
-    return NotRecomputed(kept.text("segment"), kept.number("operation"), kept.text("reason"))
+def _read_kept(fields: JsonFields) -> NotRecomputed:
+    return NotRecomputed(fields.text("segment"), fields.number("operation"), fields.text("reason"))
 
 
 def _read_note(note: JsonFields) -> OperationNote:

@@ -300,11 +300,11 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     for op in [op for op, origin in enumerate(program.columns[0]) if origin in sharing]:
         origin, _, _, reads, makes = program.operations[op]
         if origin == BARRIER_ORIGIN:
-            for read, made in zip(reads, makes, strict=True):
-                roots[made] = roots[read]
+            for read, result in zip(reads, makes, strict=True):
+                roots[result] = roots[read]
             continue
-        for old, made in zip(graph.makes[origin], makes, strict=True):
+        for old, result in zip(graph.makes[origin], makes, strict=True):
             if (root := graph.root[old]) != old:
                 pairs = zip(graph.reads[origin], reads, strict=True)
-                roots[made] = next(roots[new] for read, new in pairs if graph.root[read] == root)
+                roots[result] = next(roots[new] for read, new in pairs if graph.root[read] == root)
     return tuple(roots)

@@ -172,8 +172,8 @@ def _integer(value: SSAValue, loop: Operation | None) -> int | None:
             if name_of(value.op) not in _FORWARDING or value.index >= len(value.op.operands):
                 break
             value = value.op.operands[value.index]
-        elif loop is not None and (kept := _invariant_carry(value, loop)) is not None:
-            value, loop = kept, None
+        elif loop is not None and (carry := _invariant_carry(value, loop)) is not None:
+            value, loop = carry, None
         else:
             return None
     constant = attributes_of(value.op).get("value") if name_of(value.op) == "stablehlo.constant" else None

@@ -312,8 +312,8 @@ class _Comparison:
         Returns:
             The proof, or the first difference.
         """
-        self.before.demand_bounded_size()
-        self.after.demand_bounded_size()
+        self.before.calls.demand_bounded_size(self.before.module)
+        self.after.calls.demand_bounded_size(self.after.module)
         first, second = (signature(side, self.flattened_results) for side in (self.before, self.after))
         if (reason := signature_difference(first, second, self.terms)) is not None:
             return Proof(False, reason)
@@ -373,10 +373,10 @@ class _Comparison:
             results=results,
             operations_before=size(before.module),
             operations_after=size(after.module),
-            assumed_pure=tuple(sorted(before.assumed_pure | after.assumed_pure)),
+            assumed_pure=tuple(sorted(before.effects.assumed_pure | after.effects.assumed_pure)),
             added_constraints=len(after.added_constraints),
             flattened_results=tuples,
-            composites=tuple(sorted({name for name, _ in before.composites ^ after.composites})),
+            composites=tuple(sorted({name for name, _ in before.calls.composites ^ after.calls.composites})),
         )
 
 

@@ -2,8 +2,7 @@
 
     %2, %3 = stablehlo.optimization_barrier %0, %1      %2 is %0 and %3 is %1: result i is operand i
     %4 = recompute.depend %0 after %t                   %4 is %0: the token is ignored
-    %5 = func.call @private(%0)                         the call is inlined: what @private returns for %0
-    %6 = stablehlo.composite "a.b" %0 {decomposition = @private}        the same
+    %5 = func.call @private(%0)                         the call is inlined (`call_inliner.py`)
 
 Value numbering reads only the parts of an operation that `operation_parts.py` lists, so it treats registered and
 unregistered operations in the same way. An unsupported construct raises `Refusal`. A region of unknown meaning is
@@ -13,15 +12,13 @@ operations whose regions have a known meaning.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 
 from ..dialects.mark_calls import is_mark
-from ..dialects.placements import is_placement
-from ..dialects.reserved_names import is_reserved
 from ..support.diagnostics import Refusal
 from ..support.operations import name_of
 from .block_requirements import (
@@ -32,43 +29,30 @@ from .block_requirements import (
     refuse_symbols,
     single_block,
 )
+from .call_inliner import CallInliner
 from .conditions import RunTimeConditions
 from .head_cache import CachedHead, HeadCache
 from .meshes import MESH, meshes_of, symbol_of, unused_meshes
+from .operation_effects import OperationEffects
 from .operation_parts import (
     attributes_of,
-    callee_of,
-    entry_functions,
     functions_of,
     position_attributes,
-    size_with_calls,
     without_ours,
 )
-from .per_device import COLLECTIVES, channels_of, compared_attributes, is_exchange, per_device
+from .per_device import COLLECTIVES, channels_of, compared_attributes, per_device
 from .pure_operations import (
     COMPUTE_THEIR_REGIONS,
-    CUSTOM_CALL,
     OF_THE_DEVICE,
     OF_THE_REGION,
     PRESERVED,
     RUN_ELSEWHERE,
-    MemoryReferences,
-    declared_name,
-    is_listed,
 )
 from .risks import close_risks, record_region_risks, record_risk
 from .scope import FunctionTerms, RegionScope
 from .termination import why_endless
-from .terms import NO_BLOCK, Attributes, ClosedRegion, Head, OpenRegion, Side, Terms, result_head
-from .transparent_ops import TransparentOperations, entry_heads, without_names
-
-MAX_OPERATIONS = 5_000_000
-"""Maximum number of operations after inlining all calls. Nested calls can double it at each level."""
-
-OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
-"""Attributes by which a consumer recognizes a composite. They do not change its results, which its decomposition
-defines."""
-SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
+from .terms import NO_BLOCK, ClosedRegion, Head, OpenRegion, Side, Terms, result_head
+from .transparent_ops import TransparentOperations
 
 
 @dataclass(frozen=True)
@@ -78,7 +62,7 @@ class NumberingOptions:
     Attributes:
         pure: Names of the operations without effects.
         declared: The operations in `pure` that are pure only because the user declares them pure.
-            `Numbering.assumed_pure` collects those that the program contains.
+            `OperationEffects.assumed_pure` collects those that the program contains.
         constraints_before: The terms of the sharding constraints in the original program. If set, any other constraint
             equals its operand, and `Numbering.added_constraints` collects it.
     """
@@ -100,13 +84,10 @@ class Numbering(TransparentOperations):
 
     def __init__(self, module: ModuleOp, side: Side, terms: Terms, options: NumberingOptions):
         super().__init__(side, terms)
-        self.functions = functions_of(module)
         self.module = module
-        self._pure = options.pure
-        self._memory = MemoryReferences()
-        self._declared = options.declared
-        self.assumed_pure = set[str]()
-        self.composites = set[tuple[str, Attributes]]()
+        self.functions = functions_of(module)
+        self.calls = CallInliner(self.functions, terms, self.heads, self._wrapping, self._origins)
+        self.effects = OperationEffects(options.pure, options.declared)
         self._open_regions = terms.open_regions[side]
         # The heads of operations without regions, and whether the operations are effects.
         self._heads_of_ops = dict[Operation, tuple[Head, bool]]()
@@ -115,14 +96,6 @@ class Numbering(TransparentOperations):
         self.constraints = set[int]()
         self._constraints_before = options.constraints_before
         self.added_constraints = set[Operation]()
-
-    def demand_bounded_size(self) -> None:
-        """Raise `Refusal` if the program is recursive, or too large after inlining all calls."""
-        if size_with_calls(self.functions, entry_functions(self.functions)) > MAX_OPERATIONS:
-            raise Refusal(
-                self.module,
-                f"after inlining all calls, the program has more than {MAX_OPERATIONS} operations",
-            )
 
     def function(self, name: str) -> FunctionTerms:
         """Return the terms that a function computes from symbolic arguments. Raises `Refusal` if a part cannot be
@@ -136,7 +109,7 @@ class Numbering(TransparentOperations):
         for number, attributes in zip(parameters, position_attributes(function, "arg_attrs", len(types)), strict=True):
             self._memory_spaces.declare_argument(number, attributes)
         scope = self._outermost_scope(f"start of @{name}")
-        results = self._run(name, parameters, scope)
+        results = self.calls.run(name, parameters, scope, self._block)
         return FunctionTerms(
             results, scope.state, frozenset(scope.preserved), frozenset(scope.risks), tuple(scope.exchanges)
         )
@@ -199,9 +172,9 @@ class Numbering(TransparentOperations):
         refuse_branches(op)
         match name_of(op):
             case "func.call":
-                results = self._call(op, scope, {"callee"})
+                results = self.calls.inline_call(op, self._operands(op, scope), scope, self._block)
             case "stablehlo.composite" if not scope.is_literal:
-                results = self._composite(op, scope)
+                results = self.calls.inline_composite(op, self._operands(op, scope), scope, self._block)
             case "stablehlo.optimization_barrier" if not scope.is_literal:
                 results = self._identity(op, op.operands, scope)
             case "stablehlo.custom_call" if not scope.is_literal and is_mark(op) and not without_ours(op.attributes):
@@ -264,7 +237,7 @@ class Numbering(TransparentOperations):
         value = self._identities.value(op, operands)
         if value is None:
             return None
-        if self._conditions.of(op, operands) is None and not self._has_effect(op, (), scope):
+        if self._conditions.of(op, operands) is None and not self.effects.has_effect(op, (), scope):
             self._head_cache.record(op, self.heads.of("operation", op, attributes_of(op)), ())
         return value
 
@@ -289,7 +262,7 @@ class Numbering(TransparentOperations):
         """Return the head of the term of an operation, and whether the operation is an effect."""
         if not scope.is_literal and (known := self._heads_of_ops.get(op)) is not None:
             return known
-        effect = scope.is_literal or self._has_effect(op, regions, scope)
+        effect = scope.is_literal or self.effects.has_effect(op, regions, scope)
         bodies = tuple([region.body for region in regions])
         head = self.heads.of("effect" if effect else "operation", op, compared_attributes(op, scope), bodies)
         if not op.regions and not scope.is_literal and name_of(op) not in COLLECTIVES:
@@ -320,21 +293,13 @@ class Numbering(TransparentOperations):
     ) -> None:
         """Record in the scope that an operation without effects must be preserved, may fail or may not terminate."""
         name = name_of(op)
-        self.assumed_pure.update(self._declared.intersection((name, declared_name(op))))
+        self.effects.record_assumption(op)
         if name in PRESERVED or any(region.inside and region.inside.preserved for region in regions):
             self._preserve(op, term, scope)
-        if has_condition or name in self._declared:
+        if has_condition or name in self.effects.declared:
             record_risk(self._terms, scope, term)
         if why_endless(op) is not None:
             record_risk(self._terms, scope, term, ordered=True)
-
-    def _has_effect(self, op: Operation, regions: Sequence[ClosedRegion], scope: RegionScope) -> bool:
-        pure = name_of(op) in self._pure or is_exchange(op, scope) or is_placement(op)
-        if name_of(op) == CUSTOM_CALL and not pure:
-            pure = is_listed(op) or declared_name(op) in self._declared
-        if not pure or any(region.inside and region.inside.has_effects for region in regions):
-            return True
-        return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
     def _region(self, op: Operation, region: Region, enclosing: RegionScope) -> ClosedRegion:
         if not region.blocks:
@@ -375,59 +340,3 @@ class Numbering(TransparentOperations):
         refuse_branches(last)
         ending = self._terms.head(self.heads.of("operation", last, attributes_of(last)))
         return ending, self._operands(last, scope)
-
-    def _composite(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Translate a composite as a call of its decomposition, and return the terms of its results."""
-        if op.regions:
-            raise Refusal(op, f"{name_of(op)} has regions; the proof supports only composites without regions")
-        attributes = {name: value for name, value in attributes_of(op).items() if name in OF_COMPOSITES}
-        name = attributes.get("name")
-        self.composites.add((name.data if isinstance(name, StringAttr) else "", self.heads.attributes(op, attributes)))
-        return self._call(op, scope, {"decomposition", *OF_COMPOSITES})
-
-    def _call(self, op: Operation, scope: RegionScope, own: Set[str]) -> Sequence[int]:
-        """Inline the called function, and return the terms of its results.
-
-        `own`: the names of attributes that belong to the call itself and are not compared.
-        """
-        name = callee_of(op, self.functions)
-        block = function_body(self.functions[name], name, self.heads)
-        function = self.functions[name]
-        last = block.last_op
-        assert last is not None, "checked: a function ends with func.return"
-        argument_types, result_types = self.heads.types(block.args, op), self.heads.types(last.operands, op)
-        if (self.heads.types(op.operands, op), self.heads.types(op.results, op)) != (argument_types, result_types):
-            raise Refusal(op, f"{name_of(op)} of @{name} has operands or results that do not match the function")
-        around = self._wrapping.around(
-            ("call", op, without_names(attributes_of(op), own)),
-            ("function", function, without_names(attributes_of(function), SIGNATURE)),
-            ("return", last, attributes_of(last)),
-            always=scope.is_literal,
-        )
-        operands = self._operands(op, scope)
-        if is_reserved(name):
-            return self._reserved_call(op, name, operands, scope)
-        state = self._wrapping.wrap_state(entry_heads(around), scope.state, operands)
-        arguments = self._wrapping.wrap(entry_heads(around), operands)
-        arguments = self._wrapping.by_position("parameter", function, "arg_attrs", arguments)
-        inner = scope.for_callee(state)
-        results = self._wrapping.by_position("result", function, "res_attrs", self._run(name, arguments, inner))
-        if inner.state != state or scope.is_literal:
-            scope.state = self._wrapping.wrap_state(around, inner.state, results)
-        return self._wrapping.wrap(around, results)
-
-    def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Translate a call of a function with a reserved name as an effect, and return the terms of its results. The
-        function itself is compared like a public function."""
-        head = self.heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
-        scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
-        self._origins.setdefault(scope.state, op)
-        return [self._terms.term(result_head(index), (scope.state,)) for index in range(len(op.results))]
-
-    def _run(self, name: str, arguments: Sequence[int], scope: RegionScope) -> tuple[int, ...]:
-        """Return the terms of the results of a function for these arguments. Its effects follow the state of the
-        scope."""
-        block = function_body(self.functions[name], name, self.heads)
-        scope.define(block.args, arguments)
-        _, results = self._block(block, scope)  # `_call` and the signature compare the attributes of the return
-        return results

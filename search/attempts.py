@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 from xdsl.ir import Operation
 
-from ..analysis.copies.decide import NAMED_SEGMENTS, Segmentation
+from ..analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation
 from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Step
 from ..dialects.names import Names
@@ -203,6 +203,6 @@ def saved_outside(step: Step, inside: Set[int]) -> tuple[int, int]:
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants
-    made = [root for root in roots if graph.maker[root] >= 0]
-    outside = [root for root in made if graph.maker[root] not in inside]
-    return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in made)
+    computed_roots = [root for root in roots if graph.maker[root] >= 0]
+    outside = [root for root in computed_roots if graph.maker[root] not in inside]
+    return sum(graph.sizes[root] for root in outside), sum(graph.sizes[root] for root in computed_roots)

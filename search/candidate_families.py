@@ -53,9 +53,9 @@ def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
 def families_by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[ReducedPlans]:
     """Return the families of plans that copy fewer and fewer segments of the candidate `whole`."""
 
-    def smaller(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
-        origin = whole.origin.with_reduction(Reduction(len(kept)))
-        return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, kept), segments)
+    def smaller(segment_names: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
+        origin = whole.origin.with_reduction(Reduction(len(segment_names)))
+        return UnscoredPlan(origin, plan, _without_marks_of_others(whole.notes, segment_names), segments)
 
     makers = [[partial(smaller, names, plan) for names, plan in sequence] for sequence in thin_out(whole.plan)]
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
@@ -67,10 +67,10 @@ def families_by_policy(
     """Return the families of plans in which more and more segments are copied as in `cheaper`, the candidate from the
     same attempt under the policy `policy`."""
 
-    def mixed(kept: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
-        origin = whole.origin.with_reduction(Reduction(len(kept), policy=policy))
-        own = [note for note in whole.notes if note.segment is None or note.segment in kept]
-        others = [note for note in cheaper.notes if note.segment is not None and note.segment not in kept]
+    def mixed(segment_names: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
+        origin = whole.origin.with_reduction(Reduction(len(segment_names), policy=policy))
+        own = [note for note in whole.notes if note.segment is None or note.segment in segment_names]
+        others = [note for note in cheaper.notes if note.segment is not None and note.segment not in segment_names]
         notes = tuple(sorted((*own, *others), key=lambda note: note.operation))
         return UnscoredPlan(origin, plan, notes, segments)
 
@@ -82,11 +82,11 @@ def families_by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[Re
     """Return the families of plans with fewer and fewer copy groups of the candidate `whole`. Each family has about
     `steps` plans."""
 
-    def smaller(left: Sequence[CopyGroup], _: Stop) -> UnscoredPlan:
-        origin = whole.origin.with_reduction(Reduction(len(left), len(whole.plan.groups)))
-        return UnscoredPlan(origin, with_groups(graph, left), whole.notes, {})
+    def smaller(groups: Sequence[CopyGroup], _: Stop) -> UnscoredPlan:
+        origin = whole.origin.with_reduction(Reduction(len(groups), len(whole.plan.groups)))
+        return UnscoredPlan(origin, with_groups(graph, groups), whole.notes, {})
 
-    makers = [[partial(smaller, left) for left in fewer] for fewer in group_subsets(whole.plan, steps)]
+    makers = [[partial(smaller, groups) for groups in fewer] for fewer in group_subsets(whole.plan, steps)]
     return [ReducedPlans(whole, PlanFamily(of_sequence)) for of_sequence in makers]
 
 

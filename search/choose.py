@@ -11,7 +11,7 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.copies.decide import Segmentation
+from ..analysis.copies.segment_decisions import Segmentation
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.request.policies import SelectionByFunction
 from ..analysis.request.segments import named_segments

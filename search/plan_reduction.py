@@ -25,14 +25,14 @@ def thin_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
     """Yield two sequences of smaller plans, in which fewer and fewer segments are copied. Each plan comes with the
     names of these segments."""
     for names in _segment_sequences(plan):
-        yield [(kept, _with_segments(plan, kept)) for kept in names]
+        yield [(segments, _with_segments(plan, segments)) for segments in names]
 
 
 def mix(plan: Plan, cheaper: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
     """Yield two sequences of plans in which more and more segments are copied as in `cheaper`, a plan with the same
     segments. Each plan comes with the names of the segments that are copied as in `plan`."""
     for names in _segment_sequences(plan):
-        yield [(kept, _with_others(_with_segments(plan, kept), cheaper, kept)) for kept in names]
+        yield [(segments, _with_others(_with_segments(plan, segments), cheaper, segments)) for segments in names]
 
 
 def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
@@ -42,7 +42,7 @@ def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
         groups.setdefault(group.segment, []).append(group)
     names = [name for name in groups if name]
     for order in (names, sorted(names, key=lambda name: _worth(groups[name]))):
-        yield [frozenset(kept) for kept in _shorter_suffixes(order, FAMILY_SIZE)]
+        yield [frozenset(suffix) for suffix in _shorter_suffixes(order, FAMILY_SIZE)]
 
 
 def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:

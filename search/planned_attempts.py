@@ -10,13 +10,13 @@ from functools import cached_property
 from xdsl.ir import Operation
 
 from ..analysis.copies.copying import CloneOptions, refused_marks, targets_of_marks, with_dependent_targets
-from ..analysis.copies.decide import NAMED_SEGMENTS, Decisions, Segmentation, decide
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
+from ..analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation, SegmentDecisions, segment_decisions
 from ..analysis.step.marks import ChosenMark
 from ..analysis.step.step import Step
 from ..options.selection import Selection
 from ..planning.by_segment.copy_groups import GroupOptions
-from ..planning.by_segment.copy_requests import Targets
+from ..planning.by_segment.plan_targets import Targets
 from ..planning.plan import Plan
 from ..support.timing import part
 from .attempts import Attempt
@@ -27,7 +27,7 @@ class PlannedAttempt:
     """An attempt with its decisions and its plan."""
 
     attempt: Attempt
-    decided: Decisions
+    decided: SegmentDecisions
     plan: Plan
 
     @cached_property
@@ -44,7 +44,7 @@ class AttemptTargets:
     """The decisions on the segments of an attempt, and the values to recompute according to these decisions. Attempts
     that differ only in how they copy their segments share them."""
 
-    decided: Decisions
+    decided: SegmentDecisions
     targets: Targets
 
     @classmethod
@@ -64,7 +64,7 @@ class AttemptTargets:
         Raises:
             BadSelection: If the selection does not apply to the step.
         """
-        decided = decide(step, selection, segmentation, named, splits_into_batches=False)
+        decided = segment_decisions(step, selection, segmentation, named, splits_into_batches=False)
         unrepeatable = frozenset(op for op, _ in refused_marks(step, selection.permission))
         targets, marked = _targets_of_decisions(step, decided, unrepeatable)
         return cls(decided, with_dependent_targets(step, targets, marked))
@@ -86,7 +86,7 @@ def plan_attempt(
 
 
 def _targets_of_decisions(
-    step: Step, decided: Decisions, unrepeatable: Set[Operation]
+    step: Step, decided: SegmentDecisions, unrepeatable: Set[Operation]
 ) -> tuple[Targets, frozenset[int]]:
     """Compute the targets according to the marks of the decisions. Returns the targets, and the indices of the
     operations with marks.

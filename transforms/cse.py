@@ -189,16 +189,16 @@ def _merge_twins(
         if not _may_merge(op):
             continue
         kind = kinds.of(op)
-        kept = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
-        if kept is not op and not may_replace(op):
-            kinds.first_results.update(zip(op.results, kept.results, strict=True))
+        original = first.setdefault((kind, place(op), None if is_constant(op) else call_of(op)), op)
+        if original is not op and not may_replace(op):
+            kinds.first_results.update(zip(op.results, original.results, strict=True))
             continue
-        if kept is op or _would_save_recomputed(kept, op, place):
+        if original is op or _would_save_recomputed(original, op, place):
             kind_of[op] = kind
             continue
-        for old, new in zip(op.results, kept.results, strict=True):
+        for old, new in zip(op.results, original.results, strict=True):
             old.replace_all_uses_with(new)
-        _transfer_attributes(kept, op)
+        _transfer_attributes(original, op)
         erase_unread(op)
     return kind_of
 
@@ -216,11 +216,11 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
     return any(reader is not None and place(reader) == Phase.GRADIENT for reader in readers)
 
 
-def _transfer_attributes(kept: Operation, merged: Operation) -> None:
+def _transfer_attributes(original: Operation, merged: Operation) -> None:
     """Transfer the attributes about readers and copies from the merged operation to the operation that remains."""
-    for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - kept.attributes.keys())):
+    for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - original.attributes.keys())):
         if name in merged.attributes:
-            kept.attributes[name] = merged.attributes[name]
+            original.attributes[name] = merged.attributes[name]
 
 
 def _write_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:

@@ -24,7 +24,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.decide import kept_results_of
+from ..analysis.copies.segment_decisions import kept_results_of
 from ..analysis.step.marks import explicit_mark
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
@@ -76,10 +76,10 @@ def inline_segments(module: ModuleOp) -> int:
     if not any(isinstance(op, SegmentOp) for op in operations):
         return 0
     for function in [op for op in operations if isinstance(op, FuncOp)]:
-        taken = _segment_names_of(function)
+        used_names = _segment_names_of(function)
         instances = list[FlattenedSegment]()
         for segment in _outermost(function):
-            instances.extend(_flatten(segment, "", taken))
+            instances.extend(_flatten(segment, "", used_names))
         if instances:
             _mark(function, instances)
         flattened += len(instances)
@@ -97,10 +97,10 @@ def _segment_names_of(function: FuncOp) -> set[str]:
     return {segment_name.data for segment_name in stated if isinstance(segment_name, StringAttr)}
 
 
-def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedSegment]:
+def _flatten(segment: SegmentOp, outer: str, used_names: set[str]) -> list[FlattenedSegment]:
     """Flatten a segment and its nested segments, and return the flattened segments, the outermost first."""
     attributes = dict(segment.attributes)
-    segment_name = _unique_name(segment, outer, taken)
+    segment_name = _unique_name(segment, outer, used_names)
     propagate_names(segment, segment.terminator.operands, set(segment.body.block.ops))
     operations = splice(segment)
     own = tuple(op for op in operations if not isinstance(op, SegmentOp))
@@ -113,32 +113,34 @@ def _flatten(segment: SegmentOp, outer: str, taken: set[str]) -> list[FlattenedS
     inner = [op for op in operations if isinstance(op, SegmentOp)]
     return [
         FlattenedSegment(attributes, own),
-        *(instance for op in inner for instance in _flatten(op, f"{segment_name}/", taken)),
+        *(instance for op in inner for instance in _flatten(op, f"{segment_name}/", used_names)),
     ]
 
 
-def _unique_name(segment: SegmentOp, outer: str, taken: set[str]) -> str:
-    """Return a unique name for the segment, and add it to `taken`. `outer`: the path of the enclosing segments."""
+def _unique_name(segment: SegmentOp, outer: str, used_names: set[str]) -> str:
+    """Return a unique name for the segment, and add it to `used_names`. `outer`: the path of the enclosing segments."""
     name = segment.attributes.get(Names.SEGMENT)
     path = outer + (name.data if isinstance(name, StringAttr) else UNNAMED)
     number, segment_name = 0, path
-    while segment_name in taken:
+    while segment_name in used_names:
         number += 1
         segment_name = f"{path}#{number}"
-    taken.add(segment_name)
+    used_names.add(segment_name)
     return segment_name
 
 
 def _mark(function: FuncOp, instances: Sequence[FlattenedSegment]) -> None:
     step = Step.of(phases(function, structured=True) or _all_forward(function))
     for instance in instances:
-        kept = set[SSAValue]()
+        kept_results = set[SSAValue]()
         if not instance.is_kept and not instance.recomputes_outputs:
-            kept = set(step.numbered.values_of(kept_results_of(step.graph, step.positions(instance.operations))))
+            kept_results = set(
+                step.numbered.values_of(kept_results_of(step.graph, step.positions(instance.operations)))
+            )
         for op in instance.operations:
             if explicit_mark(op) is not None:
                 continue
-            if any(result in kept for result in op.results):
+            if any(result in kept_results for result in op.results):
                 op.attributes[Names.CHECKPOINT] = UnitAttr()
             else:
                 op.attributes[Names.RECOMPUTE] = instance.mark

@@ -21,8 +21,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.decide import Decision, Decisions, decide
 from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
+from ..analysis.copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.marks import explicit_mark
 from ..analysis.step.step import Steps
@@ -80,14 +80,14 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     """
     remarks, misfits = list[Remark](), Misfits()
     for function, step in steps:
-        if (decided := misfits.try_on(function, partial(decide, step, selection))) is not None:
+        if (decided := misfits.try_on(function, partial(segment_decisions, step, selection))) is not None:
             remarks += decision_remarks(function, decided, selection)
             write_marks(decided)
     misfits.refuse()
     return remarks
 
 
-def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection) -> Iterator[Remark]:
+def decision_remarks(function: FuncOp, decided: SegmentDecisions, selection: Selection) -> Iterator[Remark]:
     """Yield a remark for each skipped segment, and for each part of the selection that has no effect."""
     if not decided.resolved.members and not any(explicit_mark(op) for op in function.walk()):
         yield Remark(function, _no_segments(selection))
@@ -99,13 +99,13 @@ def decision_remarks(function: FuncOp, decided: Decisions, selection: Selection)
     yield from (remark for remark in remarks if not is_stand_in(remark.operation))
 
 
-def write_marks(decided: Decisions) -> None:
+def write_marks(decided: SegmentDecisions) -> None:
     """Write the decisions to the operations as marks."""
     for op, attributes in marked_attributes(decided).items():
         op.attributes = attributes
 
 
-def marked_attributes(decided: Decisions) -> dict[Operation, dict[str, Attribute]]:
+def marked_attributes(decided: SegmentDecisions) -> dict[Operation, dict[str, Attribute]]:
     """Return the new attributes, including marks, of each operation to mark; the operations stay unchanged.
 
     Explicit marks of the user take precedence over decisions, and decisions take precedence over an offloading policy.
@@ -133,7 +133,7 @@ def _no_segments(selection: Selection) -> str:
     return "no segments: the locations name no scope (see jax.named_scope)"
 
 
-def _remarks_on_crossing_values(decided: Decisions, selection: Selection) -> Iterable[Remark]:
+def _remarks_on_crossing_values(decided: SegmentDecisions, selection: Selection) -> Iterable[Remark]:
     """Yield a remark for each value that is saved only because operations of a later segment read it.
 
     Such a value is not a checkpoint; with other checkpoints it might not have to be saved.

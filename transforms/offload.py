@@ -248,8 +248,9 @@ def remove_unused_moves(module: ModuleOp) -> Moves:
         op.attributes.pop(Names.RECOMPUTE, None)
         if is_to_host(op) and not op.results[0].uses:
             _erase(op, op.operands[0])
-    left = [op for op in moves if op.parent is not None]
-    to_host_moves, fetches = [op for op in left if is_to_host(op)], [op for op in left if is_from_host(op)]
+    remaining = [op for op in moves if op.parent is not None]
+    to_host_moves = [op for op in remaining if is_to_host(op)]
+    fetches = [op for op in remaining if is_from_host(op)]
     return Moves(len(to_host_moves), _bytes(to_host_moves), _bytes(fetches))
 
 

@@ -57,13 +57,13 @@ def take_scopes(module: ModuleOp) -> int:
     Raises:
         Refusal: A scope has an unknown switch.
     """
-    taken = 0
+    scope_count = 0
     for function in functions_of(module):
         scopes = {op: scope for op in every_operation(function) if (scope := _scopes_of(op)) is not None}
         if scopes:
             _write_attributes(scopes)
-            taken += len(scopes)
-    return taken
+            scope_count += len(scopes)
+    return scope_count
 
 
 def _scopes_of(op: Operation) -> _Scopes | None:
@@ -74,7 +74,7 @@ def _scopes_of(op: Operation) -> _Scopes | None:
         inside = [inner_calls for inner in every_operation(op)[1:] if (inner_calls := list(_marked_calls(inner)))]
     if not calls and inside and name_of(op) in BRANCHES:
         calls = inside[0]
-    kept = next(
+    save_call = next(
         (
             call
             for inner_calls in inside
@@ -83,9 +83,9 @@ def _scopes_of(op: Operation) -> _Scopes | None:
         ),
         None,
     )
-    if not calls and kept is None:
+    if not calls and save_call is None:
         return None
-    decision = kept or next((call for call in reversed(calls) if call.kind in DECISIONS), None)
+    decision = save_call or next((call for call in reversed(calls) if call.kind in DECISIONS), None)
     segment = next((call for call in calls if call.kind is CallTreatment.SEGMENT), None)
     if segment is None and decision is not None and decision.kind is CallTreatment.AGAIN:
         segment = decision
@@ -124,11 +124,11 @@ def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
     """Return the segment name of each operation. Calls of one name are numbered in program order: `block`, `block#1`,
     and so on."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
-    names, taken = dict[str, str](), dict[str, int]()
+    names, last_numbers = dict[str, str](), dict[str, int]()
     for op, call in calls.items():
         if call not in names:
             name = called[op].name
-            number = taken[name] = taken.get(name, -1) + 1
+            number = last_numbers[name] = last_numbers.get(name, -1) + 1
             names[call] = f"{name}#{number}" if number else name
     return {op: names[call] for op, call in calls.items()}
 

@@ -65,16 +65,11 @@ def _verify_bounds(operations: Iterable[Operation]) -> None:
     # Types are compared by id: a step has few of them, and its operations keep them alive.
     checked = set[int]()
     for op in operations:
-        for result in op.results:
-            if id(result.type) not in checked:
-                _verify_bounds_of(op, result.type)
-                checked.add(id(result.type))
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.args:
-                    if id(argument.type) not in checked:
-                        _verify_bounds_of(op, argument.type)
-                        checked.add(id(argument.type))
+        arguments = (argument for region in op.regions for block in region.blocks for argument in block.args)
+        for value in (*op.results, *arguments):
+            if id(value.type) not in checked:
+                _verify_bounds_of(op, value.type)
+                checked.add(id(value.type))
 
 
 def _verify_bounds_of(op: Operation, type_: Attribute) -> None:

@@ -11,14 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
-from ...planning.by_segment.copy_requests import (
-    LIVES_ON,
-    NO_GATE,
-    Targets,
-    targets_with_views,
-    with_residuals,
-)
 from ...planning.by_segment.each_pass import repeat_in_each_pass
+from ...planning.by_segment.plan_targets import Targets, targets_with_views, with_residuals
+from ...planning.by_segment.skip_reasons import LIVES_ON, NO_GATE
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import Remark, position_of
@@ -187,13 +182,13 @@ _UNCHANGED = ChosenMark()
 
 def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each segment or marked operation that the plan keeps, with the reason."""
-    return (_remark_on_kept(step, kept) for kept in plan.kept)
+    return (_remark_on_kept(step, entry) for entry in plan.kept)
 
 
-def _remark_on_kept(step: Step, kept: NotRecomputed) -> Remark:
-    subject = f"segment '{kept.segment}'" if kept.segment else "the marked operation"
-    reason = f"{subject} is not recomputed: {kept.reason}"
-    return Remark(step.operation(kept.operation), reason, segments=(kept.segment,) if kept.segment else ())
+def _remark_on_kept(step: Step, entry: NotRecomputed) -> Remark:
+    subject = f"segment '{entry.segment}'" if entry.segment else "the marked operation"
+    reason = f"{subject} is not recomputed: {entry.reason}"
+    return Remark(step.operation(entry.operation), reason, segments=(entry.segment,) if entry.segment else ())
 
 
 def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:

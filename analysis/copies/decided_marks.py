@@ -13,7 +13,7 @@ from enum import Enum
 from xdsl.ir import Operation, SSAValue
 
 from ..step.marks import explicit_mark, is_forced
-from .decide import Decision, Decisions
+from .segment_decisions import Decision, SegmentDecisions
 
 
 class MarkSource(Enum):
@@ -44,7 +44,7 @@ class DecidedMark:
     for_own_gradient: tuple[SSAValue, ...] = ()
 
 
-def decided_marks(decided: Decisions) -> Iterator[DecidedMark]:
+def decided_marks(decided: SegmentDecisions) -> Iterator[DecidedMark]:
     """Yield a mark for each operation of a recomputed segment, and for each refused preference in another segment."""
     for decision in decided.decisions:
         yield from _marks_of(decision) if decision.recomputed else _refused_preferences(decision)

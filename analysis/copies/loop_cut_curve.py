@@ -91,8 +91,8 @@ def _pairs_in(block: Block) -> Iterator[LoopPair]:
 
 def _corner_at(pairs: Sequence[LoopPair], may_repeat: MayRepeat, price: Fraction | None) -> Corner:
     cuts = [loop_cut(pair, may_repeat, price) for pair in pairs]
-    kept = sum(_kept_bytes(cut) for cut in cuts)
-    return Corner(kept, sum(cut.extra_flops for cut in cuts if cut.why_not is None), price)
+    kept_bytes = sum(_kept_bytes(cut) for cut in cuts)
+    return Corner(kept_bytes, sum(cut.extra_flops for cut in cuts if cut.why_not is None), price)
 
 
 def _kept_bytes(cut: LoopCut) -> int:

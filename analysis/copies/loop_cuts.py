@@ -119,7 +119,7 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
     flow = _Flow(pair, may_repeat)
     for stack in optional:
         flow.add(stack.slice)
-    kept = min_cut([stack.slice for stack in optional], flow.needs, *flow.costs_at(price))
+    kept_values = min_cut([stack.slice for stack in optional], flow.needs, *flow.costs_at(price))
     staying = set[int]()
     by_value = {
         look_through_reshapes(stack.slice): stack
@@ -127,7 +127,7 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
     }
     standing = list[tuple[SSAValue, Stack]]()
     new = list[SSAValue]()
-    for value in sorted((value for value in kept if _is_inside(value, writer)), key=flow.order_of):
+    for value in sorted((value for value in kept_values if _is_inside(value, writer)), key=flow.order_of):
         stack = by_value.get(look_through_reshapes(value))
         if stack is not None:
             staying.add(stack.index)
@@ -135,7 +135,7 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
         elif not _is_invariant(value, writer):
             new.append(value)
     dropped = tuple(stack for stack in optional if stack.index not in staying)
-    repeated = flow.closure([stack.slice for stack in dropped], kept)
+    repeated = flow.closure([stack.slice for stack in dropped], kept_values)
     return LoopCut(pair, dropped, repeated, tuple(standing), tuple(new))
 
 
@@ -189,9 +189,11 @@ class _Flow:
                 value: self.cost[value] * (TIES - 1) for value in from_outside
             }, {}
         cost = {value: size * price.numerator for value, size in self.cost.items()}
-        made = (value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._pair.writer))
+        results = (
+            value for value in self.needs if isinstance(value, OpResult) and _is_inside(value, self._pair.writer)
+        )
         factor = self._pair.reader.trips * price.denominator
-        return cost, {value: flops(value.op) * factor // len(value.op.results) for value in made}
+        return cost, {value: flops(value.op) * factor // len(value.op.results) for value in results}
 
     def add(self, value: SSAValue) -> None:
         """Add the value and, transitively, its operands."""
@@ -237,12 +239,12 @@ class _Flow:
         users = [order.owner_here(use.operation) for use in value.uses]
         return any(user is not None and order.position[user] >= order.position[reader] for user in users)
 
-    def closure(self, needed: list[SSAValue], kept: frozenset[SSAValue]) -> tuple[Operation, ...]:
+    def closure(self, needed: list[SSAValue], kept_values: frozenset[SSAValue]) -> tuple[Operation, ...]:
         """Return the operations that compute the needed values from the kept values, in program order."""
         operations, pending = set[Operation](), list(needed)
         while pending:
             value = pending.pop()
-            if value in kept or not isinstance(value, OpResult) or not _is_inside(value, self._pair.writer):
+            if value in kept_values or not isinstance(value, OpResult) or not _is_inside(value, self._pair.writer):
                 continue
             if value.op not in operations:
                 operations.add(value.op)

@@ -13,10 +13,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...options.selection import AUTO, Selection
-from ...planning.by_segment.copy_requests import FREES_NOTHING, NOTHING_FREED
+from ...planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...support.diagnostics import position_of
-from ..copies.decide import Decision, Decisions, decide
+from ..copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
 from ..memory.timeline import Timeline, eager_timeline, timeline
 from ..memory.xla.memory import xla_timeline
 from ..step.descriptions import segment_names
@@ -106,7 +106,7 @@ class Explanation:
     place: str = ""
 
 
-ChooseDecisions = Callable[[FuncOp, Step], tuple[Decisions, str | None]]
+ChooseDecisions = Callable[[FuncOp, Step], tuple[SegmentDecisions, str | None]]
 """A function that returns the decisions that a rewrite of a step chooses. It also returns the reason that the rewrite
 leaves the step unchanged, or None if it changes the step."""
 
@@ -140,7 +140,7 @@ def explain(
     executed = tuple(map(executed_flops, step.numbered.operations))
     costs = executed if cost_model.is_default else step.graph.cost
     loops = explain_loops(function, selection)
-    decided = decide(step, selection)
+    decided = segment_decisions(step, selection)
     if choose is not None and not loops.cut:
         decided = _consistent_with_choice(decided, *choose(function, step))
     decisions = decided.decisions
@@ -204,7 +204,9 @@ class _SavedBytes:
         return cls(total, outside, tuple(by_decision))
 
 
-def _consistent_with_choice(named: Decisions, chosen: Decisions, why_unchanged: str | None) -> Decisions:
+def _consistent_with_choice(
+    named: SegmentDecisions, chosen: SegmentDecisions, why_unchanged: str | None
+) -> SegmentDecisions:
     """Return the decisions on named segments, or the decisions of the choice if the two contradict each other.
 
     Args:
@@ -213,8 +215,8 @@ def _consistent_with_choice(named: Decisions, chosen: Decisions, why_unchanged: 
         why_unchanged: The reason that the rewrite leaves the step unchanged; None if it changes the step.
     """
     if why_unchanged is not None:
-        kept = [replace(each, reason=why_unchanged) if each.recomputed else each for each in named.decisions]
-        return replace(named, decisions=tuple(kept))
+        decisions = [replace(each, reason=why_unchanged) if each.recomputed else each for each in named.decisions]
+        return replace(named, decisions=tuple(decisions))
     return named if any(decision.recomputed for decision in named.decisions) else chosen
 
 

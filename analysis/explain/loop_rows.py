@@ -10,9 +10,10 @@ from xdsl.ir import Block, Operation
 
 from ...options.selection import Selection
 from ...support.diagnostics import position_of
-from ..copies.loop_cuts import loop_cut, loops_left_uncut
+from ..copies.loop_cuts import LoopCut, loop_cut, loops_left_uncut
 from ..request.in_loops import repetition_predicate
 from ..step.crossings import Crossings
+from ..step.stacks import LoopPair
 from .executed_flops import runs_of
 
 
@@ -71,35 +72,38 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
             cut = loop_cut(pair, may_repeat)
             if cut.why_not is None:
                 worthwhile[pair.writer.op] = position_of(pair.writer.op)
-            rows.append(
-                LoopRow(
-                    position=position_of(pair.writer.op),
-                    reader=position_of(pair.reader.op),
-                    trips=pair.writer.trips,
-                    stacks=len(pair.stacks),
-                    stack_bytes=sum(stack.bytes for stack in pair.stacks),
-                    kept_bytes=cut.kept_bytes,
-                    again=len(cut.repeated),
-                    extra_flops=cut.extra_flops * runs_of(pair.writer.op),
-                    reason=cut.why_not,
-                )
-            )
-        rows.extend(
-            LoopRow(
-                position=position_of(op),
-                reader="",
-                trips=0,
-                stacks=0,
-                stack_bytes=0,
-                kept_bytes=0,
-                again=0,
-                extra_flops=0,
-                reason=reason,
-            )
-            for op, reason in loops_left_uncut(block, crossings)
-        )
+            rows.append(_row_of_pair(pair, cut))
+        rows.extend(_row_of_uncut_loop(op, reason) for op, reason in loops_left_uncut(block, crossings))
         pending.extend(_inner_blocks(block))
     return Loops(tuple(rows), worthwhile)
+
+
+def _row_of_pair(pair: LoopPair, cut: LoopCut) -> LoopRow:
+    return LoopRow(
+        position=position_of(pair.writer.op),
+        reader=position_of(pair.reader.op),
+        trips=pair.writer.trips,
+        stacks=len(pair.stacks),
+        stack_bytes=sum(stack.bytes for stack in pair.stacks),
+        kept_bytes=cut.kept_bytes,
+        again=len(cut.repeated),
+        extra_flops=cut.extra_flops * runs_of(pair.writer.op),
+        reason=cut.why_not,
+    )
+
+
+def _row_of_uncut_loop(op: Operation, reason: str) -> LoopRow:
+    return LoopRow(
+        position=position_of(op),
+        reader="",
+        trips=0,
+        stacks=0,
+        stack_bytes=0,
+        kept_bytes=0,
+        again=0,
+        extra_flops=0,
+        reason=reason,
+    )
 
 
 def _inner_blocks(block: Block) -> Iterator[Block]:

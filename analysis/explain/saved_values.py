@@ -14,7 +14,7 @@ from ...options.selection import Selection
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
-from ..copies.decide import Decision, Decisions
+from ..copies.segment_decisions import Decision, SegmentDecisions
 from ..step.descriptions import module_of, type_text
 from ..step.marks import is_copy, mark_of
 from ..step.phases import Phases
@@ -62,7 +62,7 @@ class SavedValue:
     type: str = ""
 
 
-def saved_values(phases: Phases, decided: Decisions, selection: Selection) -> tuple[SavedValue, ...]:
+def saved_values(phases: Phases, decided: SegmentDecisions, selection: Selection) -> tuple[SavedValue, ...]:
     """Return every forward value that the backward pass reads, in program order."""
     decisions = _DecisionsByValue.of(decided, selection)
     return tuple(decisions.describe(residual.value) for residual in residuals(phases))
@@ -87,7 +87,7 @@ class _DecisionsByValue:
     selection: Selection
 
     @classmethod
-    def of(cls, decided: Decisions, selection: Selection) -> _DecisionsByValue:
+    def of(cls, decided: SegmentDecisions, selection: Selection) -> _DecisionsByValue:
         step = decided.step
         decision_of = {op: decision for decision in decided.decisions for op in decision.operations}
         groups = (group for decision in decided.decisions if decision.recomputed for group in decision.groups)
@@ -127,12 +127,12 @@ class _DecisionsByValue:
         return OUTPUT
 
 
-def still_saved(phases: Phases, kept: Mapping[str, str]) -> tuple[SavedValue, ...]:
+def still_saved(phases: Phases, reasons: Mapping[str, str]) -> tuple[SavedValue, ...]:
     """Return every forward value that the backward pass of a rewritten step still reads, in program order.
 
-    `kept`: the reason for each segment that is not recomputed.
+    `reasons`: the reason for each segment that is not recomputed.
     """
-    return tuple(_describe_still_saved(phases, residual.value, kept) for residual in residuals(phases))
+    return tuple(_describe_still_saved(phases, residual.value, reasons) for residual in residuals(phases))
 
 
 def _maker(value: SSAValue, op: Operation) -> Operation:
@@ -148,7 +148,7 @@ def _maker(value: SSAValue, op: Operation) -> Operation:
     return op
 
 
-def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, str]) -> SavedValue:
+def _describe_still_saved(phases: Phases, value: SSAValue, reasons: Mapping[str, str]) -> SavedValue:
     op = value.owner
     assert isinstance(op, Operation), "residuals are results of operations"
     stated = op.attributes.get(Names.SEGMENT)
@@ -157,7 +157,7 @@ def _describe_still_saved(phases: Phases, value: SSAValue, kept: Mapping[str, st
     if all(is_copy(reader) or name_of(reader) in DELAYS for reader in readers):
         reason = START
     else:
-        reason = kept.get(segment) or (READ_IN_SEGMENT if segment else READ)
+        reason = reasons.get(segment) or (READ_IN_SEGMENT if segment else READ)
     return _saved_value(value, op, segment, (), reason)
 
 

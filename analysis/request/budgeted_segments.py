@@ -30,7 +30,7 @@ def budgeted_segments(
     phases: Phases, budgets: Iterable[SegmentBudget]
 ) -> tuple[list[BudgetedSegment], list[SegmentBudget]]:
     """Return the segments that have a budget, and the budgets that match no segment of the step."""
-    taken = set[Operation]()
+    matched_operations = set[Operation]()
     segments = list[BudgetedSegment]()
     unmatched = list[SegmentBudget]()
     for budget in budgets:
@@ -40,9 +40,9 @@ def budgeted_segments(
         if not members:
             unmatched.append(budget)
         for name, operations in members.items():
-            if free := tuple(op for op in operations if op not in taken):
+            if free := tuple(op for op in operations if op not in matched_operations):
                 segments.append(BudgetedSegment(name, free, budget))
-        taken.update(op for operations in members.values() for op in operations)
+        matched_operations.update(op for operations in members.values() for op in operations)
     return segments, unmatched
 
 

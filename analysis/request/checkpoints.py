@@ -95,11 +95,13 @@ def segments_between(phases: Phases, checkpoints: Sequence[str]) -> Segments:
         for value in values:
             assert isinstance(value.owner, Operation), "named values are results of operations"
             values_of_op.setdefault(value.owner, []).append(value)
-    kept = frozenset(value for values in values_of_op.values() for value in values)
+    kept_values = frozenset(value for values in values_of_op.values() for value in values)
     segment = _segments(phases, sorted(values_of_op, key=phases.order.position.__getitem__))
-    _add_companions(phases, segment, kept)
+    _add_companions(phases, segment, kept_values)
     return Segments(
-        {op: numbered_segment(number) for op, number in sorted_by_position(phases, segment)}, kept, tuple(remarks)
+        {op: numbered_segment(number) for op, number in sorted_by_position(phases, segment)},
+        kept_values,
+        tuple(remarks),
     )
 
 
@@ -167,7 +169,7 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
     return segment
 
 
-def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSAValue]) -> None:
+def _add_companions(phases: Phases, segment: dict[Operation, int], kept_values: Set[SSAValue]) -> None:
     """Assign each forward operation that only the backward pass reads to the segment of a forward reader of its
     operands.
 
@@ -183,12 +185,18 @@ def _add_companions(phases: Phases, segment: dict[Operation, int], kept: Set[SSA
         if all(phases.is_gradient(reader) or reader in only_backward for reader in readers):
             only_backward.add(op)
     for op in order.operations:
-        if op in only_backward and (number := _companion_segment(phases, op, segment, only_backward, kept)) is not None:
+        if op not in only_backward:
+            continue
+        if (number := _companion_segment(phases, op, segment, only_backward, kept_values)) is not None:
             segment[op] = number
 
 
 def _companion_segment(
-    phases: Phases, op: Operation, segment: Mapping[Operation, int], only_backward: Set[Operation], kept: Set[SSAValue]
+    phases: Phases,
+    op: Operation,
+    segment: Mapping[Operation, int],
+    only_backward: Set[Operation],
+    kept_values: Set[SSAValue],
 ) -> int | None:
     order = phases.order
     readers = [
@@ -200,5 +208,5 @@ def _companion_segment(
     if readers:
         nearest = min(readers, key=lambda reader: abs(order.position[reader] - order.position[op]))
         return segment.get(nearest)
-    makers = [owner for value in read_values(op) if value not in kept and (owner := value.owner) in segment]
+    makers = [owner for value in read_values(op) if value not in kept_values and (owner := value.owner) in segment]
     return max((segment[owner] for owner in makers if isinstance(owner, Operation)), default=None)

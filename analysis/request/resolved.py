@@ -55,13 +55,13 @@ def resolve(
     Raises:
         BadSelection: The selection does not apply to the step.
     """
-    kept = frozenset[SSAValue]()
+    kept_values = frozenset[SSAValue]()
     remarks = tuple[Remark, ...]()
     if segment_of_op is not None:
         segment_of = segment_of_op
     elif selection.checkpoints is not None:
         cut = segments_between(phases, selection.checkpoints)
-        segment_of, kept, remarks = cut.segment, cut.kept, cut.remarks
+        segment_of, kept_values, remarks = cut.segment, cut.kept, cut.remarks
     else:
         segment_of = find_segments(phases, selection.segments)
     members = _join_segments(_members(segment_of), 0 if segment_of_op is not None else selection.segment_count)
@@ -72,7 +72,7 @@ def resolve(
     return ResolvedSelection(
         members=members,
         skipped=_skipped_segments(tuple(members), selection.skip),
-        saved=values | kept,
+        saved=values | kept_values,
         offloaded=values if selection.policy in OFFLOADING else frozenset(),
         remarks=(*remarks, *_remarks_on_unmatched(phases, members, selection), *_ignored_inside_regions(phases)),
     )

@@ -111,7 +111,7 @@ def graph_of(
     number = {value: index for index, value in enumerate(values)}
     # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
     index = {id(value): index for index, value in enumerate(values)}
-    made = [[index[id(result)] for result in op.results] for op in operations]
+    results_of_op = [[index[id(result)] for result in op.results] for op in operations]
     pairs = list(zip(operations, facts, strict=True))
     inner = _InnerBytes(constants, shared)
     allocated = any([about is not None and about.allocated for about in facts])
@@ -120,14 +120,14 @@ def graph_of(
         names=tuple(map(name_of, operations)),
         phases=tuple([phase[op] for op in operations]) if phase is not None else ("",) * len(operations),
         reads=tuple([tuple([index[id(value)] for value in read]) for read in reads]),
-        makes=tuple(map(tuple, made)),
+        makes=tuple(map(tuple, results_of_op)),
         flops=() if bare else tuple(map(flops, operations)),
         inner_bytes=tuple([inner.bytes_in(op) if op.regions else 0 for op in operations]),
         viewed=() if bare else tuple([_viewed_value(op, about, index) for op, about in pairs]),
         effects=() if bare else tuple([why_impure_by(op, about) for op, about in pairs]),
-        maker=_makers(made, len(values)),
+        maker=_makers(results_of_op, len(values)),
         root=_roots(index, values, shared),
-        sizes=_with_storage_sizes(sizes, made, operations) if allocated else sizes,
+        sizes=_with_storage_sizes(sizes, results_of_op, operations) if allocated else sizes,
         constants=frozenset([number[value] for value in constants if value in number]),
         literals=frozenset([i for i, about in enumerate(facts) if _is_literal(about)]),
         copies=frozenset() if bare else frozenset([i for i, op in enumerate(operations) if is_copy(op)]),
@@ -140,14 +140,16 @@ def graph_of(
 def _values(order: Order, reads: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
     """Return the values that the block reads from outside, then the results of its operations."""
     results = [result for op in order.operations for result in op.results]
-    made = set(map(id, results))
-    outside = dict.fromkeys([*order.block.args, *(value for read in reads for value in read if id(value) not in made)])
+    result_ids = set(map(id, results))
+    outside = dict.fromkeys(
+        [*order.block.args, *(value for read in reads for value in read if id(value) not in result_ids)]
+    )
     return [*outside, *results]
 
 
-def _makers(made: Sequence[Sequence[int]], values: int) -> tuple[int, ...]:
+def _makers(results_of_op: Sequence[Sequence[int]], values: int) -> tuple[int, ...]:
     maker = [NO_MAKER] * values
-    for op, results in enumerate(made):
+    for op, results in enumerate(results_of_op):
         for value in results:
             maker[value] = op
     return tuple(maker)
@@ -199,11 +201,11 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
 
 
 def _with_storage_sizes(
-    sizes: tuple[int, ...], made: Sequence[Sequence[int]], operations: Sequence[Operation]
+    sizes: tuple[int, ...], results_of_op: Sequence[Sequence[int]], operations: Sequence[Operation]
 ) -> tuple[int, ...]:
     """Return the sizes with corrections for the results whose storage is larger or smaller than the value."""
     corrected = list(sizes)
-    for op, results in zip(operations, made, strict=True):
+    for op, results in zip(operations, results_of_op, strict=True):
         if (size := stored_bytes(op)) is not None:
             for result in results:
                 corrected[result] = size

@@ -60,12 +60,13 @@ def mark_of(value: SSAValue) -> MarkKind | None:
     return None if mark is None else _kind(mark)
 
 
-def with_kept(op: Operation, kept: Collection[SSAValue]) -> ArrayAttr[Attribute]:
-    """Return the marks of an operation as a list with one entry per result, with the `kept` results marked as saved."""
+def with_kept(op: Operation, kept_values: Collection[SSAValue]) -> ArrayAttr[Attribute]:
+    """Return the marks of an operation as a list with one entry per result, with `kept_values` marked as saved."""
     mark = op.attributes[Names.RECOMPUTE]
     entries = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
     return ArrayAttr(
-        BoolAttr.from_bool(False) if value in kept else entry for value, entry in zip(op.results, entries, strict=True)
+        BoolAttr.from_bool(False) if value in kept_values else entry
+        for value, entry in zip(op.results, entries, strict=True)
     )
 
 

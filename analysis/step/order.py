@@ -160,18 +160,18 @@ def _with_captured(operands: Iterable[SSAValue], op: Operation) -> list[SSAValue
     return [value for number, value in read.items() if number not in inside]
 
 
-def _add_inner(op: Operation, read: dict[int, SSAValue], made: set[int]) -> None:
+def _add_inner(op: Operation, read: dict[int, SSAValue], definitions: set[int]) -> None:
     """Collect the values, by their ids, that the regions of an operation read and define, at every depth."""
     for region in op.regions:
         for block in region.blocks:
-            made.update(map(id, block.args))
+            definitions.update(map(id, block.args))
             inner = block.first_op
             while inner is not None:
-                made.update(map(id, inner.results))
+                definitions.update(map(id, inner.results))
                 for value in inner._operands:  # pyright: ignore[reportPrivateUsage]
                     read.setdefault(id(value), value)
                 if inner.regions:
-                    _add_inner(inner, read, made)
+                    _add_inner(inner, read, definitions)
                 inner = inner._next_op  # pyright: ignore[reportPrivateUsage]
 
 

@@ -239,9 +239,9 @@ def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: in
     A result is early if it is defined before the gradient, and is returned by the function or read by a later step.
     """
     *_, terminator = order.operations
-    early = [made for value in terminator.operands if start <= (made := order.definition(value)) < boundary]
-    early += [made for index in range(end, len(order.operations) - 1) for made in order.producers[index]]
-    stack = [made for made in early if start <= made < boundary]
+    early = [definition for value in terminator.operands if start <= (definition := order.definition(value)) < boundary]
+    early += [definition for index in range(end, len(order.operations) - 1) for definition in order.producers[index]]
+    stack = [definition for definition in early if start <= definition < boundary]
     if not stack:
         return set(order.operations[start:boundary])
     ancestors = set[int]()
@@ -249,5 +249,5 @@ def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: in
         index = stack.pop()
         if index not in ancestors:
             ancestors.add(index)
-            stack.extend(made for made in order.producers[index] if made >= start)
+            stack.extend(definition for definition in order.producers[index] if definition >= start)
     return {order.operations[index] for index in ancestors}

@@ -43,9 +43,9 @@ def _check_region(region: Region, visible: set[int]) -> None:
 
 
 def _check_block(block: Block, visible: set[int], added: list[int]) -> None:
-    made = [id(argument) for argument in block.args]
-    visible.update(made)
-    added.extend(made)
+    argument_ids = [id(argument) for argument in block.args]
+    visible.update(argument_ids)
+    added.extend(argument_ids)
     op: Any = block.first_op
     while op is not None:
         # Read private fields: xDSL's properties would take as long as the rest of the function, which runs for every

@@ -95,17 +95,15 @@ def _reads_of_originals(function: RecomputedStep) -> Iterator[Violation]:
     """Yield gradient operations that read an original that is marked for recomputation, unless it is a constant."""
     phases = function.phases
     for op in phases.order.operations:
-        if Names.ID in op.attributes and asks_to_recompute(op) and phases.is_forward(op):
-            for result in op.results:
-                if result not in function.constants and is_to_recompute(result):
-                    yield from (
-                        (
-                            reader,
-                            f"{name_of(reader)} reads the original {name_of(op)} instead of a copy, although it is "
-                            "marked for recomputation",
-                        )
-                        for reader in _gradient_readers(function, result)
-                    )
+        if Names.ID not in op.attributes or not asks_to_recompute(op) or not phases.is_forward(op):
+            continue
+        originals = [result for result in op.results if result not in function.constants and is_to_recompute(result)]
+        for reader in (reader for result in originals for reader in _gradient_readers(function, result)):
+            yield (
+                reader,
+                f"{name_of(reader)} reads the original {name_of(op)} instead of a copy, although it is marked for "
+                "recomputation",
+            )
 
 
 def _gradient_readers(function: RecomputedStep, value: SSAValue) -> Iterator[Operation]:

@@ -6,7 +6,7 @@ The copies of a segment form a group before their first reader. A segment has se
   If the whole inside were live from then on, no memory would be saved. So the outputs are copied first, on a *spine*
   whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives (T. Chen et
   al., "Training deep nets with sublinear memory cost", 2016).
-- The backward pass enters the segment several times, so that there is a group for each entry (`copy_requests.py`).
+- The backward pass enters the segment several times, so that there is a group for each entry (`segment_arrivals.py`).
 
 A group is split into batches if one token for all of its copies would release too many copies at once (`batches.py`).
 """
@@ -22,17 +22,9 @@ from ..gates import can_delay, expandable_gradients, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, NotRecomputed, Plan
 from .batches import sequential_batches, split_into_batches
-from .copy_requests import (
-    FROM_CONSTANTS,
-    NO_GATE,
-    CopyRequest,
-    Targets,
-    copy_requests,
-    copyable_targets,
-    outputs_of,
-    why_no_copies,
-    without_early_constants,
-)
+from .copy_requests import CopyRequest, copy_requests
+from .plan_targets import Targets, copyable_targets, outputs_of, without_early_constants
+from .skip_reasons import FROM_CONSTANTS, NO_GATE, why_no_copies
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
@@ -171,11 +163,11 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
         The copy groups, and an entry in `kept` with the reason for each segment without copies.
     """
     copyable = without_early_constants(graph, copyable_targets(graph, targets, refused))
-    gated, kept = _drop_ungated(graph, copyable)
+    gated, entries = _drop_ungated(graph, copyable)
     planner = _Planner(graph, gated, options)
     planner.run()
     kept_segments = dict[str, NotRecomputed]()
-    for entry in (*kept, *planner.kept):
+    for entry in (*entries, *planner.kept):
         kept_segments.setdefault(entry.segment, entry)
     copied = {targets.segments[op] for group in planner.groups for op in group.operations}
     for op, segment in targets.segments.items():
@@ -188,7 +180,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
 def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:
     """Remove the targets that are read before any gradient value exists, because no gate could delay their copies.
     Returns the other targets, and an entry with the reason for each reader of removed targets."""
-    values, kept = set(targets.values), list[NotRecomputed]()
+    values, entries = set(targets.values), list[NotRecomputed]()
     readers = dict[str, set[int]]()
     for value in targets.values:
         readers.setdefault(targets.segment_of(graph, value), set()).update(targets.gradient_readers(graph, value))
@@ -197,8 +189,8 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
         while waiting and not gates_for(graph, _targets_read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
             reader = waiting.pop(0)
             values.difference_update(_targets_read(graph, targets, segment, reader))
-            kept.append(NotRecomputed(segment, reader, NO_GATE))
-    return Targets(targets.segments, frozenset(values), targets.own_readers), kept
+            entries.append(NotRecomputed(segment, reader, NO_GATE))
+    return Targets(targets.segments, frozenset(values), targets.own_readers), entries
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:

@@ -58,22 +58,22 @@ def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], sma
     return smaller
 
 
-def _fill_budget(piece: SegmentProblem, kept: frozenset[int], most: int) -> frozenset[int]:
+def _fill_budget(piece: SegmentProblem, kept_storages: frozenset[int], most: int) -> frozenset[int]:
     """Add storages to the kept ones while the budget allows it. Each iteration adds the storage that saves the most
     work."""
     while True:
-        least_work, best = _work(piece, kept), None
-        for storage in sorted(piece.recomputed_without(kept) - piece.never_kept):
-            candidate = piece.read_storages(kept | {storage})
+        least_work, best = _work(piece, kept_storages), None
+        for storage in sorted(piece.recomputed_without(kept_storages) - piece.never_kept):
+            candidate = piece.read_storages(kept_storages | {storage})
             if piece.bytes(candidate) <= most and (work := _work(piece, candidate)) < least_work:
                 least_work, best = work, candidate
         if best is None:
-            return kept
-        kept = best
+            return kept_storages
+        kept_storages = best
 
 
-def _work(piece: SegmentProblem, kept: frozenset[int]) -> int:
-    return piece.work_of(piece.recomputed_without(kept))
+def _work(piece: SegmentProblem, kept_storages: frozenset[int]) -> int:
+    return piece.work_of(piece.recomputed_without(kept_storages))
 
 
 def _cut_at_price(piece: SegmentProblem, price: Fraction, bytes_alone: bool = False) -> frozenset[int]:
@@ -106,7 +106,7 @@ def _improve_exactly(piece: SegmentProblem, most: int, start: frozenset[int]) ->
     answer = solve(program, start=point, limits=ProgramLimits(nodes=NODES_ALONE, gap=1e-6))
     if answer.values is None:
         return start
-    kept = piece.read_storages(columns.kept(answer.values) - piece.never_kept)
-    if not piece.recomputed_without(kept) <= piece.operands.keys() or piece.bytes(kept) > most:
+    kept_storages = piece.read_storages(columns.kept(answer.values) - piece.never_kept)
+    if not piece.recomputed_without(kept_storages) <= piece.operands.keys() or piece.bytes(kept_storages) > most:
         return start
-    return kept if _work(piece, kept) < _work(piece, start) else start
+    return kept_storages if _work(piece, kept_storages) < _work(piece, start) else start

@@ -80,7 +80,7 @@ def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProble
     for v in sorted(piece.needed):
         rows.add_row(1.0, kept_or_recomputed(v))
     for op in rerunnable_operations(piece):
-        operands = {need for made, needs in piece.operands.items() if piece.makers[made] == op for need in needs}
+        operands = {need for storage, needs in piece.operands.items() if piece.makers[storage] == op for need in needs}
         for v in sorted(operands):
             rows.add_row(0.0, [*kept_or_recomputed(v), (columns.run[op], -1.0)])
         for v in sorted(piece.operands_outside[op] & columns.keep.keys()):

@@ -54,19 +54,19 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
     if answer.values is None:
         return KeptTogether(None, answer.infeasible)
     chosen = columns.kept(answer.values)
-    kept = {name: frozenset(chosen & piece.sizes.keys()) - piece.never_kept for name, piece in pieces.items()}
-    return KeptTogether(kept if _is_valid(pieces, most, kept) else None, False)
+    kept_storages = {name: frozenset(chosen & piece.sizes.keys()) - piece.never_kept for name, piece in pieces.items()}
+    return KeptTogether(kept_storages if _is_valid(pieces, most, kept_storages) else None, False)
 
 
 def _is_valid(
-    pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept: Mapping[str, frozenset[int]]
+    pieces: Mapping[str, SegmentProblem], most: Mapping[str, int], kept_storages: Mapping[str, frozenset[int]]
 ) -> bool:
     """Return whether the kept storages satisfy all constraints. The check uses exact integers, because HiGHS computes
     in floating point."""
-    all_kept = frozenset[int]().union(*kept.values())
+    all_kept = frozenset[int]().union(*kept_storages.values())
     for name, piece in pieces.items():
-        recomputed = piece.recomputed_without(kept[name])
-        if not recomputed <= piece.operands.keys() or piece.bytes(kept[name]) > most[name]:
+        recomputed = piece.recomputed_without(kept_storages[name])
+        if not recomputed <= piece.operands.keys() or piece.bytes(kept_storages[name]) > most[name]:
             return False
         if not piece.reads_outside(recomputed) <= all_kept:
             return False

@@ -185,14 +185,16 @@ class _SegmentPlanner:
 
     def _plan(self, name: str, piece: SegmentProblem) -> SegmentPlan | SegmentInfeasible:
         budget = self._budget(name, piece)
-        kept = keep_within(piece, budget)
-        if kept is None:
+        kept_storages = keep_within(piece, budget)
+        if kept_storages is None:
             return _infeasible(name, budget, piece, smallest_kept(piece), proved=False)
-        return self._plan_of(name, piece, kept, budget)
+        return self._plan_of(name, piece, kept_storages, budget)
 
-    def _plan_of(self, name: str, piece: SegmentProblem, kept: frozenset[int], budget: int) -> SegmentPlan:
+    def _plan_of(self, name: str, piece: SegmentProblem, kept_storages: frozenset[int], budget: int) -> SegmentPlan:
         plain = bytes_of(self.graph, saved_storages(self.graph, self.segments[name].operations))
-        return SegmentPlan(kept, piece.recomputed_without(kept), piece.bytes(kept), plain, budget)
+        return SegmentPlan(
+            kept_storages, piece.recomputed_without(kept_storages), piece.bytes(kept_storages), plain, budget
+        )
 
     def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
         """Return the failure with a proof, if possible. If the segment exceeds its budget even with no storage barred,

@@ -51,21 +51,21 @@ class SegmentProblem:
         """Return the total bytes of the storages."""
         return sum(self.sizes[storage] for storage in storages)
 
-    def recomputed_without(self, kept: Set[int]) -> frozenset[int]:
-        """Return the storages that must be recomputed if only the `kept` storages are saved."""
+    def recomputed_without(self, kept_storages: Set[int]) -> frozenset[int]:
+        """Return the storages that must be recomputed if only `kept_storages` are saved."""
         recomputed = set[int]()
-        pending = [storage for storage in self.needed if storage not in kept]
+        pending = [storage for storage in self.needed if storage not in kept_storages]
         while pending:
             storage = pending.pop()
             if storage not in recomputed:
                 recomputed.add(storage)
-                pending += [need for need in self.operands.get(storage, ()) if need not in kept]
+                pending += [need for need in self.operands.get(storage, ()) if need not in kept_storages]
         return frozenset(recomputed)
 
-    def read_storages(self, kept: Set[int]) -> frozenset[int]:
+    def read_storages(self, kept_storages: Set[int]) -> frozenset[int]:
         """Return the kept storages that the backward pass or a recomputed operation reads."""
-        read = {need for storage in self.recomputed_without(kept) for need in self.operands.get(storage, ())}
-        return frozenset(storage for storage in kept if storage in self.needed or storage in read)
+        read = {need for storage in self.recomputed_without(kept_storages) for need in self.operands.get(storage, ())}
+        return frozenset(storage for storage in kept_storages if storage in self.needed or storage in read)
 
     def work_of(self, storages: Collection[int]) -> int:
         """Return the work to recompute these storages; an operation with several results runs once for all of them."""

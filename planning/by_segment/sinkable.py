@@ -12,19 +12,19 @@ from collections.abc import Collection
 from ..graph import Graph
 
 
-def sinkable_groups(graph: Graph, taken: Collection[int]) -> list[list[int]]:
+def sinkable_groups(graph: Graph, excluded_operations: Collection[int]) -> list[list[int]]:
     """Return groups of sinkable operations: only gradient operations and the group itself read their results.
 
     Args:
         graph: The graph of the step.
-        taken: Operations in a segment or with a mark, which are excluded.
+        excluded_operations: Operations in a segment or with a mark, which no group contains.
 
     Returns:
         The connected groups, each in program order.
     """
     sunk = set[int]()
     for op in reversed(range(len(graph))):
-        if not graph.forward[op] or op in taken or op in graph.literals or graph.effects[op] is not None:
+        if not graph.forward[op] or op in excluded_operations or op in graph.literals or graph.effects[op] is not None:
             continue
         readers = [reader for value in graph.makes[op] for reader in graph.readers[value]]
         is_constant = all(value in graph.constants for value in graph.makes[op])

@@ -202,13 +202,13 @@ def _copies(problem: Problem, stages: StageProgram, answer: ProgramSolution) -> 
     assert answer.values is not None
     pairs = set[Pair]()
     ends = (*stages.cuts[1:], len(problem))
-    kept = [
+    live_storages = [
         *(stages.alive(answer.values, k) for k in range(len(stages.cuts))),
         np.flatnonzero(problem.is_output).tolist(),
     ]
     for k, cut in enumerate(stages.cuts):
         reruns = stages.recomputed(answer.values, k)
         pairs |= copies_at_first_need(
-            problem, cut, alive=kept[k], copyable=reruns, end=ends[k], live_at_end=kept[k + 1]
+            problem, cut, alive=live_storages[k], copyable=reruns, end=ends[k], live_at_end=live_storages[k + 1]
         )
     return frozenset(pairs)

@@ -225,10 +225,10 @@ def _read_operation(reading: _ParserState, node: JsonNode, deps: list[int]) -> N
     op = len(reading.rows)
     results = reading.splits.get(node["id"])
     sizes = [_amount(reading, result, "obytes") for result in results] if results else [_amount(reading, node, "bytes")]
-    for made, size in zip(results or [node], sizes, strict=True):
-        reading.storage[made["id"]] = len(reading.storage_names)
-        reading.storage_names.append(f"{_escape(made.get('name') or made['id'])} (node {made['id']})")
-        reading.storage_shapes.append((size, _elements(made)))
+    for output, size in zip(results or [node], sizes, strict=True):
+        reading.storage[output["id"]] = len(reading.storage_names)
+        reading.storage_names.append(f"{_escape(output.get('name') or output['id'])} (node {output['id']})")
+        reading.storage_shapes.append((size, _elements(output)))
     reading.rows.append(
         OperationRow(
             name=_escape(node.get("name") or node.get("target") or node["id"]),

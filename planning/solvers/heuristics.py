@@ -201,12 +201,12 @@ class _EvictionRun:
         for v in operands:
             if v not in self.in_memory:
                 self._execute(self._makers[v], is_copy=True)
-        made = [v for v in self.problem.results_of(op) if v not in self.in_memory]
-        made_bytes = sum(self._sizes[v] for v in made)
+        new_storages = [v for v in self.problem.results_of(op) if v not in self.in_memory]
+        made_bytes = sum(self._sizes[v] for v in new_storages)
         self._evict_until_free(made_bytes + int(self.problem.inner_bytes[op]))
         if is_copy:
             self._add_copy(op)
-        self.in_memory.update(made)
+        self.in_memory.update(new_storages)
         self.live_bytes += made_bytes
         self.pending_reads.subtract(operands)
 

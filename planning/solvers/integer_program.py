@@ -169,7 +169,7 @@ def _silence_output() -> Generator[None]:
         yield
         return
     sys.stdout.flush()
-    kept = os.dup(1)
+    original_output = os.dup(1)
     devnull = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(devnull, 1)
@@ -177,8 +177,8 @@ def _silence_output() -> Generator[None]:
     finally:
         # Flush the buffers of C before the standard output is restored.
         ctypes.CDLL(None).fflush(None)
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(original_output, 1)
+        os.close(original_output)
         os.close(devnull)
 
 

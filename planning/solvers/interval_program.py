@@ -128,14 +128,14 @@ class _Model:
     def _live_in_executions(self) -> Iterator[_Execution]:
         """Yield an execution for each storage that exists before the window. The storage is kept up to a position in
         the window, or dropped before the window, which frees its bytes."""
-        kept = dict[int, Any]()
+        kept_flags = dict[int, Any]()
         for v in sorted(self.window.may_enter):
-            end, kept[v] = self._new_end(-1), self.model.new_bool_var("")
-            self.model.add(end == -1).only_enforce_if(kept[v].negated())
-            self.hints.append((kept[v], int(v in self.window.live_in)))
+            end, kept_flags[v] = self._new_end(-1), self.model.new_bool_var("")
+            self.model.add(end == -1).only_enforce_if(kept_flags[v].negated())
+            self.hints.append((kept_flags[v], int(v in self.window.live_in)))
             yield _Execution(int(self.problem.makers[v]), -1, None, {v: end}, -1)
         for room in self.window.rooms:
-            weights = sum(int(self.problem.storage_bytes[v]) * kept[v] for v in room.kept)
+            weights = sum(int(self.problem.storage_bytes[v]) * kept_flags[v] for v in room.kept)
             self.model.add(weights <= self.budget - room.bytes)
 
     def _first_executions(self) -> Iterator[_Execution]:

@@ -173,10 +173,10 @@ class _StateSearch:
         after &= np.uint64(self._useful[stage if op != stage else stage + 1])
         return self._keep_largest(_maximal(np.unique(after) if op == stage else np.union1d(states, after), self._bits))
 
-    def _fitting_subsets(self, states: States, kept: int, room: int) -> States:
+    def _fitting_subsets(self, states: States, required_bits: int, room: int) -> States:
         """Return the largest subsets of the states that take at most `room` bytes and include the storages of
-        `kept`."""
-        droppable = self._bits[(self._bits & np.uint64(kept)) == 0]
+        `required_bits`."""
+        droppable = self._bits[(self._bits & np.uint64(required_bits)) == 0]
         fitting = list[States]()
         while len(states):
             fits = self._bytes(states) <= room
@@ -219,8 +219,8 @@ class _StateSearch:
         problem = self.problem
         copyable = np.flatnonzero(problem.may_run_again).tolist()
         read = {v for op in copyable for v in problem.operands_of(op)}
-        made = {v for op in copyable for v in problem.results_of(op)}
-        storages = sorted(v for v in made | read if not self._is_free[v])
+        results = {v for op in copyable for v in problem.results_of(op)}
+        storages = sorted(v for v in results | read if not self._is_free[v])
         if len(storages) > MAX_STORAGES:
             raise TooManyStates(f"{len(storages)} storages")
         return {v: number for number, v in enumerate(storages)}

@@ -136,13 +136,13 @@ def _signatures(problem: Problem) -> Ints:
     signatures = list[int]()
     for op in range(len(problem)):
         read = sorted(sizes[v] for v in problem.operands_of(op))
-        made = [sizes[v] for v in problem.results_of(op)]
+        result_bytes = [sizes[v] for v in problem.results_of(op)]
         facts = (
             int(problem.costs[op]),
             int(problem.inner_bytes[op]),
             int(problem.may_run_again[op]),
             tuple(read),
-            tuple(made),
+            tuple(result_bytes),
         )
         signatures.append(numbers.setdefault(facts, len(numbers)))
     return np.array(signatures, np.int64)

@@ -123,12 +123,12 @@ def _instances(problem: Problem, sequence: Ints) -> tuple[Ints, Ints, Ints]:
     """Return three arrays with an entry for each instance: the positions of its definition and of its last use, and its
     storage."""
     steps = np.arange(len(sequence), dtype=np.int64)
-    made_at, made = _expand(problem.result_start, None, sequence, steps)
+    made_at, results = _expand(problem.result_start, None, sequence, steps)
     used_at, used = _expand(problem.operand_start, problem.operands, sequence, steps)
     ends = np.flatnonzero(problem.is_output)
-    values = np.concatenate([made, used, ends])
+    values = np.concatenate([results, used, ends])
     when = np.concatenate([made_at, used_at, np.full(len(ends), len(sequence) - 1, np.int64)])
-    head = np.concatenate([np.ones(len(made), np.bool_), np.zeros(len(used) + len(ends), np.bool_)])
+    head = np.concatenate([np.ones(len(results), np.bool_), np.zeros(len(used) + len(ends), np.bool_)])
     order = np.lexsort((~head, when, values))
     values, when, head = values[order], when[order], head[order]
     heads = np.flatnonzero(head)

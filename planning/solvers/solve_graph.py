@@ -76,8 +76,9 @@ def _may_run_again(graph: Graph, op: int) -> bool:
 def _returned_with_siblings(graph: Graph) -> frozenset[int]:
     """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
     its other results."""
-    mixed = (op for op, made in enumerate(graph.makes) if len(made) > 1 and not graph.returned_forward.issuperset(made))
-    return graph.returned_forward.intersection(value for op in mixed for value in graph.makes[op])
+    returned = graph.returned_forward
+    mixed = (results for results in graph.makes if len(results) > 1 and not returned.issuperset(results))
+    return returned.intersection(value for results in mixed for value in results)
 
 
 def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:

@@ -142,16 +142,16 @@ def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Col
     room_starts = dict[int, set[int]]()
     for v in may_enter:
         room_starts.setdefault(last_use[v] + 1, set()).add(v)
-    live, kept, most = 0, frozenset[int](), 0
+    live, room_storages, most = 0, frozenset[int](), 0
     for position, op in enumerate(prefix):
         if position in room_starts:
-            if kept:
-                yield Room(most, kept)
-            kept, most = kept | room_starts[position], 0
+            if room_storages:
+                yield Room(most, room_storages)
+            room_storages, most = room_storages | room_starts[position], 0
         live += change[position]
         most = max(most, live + int(problem.inner_bytes[op]))
-    if kept:
-        yield Room(most, kept)
+    if room_storages:
+        yield Room(most, room_storages)
 
 
 def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, int]]:

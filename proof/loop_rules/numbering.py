@@ -79,8 +79,10 @@ class LoopNumbering(Numbering):
         if name_of(op) != CONSTRAINT:
             super()._preserve(op, term, scope)
             return
-        made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
-        for constraint in self._preserved.constraints_in(made) if made not in self._operands(op, scope) else ():
+        normal_form = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
+        if normal_form in self._operands(op, scope):
+            return
+        for constraint in self._preserved.constraints_in(normal_form):
             super()._preserve(op, constraint, scope)
             self._origins.setdefault(constraint, op)
 
@@ -90,9 +92,9 @@ class LoopNumbering(Numbering):
 
     def _apply_rules(self, op: Operation, term: int) -> int:
         """Return the normal form of the term of an operation's result."""
-        made = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
-        self._origins.setdefault(made, op)
-        return made
+        normal_form = self._rules.make(self._terms.head_of(term), self._terms.operands_of(term))
+        self._origins.setdefault(normal_form, op)
+        return normal_form
 
     def _operands(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
         numbers = super()._operands(op, scope)

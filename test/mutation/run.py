@@ -44,17 +44,23 @@ STORAGE = ("unit/analysis/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
-    **dict.fromkeys(("analysis/request/value_names.py", "analysis/step/marks.py", "analysis/copies/decide.py"), PASSES),
+    **dict.fromkeys(
+        ("analysis/request/value_names.py", "analysis/step/marks.py", "analysis/copies/segment_decisions.py"), PASSES
+    ),
     **{
         f"planning/{name}.py": PLANNING
         for name in (
             *("gates", "orders", "liveness", "check"),
             *("by_segment/copy_groups", "by_segment/copy_requests", "by_segment/batches", "by_segment/each_pass"),
+            *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )
     },
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
-    **{f"proof/{name}.py": PROOF for name in ("prove", "value_numbering", "head_cache", "terms", "attribute_keys")},
+    **{
+        f"proof/{name}.py": PROOF
+        for name in ("prove", "value_numbering", "call_inliner", "head_cache", "terms", "attribute_keys")
+    },
     "proof/pure_operations.py": ("unit/proof/test_pure_operations.py",),
     **{
         f"rules/{name}.py": RULES

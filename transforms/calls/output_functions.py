@@ -40,8 +40,8 @@ class OutputFunctions:
     @classmethod
     def of(cls, original: ModuleOp, templates: Templates) -> OutputFunctions:
         """Return an instance without parts, for a module before inlining."""
-        taken = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
-        return cls(original, templates, taken | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
+        names = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        return cls(original, templates, names | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
         """Return the name of the part with this body, after adding the part unless an equal part exists."""
@@ -125,13 +125,13 @@ def _function(template: CallTemplate, body: InlinedBody) -> FuncOp:
     function.attributes.update(whole.attributes)
     function.properties.update({k: v for k, v in whole.properties.items() if k not in function.properties})
     part = _part(template, body)
-    for name, kept in (("arg_attrs", part.arguments), ("res_attrs", part.returned)):
+    for name, indices in (("arg_attrs", part.arguments), ("res_attrs", part.returned)):
         if (attributes := function.properties.pop(name, None)) is not None:
-            function.properties[name] = _select(attributes, kept)
+            function.properties[name] = _select(attributes, indices)
     return function
 
 
-def _select(attributes: Attribute, kept: Iterable[int | None]) -> Attribute:
+def _select(attributes: Attribute, indices: Iterable[int | None]) -> Attribute:
     assert isinstance(attributes, ArrayAttr), "attributes of arguments and results are a list"
     dictionaries = cast(ArrayAttr[Attribute], attributes).data
-    return ArrayAttr(DictionaryAttr({}) if index is None else dictionaries[index] for index in kept)
+    return ArrayAttr(DictionaryAttr({}) if index is None else dictionaries[index] for index in indices)

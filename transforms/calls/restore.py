@@ -17,7 +17,7 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
@@ -116,23 +116,17 @@ class _Restoring:
         self.replaced = dict[SSAValue, SSAValue]()
 
     def run(self) -> Restored:
-        waiting, left = Waiting(), dict[str, int]()
+        counts_by_reason = dict[str, int]()
         calls, whole, lost = 0, 0, set[str]()
         functions = functions_of(self.module)
-        for function in functions:
-            for op in every_operation(function):
-                self._add_to_group(op, waiting)
-        visited = {self.module.body.block}
-        for groups in waiting.values():
-            for group in groups.values():
-                self._find_constants(group.block, visited)
+        waiting = self._groups_in(functions)
         while waiting:
             # Copies may read constant expressions of their originals, so originals are outlined last.
             for group in sorted(waiting.pop(max(waiting)).values(), key=lambda group: -group.copy):
                 try:
                     call = self._restore(group)
                 except LeftInlined as reason:
-                    left[str(reason)] = left.get(str(reason), 0) + 1
+                    counts_by_reason[str(reason)] = counts_by_reason.get(str(reason), 0) + 1
                     if foreign_attributes(group.instance.attributes, self.templates.of(group.instance.callee).function):
                         lost.add(group.instance.callee)
                     continue
@@ -142,7 +136,19 @@ class _Restoring:
         for function in functions:
             drop_dead_code(function.body)
         self.output_functions.add_to(self.module)
-        return Restored(calls, whole, left, frozenset(lost))
+        return Restored(calls, whole, counts_by_reason, frozenset(lost))
+
+    def _groups_in(self, functions: Iterable[FuncOp]) -> Waiting:
+        """Return the groups of operations to restore as calls, and collect the constants that the calls can read."""
+        waiting = Waiting()
+        for function in functions:
+            for op in every_operation(function):
+                self._add_to_group(op, waiting)
+        visited = {self.module.body.block}
+        for groups in waiting.values():
+            for group in groups.values():
+                self._find_constants(group.block, visited)
+        return waiting
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
         """Collect the constants that a call in the block can read, first from the enclosing blocks."""

@@ -93,11 +93,11 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
         for forward in bodies[:index]
         if (pair := _pair(forward, backward)) is not None
     ]
-    taken = set[ManualComputationOp]()
+    paired_operations = set[ManualComputationOp]()
     chosen = dict[ManualComputationOp, DevicePair]()
     for pair in sorted(candidates, key=lambda pair: -sum(link is not None for link in pair.links)):
-        if taken.isdisjoint((pair.forward, pair.backward)):
-            taken.update((pair.forward, pair.backward))
+        if paired_operations.isdisjoint((pair.forward, pair.backward)):
+            paired_operations.update((pair.forward, pair.backward))
             chosen[pair.backward] = pair
     yield from (chosen[op] for op in bodies if op in chosen)
 

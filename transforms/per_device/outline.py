@@ -163,7 +163,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
         parent, number: The name of the function that contains the pair, and the index of the pair in it.
         held: The bytes of other values that are live when the gradient begins.
     """
-    kept = [
+    indices = [
         result.index for result in pair.forward.results if any(_is_read_elsewhere(use, pair) for use in result.uses)
     ]
     unlinked = [index for index, link in enumerate(pair.links) if link is None]
@@ -171,17 +171,17 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     joined = _join(pair, unlinked)
     newly_marked, delay = _mark_as_gradient(joined.gradient), None
     if is_late and joined.gradient:
-        needed = [joined.forward_results[index] for index in kept]
+        needed = [joined.forward_results[index] for index in indices]
         delay = insert_cotangent_delay(joined.cotangents, needed, held, joined.gradient[0])
     # The gradient may return a cotangent, which is a delayed value by now.
     returned = terminator_of(pair.backward.body.block).operands
-    values = [*(joined.forward_results[index] for index in kept), *returned]
+    values = [*(joined.forward_results[index] for index in indices), *returned]
     joined.block.add_op(ReturnOp(*values))
     types = FunctionType.from_lists(joined.block.arg_types, [value.type for value in values])
     function = FuncOp(f"{parent}/devices{number}", types, Region(joined.block))
     function.location = pair.forward.location
     module.body.block.add_op(function)
-    forward, backward = _empty_bodies(pair, joined, kept, unlinked)
+    forward, backward = _empty_bodies(pair, joined, indices, unlinked)
     for op in (pair.backward, pair.forward):
         Rewriter.erase_op(op)
     return DeviceStep(
@@ -196,18 +196,18 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
 
 
 def _empty_bodies(
-    pair: DevicePair, joined: _JoinedBodies, kept: Sequence[int], unlinked: Sequence[int]
+    pair: DevicePair, joined: _JoinedBodies, indices: Sequence[int], unlinked: Sequence[int]
 ) -> tuple[ManualComputationOp, ManualComputationOp]:
     """Replace both bodies of a pair by empty ones.
 
     Args:
         pair, joined: The pair, and its bodies as one block.
-        kept: The indices of the forward results that other operations read.
+        indices: The indices of the forward results that other operations read.
         unlinked: The indices of the gradient's operands that are not values of the forward pass.
     """
     own = list(zip(pair.forward.inputs, pair.forward.in_shardings.data, strict=True))
     own_types, cotangent_types = ([value.type for value in values] for values in (joined.own, joined.cotangents))
-    forward = _replace_by_empty(pair.forward, own, own_types, kept, joined.forward_results)
+    forward = _replace_by_empty(pair.forward, own, own_types, indices, joined.forward_results)
     cotangents = [(pair.backward.inputs[index], pair.backward.in_shardings.data[index]) for index in unlinked]
     returned = terminator_of(pair.backward.body.block).operands
     every_result = range(len(pair.backward.results))
@@ -276,24 +276,24 @@ def _replace_by_empty(
     op: ManualComputationOp,
     operands: Sequence[tuple[SSAValue, str]],
     parts: Sequence[Attribute],
-    kept: Sequence[int],
+    indices: Sequence[int],
     values: Sequence[SSAValue],
 ) -> ManualComputationOp:
-    """Replace the body by an empty one that returns only the results at the indices in `kept`.
+    """Replace the body by an empty one that returns only the results at the indices in `indices`.
 
     Args:
         op: The body.
         operands: The operands of the new body, with their shardings.
         parts: The types of these operands on one device.
-        kept: The indices of the results to return.
+        indices: The indices of the results to return.
         values: The values on one device that the original body returns.
     """
     block = Block(arg_types=parts)
     cast = UnrealizedConversionCastOp(
-        operands=[list(block.args)], result_types=[[values[index].type for index in kept]]
+        operands=[list(block.args)], result_types=[[values[index].type for index in indices]]
     )
     block.add_ops([cast, ShardyReturnOp.create(operands=cast.results)])
-    results = [(op.results[index].type, op.out_shardings.data[index]) for index in kept]
+    results = [(op.results[index].type, op.out_shardings.data[index]) for index in indices]
     emptied = rebuild(op, operands, results, block)
-    replace_results(op, kept, emptied)
+    replace_results(op, indices, emptied)
     return emptied

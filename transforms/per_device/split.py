@@ -126,15 +126,15 @@ class _Parts:
 def _parts(step: DeviceStep) -> _Parts:
     block = step.function.body.block
     *operations, last = block.ops
-    taken, kept = len(step.forward.inputs), len(step.forward.results)
-    cotangents = set(block.args[taken:])
+    input_count, result_count = len(step.forward.inputs), len(step.forward.results)
+    cotangents = set(block.args[input_count:])
     forward, backward = list[Operation](), list[Operation]()
     for op in operations:
         is_in_gradient = backward or _is_of_gradient(op) or not cotangents.isdisjoint(read_values(op))
         (backward if is_in_gradient else forward).append(op)
-    arguments = (tuple(block.args[:taken]), tuple(block.args[taken:]))
+    arguments = (tuple(block.args[:input_count]), tuple(block.args[input_count:]))
     results = tuple(last.operands)
-    return _Parts(tuple(forward), tuple(backward), *arguments, results[:kept], results[kept:])
+    return _Parts(tuple(forward), tuple(backward), *arguments, results[:result_count], results[result_count:])
 
 
 def _is_of_gradient(op: Operation) -> bool:

@@ -91,8 +91,8 @@ class FreeNumbers:
     @classmethod
     def free_in(cls, module: ModuleOp) -> FreeNumbers:
         """Return the numbers that follow the largest ids and channels in the module."""
-        taken = (op.attributes.get(Names.ID) for op in every_operation(module))
-        first = max((number.value.data for number in taken if isinstance(number, IntegerAttr)), default=-1) + 1
+        numbers = (op.attributes.get(Names.ID) for op in every_operation(module))
+        first = max((number.value.data for number in numbers if isinstance(number, IntegerAttr)), default=-1) + 1
         return cls(count(first), free_channels(module))
 
     def id_of(self, op: Operation) -> int:

@@ -56,7 +56,7 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     except BadSelection as error:
         raise BadRequest(first, str(error)) from error
     for budget in budgets:
-        if all(budget in left for *_, left in matches):
+        if all(budget in unmatched_budgets for *_, unmatched_budgets in matches):
             _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
     limits = dict[str, SegmentLimits]()
     remarks = list[Remark]()

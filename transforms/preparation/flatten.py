@@ -83,11 +83,11 @@ def _without_dead_checkpoints(module: ModuleOp, selection: Selection) -> tuple[S
         return selection, []
     alive = clone_of(module)
     drop_dead(alive)
-    kept, remarks = list[str](), list[Remark]()
+    checkpoints, remarks = list[str](), list[Remark]()
     named, needed = matches_of(module.walk(), selection.checkpoints), matches_of(alive.walk(), selection.checkpoints)
     for name in selection.checkpoints:
         if named[name] and not needed[name]:
             remarks.append(Remark(named[name][0], f"checkpoint '{name}' is ignored: no result of the step needs it"))
         else:
-            kept.append(name)
-    return replace(selection, checkpoints=tuple(kept)), remarks
+            checkpoints.append(name)
+    return replace(selection, checkpoints=tuple(checkpoints)), remarks

@@ -45,13 +45,13 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
     added = writer.results[len(writer.results) - len(cut.new) :]
     for value, result in zip(cut.new, added, strict=True):
         _write_in_each_iteration(writer, result.index, value, first)
-    kept = [_StackedValue(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
-    kept += [_StackedValue(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
+    stacked_values = [_StackedValue(value, writer.results[stack.index], stack.place) for value, stack in cut.kept]
+    stacked_values += [_StackedValue(value, result, first.place) for value, result in zip(cut.new, added, strict=True)]
     cut = replace(cut, pair=replace(pair, writer=replace(pair.writer, op=writer)))
     copies = 0
     for written in dict.fromkeys(reading.written for reading in cut.dropped_reads):
         group = [reading for reading in cut.dropped_reads if reading.written == written]
-        copies += _Recomputation(cut, numbers, written).replace(group, kept)
+        copies += _Recomputation(cut, numbers, written).replace(group, stacked_values)
     sink_broadcasts(pair.reader.op)
     drop_dead_carries_of(pair.reader.op, replaced)  # The reader comes first, since it reads results of the writer.
     drop_dead_carries_of(writer, replaced)
@@ -105,11 +105,11 @@ class _Recomputation:
     numbers: FreeNumbers
     written: Affine
 
-    def replace(self, readings: Sequence[StackRead], kept: Sequence[_StackedValue]) -> int:
+    def replace(self, readings: Sequence[StackRead], stacked_values: Sequence[_StackedValue]) -> int:
         """Replace the reads by copies, which are inserted before the first read; return the number of copies."""
         ops = {reading.op for reading in readings}
         first = next(op for op in self.cut.pair.reader.block.ops if op in ops)
-        mapping = self._inputs(kept, first)
+        mapping = self._inputs(stacked_values, first)
         path = path_of(self.cut.pair.reader.op.location)
         copies = [
             copy_of_original(op, self.numbers.id_of(op), 1, lambda original: original.clone(mapping), path)
@@ -124,7 +124,7 @@ class _Recomputation:
             Rewriter.erase_op(reading.op)
         return len(copies)
 
-    def _inputs(self, kept: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
+    def _inputs(self, stacked_values: Sequence[_StackedValue], before: Operation) -> dict[SSAValue, SSAValue]:
         """Map the inputs of the copies (loop-invariant values, the counter and stacked values) to values that the
         reading body can read.
 
@@ -140,7 +140,7 @@ class _Recomputation:
         counter = writer.block.args[writer.counter]
         if counter in inputs:
             mapping[counter] = self._number(self._in_reader(Affine(1, writer.start)), counter.type, before)
-        for stacked in kept:
+        for stacked in stacked_values:
             if stacked.value in inputs:
                 mapping[stacked.value] = self._slice(stacked, before)
         return mapping

@@ -71,30 +71,30 @@ def _loops_in(block: Block) -> Iterator[WhileOp]:
 
 def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
     needed = _needed_carries(loop)
-    kept = [index for index in range(len(loop.operands)) if index in needed]
-    if len(kept) == len(loop.operands):
+    carries = [index for index in range(len(loop.operands)) if index in needed]
+    if len(carries) == len(loop.operands):
         return loop
     last = terminator_of(loop.body.block)
-    last.operands = [last.operands[index] for index in kept]
+    last.operands = [last.operands[index] for index in carries]
     drop_dead_code(loop.body)
     for region in (loop.cond, loop.body):
         for argument in reversed(region.block.args):
             if argument.index not in needed:
                 region.block.erase_arg(argument)
-    return _rebuild(loop, [loop.operands[index] for index in kept], kept, replaced)
+    return _rebuild(loop, [loop.operands[index] for index in carries], carries, replaced)
 
 
-def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], kept: Sequence[int], replaced: Replaced) -> WhileOp:
+def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], carries: Sequence[int], replaced: Replaced) -> WhileOp:
     """Rebuild the loop with its regions and new operands.
 
-    The results of the new loop replace the results of the old loop whose indices are in `kept`.
+    The results of the new loop replace the results of the old loop whose indices are in `carries`.
     """
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)
     new.attributes, new.location = dict(loop.attributes), loop.location
     new.properties.update(loop.properties)
     Rewriter.insert_op(new, InsertPoint.before(loop))
-    for index, result in zip(kept, new.results, strict=False):
+    for index, result in zip(carries, new.results, strict=False):
         result.name_hint = loop.results[index].name_hint
         loop.results[index].replace_all_uses_with(result)
         replaced[loop.results[index]] = result

@@ -263,13 +263,13 @@ def _return_crossing_values(conditional: Operation, crossing: Sequence[Sequence[
     ]
     types = _result_types(new)
     for end, values in zip(ends, new, strict=True):
-        left, returned = list(values), list[SSAValue]()
+        remaining_values, returned = list(values), list[SSAValue]()
         for type_ in types:
-            value = next((value for value in left if value.type == type_), None)
+            value = next((value for value in remaining_values if value.type == type_), None)
             if value is None:
                 returned.append(_zeros(type_, end, conditional))
             else:
-                left.remove(value)
+                remaining_values.remove(value)
                 returned.append(value)
         end.operands = [*end.operands, *returned]
     return types

@@ -51,13 +51,13 @@ class OccupiedPlaces:
     def first_free(self, candidates: int, first: int, last: int) -> int | None:
         """Return the lowest place in the bit set `candidates` that is free from step `first` to step `last`; None if
         none is."""
-        taken = 0
+        occupied_places = 0
         for node in self._nodes(first, last):
-            taken |= self._somewhere[node]
+            occupied_places |= self._somewhere[node]
             while node:
-                taken |= self._throughout[node]
+                occupied_places |= self._throughout[node]
                 node >>= 1
-        free = candidates & ~taken
+        free = candidates & ~occupied_places
         return (free & -free).bit_length() - 1 if free else None
 
     def _nodes(self, first: int, last: int) -> Iterator[int]:
@@ -191,20 +191,20 @@ def outside_results(live_ranges: Sequence[Life], places: Sequence[list[Life]]) -
     """
     unplaced: list[Life] = []
     numbered_places = list(reversed(places))
-    taken = OccupiedPlaces(1 + max([life.last for place in (live_ranges, *places) for life in place], default=0))
+    occupied = OccupiedPlaces(1 + max([life.last for place in (live_ranges, *places) for life in place], default=0))
     for number, place in enumerate(numbered_places):
         for life in place:
-            taken.put(number, life.first, life.last)
+            occupied.put(number, life.first, life.last)
     by_size = sorted(live_ranges, key=lambda life: (-life.bytes, life.first))
     for size, alike in groupby(by_size, key=lambda life: life.bytes):
         large_enough = sum([1 << number for number, place in enumerate(numbered_places) if place[0].bytes >= size])
         for life in alike:
-            number = taken.first_free(large_enough, life.first, life.last)
+            number = occupied.first_free(large_enough, life.first, life.last)
             if number is None:
                 unplaced.append(life)
             else:
                 numbered_places[number].append(life)
-                taken.put(number, life.first, life.last)
+                occupied.put(number, life.first, life.last)
     return unplaced
 
 

@@ -271,7 +271,7 @@ class _KernelWriter:
         return converted
 
     def _copy(self, origin: int, name: str, traits: Traits, operand: int, size: int) -> int:
-        (made,) = self.new.insert(origin, NewOperation(name, traits, [operand]), [size], operand)
+        (result,) = self.new.insert(origin, NewOperation(name, traits, [operand]), [size], operand)
         if operand in self.new.columns.constants:
-            self.new.columns.constants.add(made)
-        return made
+            self.new.columns.constants.add(result)
+        return result

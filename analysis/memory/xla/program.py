@@ -180,9 +180,11 @@ class KernelProgram:
         all_readers: list[tuple[int, ...]] = [()] * len(self)
         reshapes, makes = self.reshapes.keys(), self.makes
         for op in reversed(range(len(self))):
-            made = makes[op]
+            results = makes[op]
             # Fast paths: nearly every operation makes one value, and most values have one reader.
-            readers = direct[made[0]] if len(made) == 1 else [reader for result in made for reader in direct[result]]
+            readers = (
+                direct[results[0]] if len(results) == 1 else [reader for result in results for reader in direct[result]]
+            )
             if len(readers) == 1:
                 all_readers[op] = all_readers[readers[0]] if readers[0] in reshapes else (readers[0],)
                 continue
@@ -318,10 +320,10 @@ class Draft:
             like: A value with the same rank as the results.
         """
         columns = self.columns
-        made = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
+        results = [columns.add_value(len(columns.names), size, columns.ranks[like]) for size in sizes]
         self.origin.append(origin)
-        columns.add_operation(new.name, new.traits, new.operands, (), made)
-        return made
+        columns.add_operation(new.name, new.traits, new.operands, (), results)
+        return results
 
     def form(self) -> XlaForm:
         program, makes = self.program, self.columns.makes

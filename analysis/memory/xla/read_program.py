@@ -212,10 +212,10 @@ class _ProgramReader:
     def __post_init__(self) -> None:
         for argument in self.order.block.args:
             self._add_from_outside(argument)
-        made = {id(result) for op in self.order.operations for result in op.results}
+        result_ids = {id(result) for op in self.order.operations for result in op.results}
         for read in self.order.reads:
             for value in read:
-                if id(value) not in made:
+                if id(value) not in result_ids:
                     self._add_from_outside(value)
 
     def _add_from_outside(self, value: SSAValue) -> int:
@@ -276,15 +276,15 @@ class _ProgramReader:
         `source`: the operand whose memory it shares; None if it has its own memory.
         """
         root = None if source is None else self.columns.root[self.number[id(source)]]
-        made = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
-        self.number[id(result)] = made
+        index = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
+        self.number[id(result)] = index
         if is_constant:
             alike = self.from_constants.equality_key(result) if source is None else None
             if alike is not None:
-                self.alike[made] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
+                self.alike[index] = self.alike_numbers.setdefault(alike, len(self.alike_numbers))
             else:
-                self.columns.constants.add(made)
-        return made
+                self.columns.constants.add(index)
+        return index
 
     def _measures(self, value: SSAValue, free: bool) -> tuple[int, int]:
         """Return the bytes and the rank of a value.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
-from ....planning.by_segment.copy_requests import FREES_NOTHING
+from ....planning.by_segment.skip_reasons import FREES_NOTHING
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.locations import base_name
 from ....support.units import format_bytes

@@ -57,10 +57,10 @@ def reset(board: Board, budget: int) -> None:
         board[board[STAGE_WEIGHT] + stage] = 1 if stage <= n else 0
         board[board[STAGE_PEAK] + stage] = 0
     for storage in range(storages):
-        made = board[board[MAKERS] + storage]
-        end = n + 1 if board[board[IS_OUTPUT] + storage] == 1 else last_use(board, storage, made, n + 1)
+        maker = board[board[MAKERS] + storage]
+        end = n + 1 if board[board[IS_OUTPUT] + storage] == 1 else last_use(board, storage, maker, n + 1)
         _write_row(board, board[LAST_USE_ROWS] + storage, end)
-        _add_live_range(board, made + 1, min(end, n), board[board[STORAGE_BYTES] + storage])
+        _add_live_range(board, maker + 1, min(end, n), board[board[STORAGE_BYTES] + storage])
     _sum_up(board)
 
 

@@ -104,10 +104,10 @@ def _remove_with_operands(board: Board, stage: int, operation: int) -> None:
         remove_copy(board, reading_stage, reader)
         for position in operands_at(board, reader):
             maker = board[makers + board[position]]
-            made = entry(board, maker, count_below(board, maker, reading_stage + 1) - 1)
+            maker_stage = entry(board, maker, count_below(board, maker, reading_stage + 1) - 1)
             has_room = board[MOVE_LENGTH] < length_of(board, MOVE_OPERATIONS)
-            if made > maker and has_room and _is_unused(board, made, maker):
-                board[stack + board[MOVE_LENGTH]] = made * stride + maker
+            if maker_stage > maker and has_room and _is_unused(board, maker_stage, maker):
+                board[stack + board[MOVE_LENGTH]] = maker_stage * stride + maker
                 board[MOVE_LENGTH] += 1
 
 

@@ -13,7 +13,7 @@ from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.copy_requests import SKIPPED
+from recompute.planning.by_segment.skip_reasons import SKIPPED
 
 STEP = """
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {

@@ -11,7 +11,8 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.by_segment.copy_requests import CopyRequest, Targets, copy_requests, without_early_constants
+from recompute.planning.by_segment.copy_requests import CopyRequest, copy_requests
+from recompute.planning.by_segment.plan_targets import Targets, without_early_constants
 from recompute.planning.graph import Graph
 
 T = "tensor<256xf32>"

@@ -13,8 +13,8 @@ from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
 from recompute.interpreters.execute_check import compare
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.by_segment.copy_requests import Targets
 from recompute.planning.by_segment.each_pass import repeat_in_each_pass
+from recompute.planning.by_segment.plan_targets import Targets
 from recompute.planning.liveness import live_bytes, peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate

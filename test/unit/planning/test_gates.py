@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import SSAValue
 
-from recompute.analysis.copies.decide import decide
+from recompute.analysis.copies.segment_decisions import segment_decisions
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
@@ -35,7 +35,7 @@ def test_gates_reach_readers_through_later_gradients() -> None:
     copies."""
     actual = phases(functions_of(parse_module(STEP))[0])
     assert actual is not None
-    decided = decide(Step.of(actual), Selection(segments="b"))
+    decided = segment_decisions(Step.of(actual), Selection(segments="b"))
     (first,) = decided.decisions
     gates = [decided.step.value(gate).name_hint for group in first.groups for gate in group.gates]
     assert gates == ["g", "g2"]

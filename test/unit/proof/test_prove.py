@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.proof import value_numbering
+from recompute.proof import call_inliner
 from recompute.proof.prove import ProofOptions, prove
 
 from .programs import GROUP, SQUARE, T, compare, load, main, private, program_of_one
@@ -584,7 +584,7 @@ def test_exponential_call_inlining_is_refused() -> None:
 def test_number_of_inlined_operations_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     text = main("%a = tanh %x\n%b = call @square %a\nreturn %b", SQUARE)
     for limit, proved in ((5, True), (4, False)):
-        monkeypatch.setattr(value_numbering, "MAX_OPERATIONS", limit)
+        monkeypatch.setattr(call_inliner, "MAX_OPERATIONS", limit)
         assert compare(text, text.replace("square", "other")).proved == proved
 
 

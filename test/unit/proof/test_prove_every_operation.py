@@ -15,6 +15,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.proof import (
+    call_inliner,
     conditions,
     head_cache,
     memory_spaces,
@@ -228,7 +229,7 @@ def _zero_operands(_: Any, op: Any, __: Any) -> tuple[int, ...]:
 Patch = tuple[Any, str, Callable[..., Any]]
 RULES: dict[str, tuple[Patch, ...]] = {
     "the position of an attribute": ((transparent_ops.Wrapping, "wrap", _each_apart),),
-    "a reserved name": ((value_numbering, "is_reserved", _never), (operation_parts, "is_reserved", _never)),
+    "a reserved name": ((call_inliner, "is_reserved", _never), (operation_parts, "is_reserved", _never)),
     "the memory space of a value": ((memory_spaces.MemorySpaces, "is_on_device", _always),),
     "a run-time condition": ((conditions.RunTimeConditions, "of", _no_condition),),
     "a loop that may not end": (

@@ -7,8 +7,8 @@ import re
 import pytest
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 
-from recompute.analysis.copies.decide import decide
 from recompute.analysis.copies.decided_marks import MarkSource, decided_marks
+from recompute.analysis.copies.segment_decisions import segment_decisions
 from recompute.dialects.names import Names
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
@@ -31,7 +31,7 @@ SELECTIONS = {
 def test_computed_marks_equal_written_marks(name: str, selection: Selection) -> None:
     ((_, step),) = numbered_steps(inlined(name).clone())
     before = [dict(op.attributes) for op in step.numbered.operations]
-    decided = decide(step, selection)
+    decided = segment_decisions(step, selection)
     marked = marked_attributes(decided)
     notes = list(notes_of(step, marked))
     assert notes and [dict(op.attributes) for op in step.numbered.operations] == before
@@ -41,19 +41,19 @@ def test_computed_marks_equal_written_marks(name: str, selection: Selection) -> 
 
 def test_user_mark_overrides_decision() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    decided = decide(step, Selection())
+    decided = segment_decisions(step, Selection())
     chosen = [mark for mark in decided_marks(decided) if mark.recomputed]
     assert chosen and {mark.source for mark in chosen} == {MarkSource.DECISION}
     chosen[0].operation.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
-    marks = {mark.operation: mark for mark in decided_marks(decide(step, Selection()))}
+    marks = {mark.operation: mark for mark in decided_marks(segment_decisions(step, Selection()))}
     assert marks[chosen[0].operation].source is MarkSource.USER
 
 
 def test_preference_in_skipped_segment_is_refused() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
-    op = next(mark.operation for mark in decided_marks(decide(step, Selection())) if mark.recomputed)
+    op = next(mark.operation for mark in decided_marks(segment_decisions(step, Selection())) if mark.recomputed)
     op.attributes[Names.RECOMPUTE] = StringAttr("prefer_recompute")
-    skipping = decide(step, Selection(skip=(0,)))
+    skipping = segment_decisions(step, Selection(skip=(0,)))
     assert [mark.source for mark in decided_marks(skipping) if mark.operation is op] == [MarkSource.REFUSED_PREFERENCE]
 
 

@@ -19,7 +19,7 @@ from recompute.frontends.jax.messages.why_plain import (
     refused,
     remedy_in,
 )
-from recompute.planning.by_segment.copy_requests import FREES_NOTHING
+from recompute.planning.by_segment.skip_reasons import FREES_NOTHING
 from recompute.transforms.phase import ForwardOverReverse, NoGradient
 
 

@@ -8,7 +8,8 @@ from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
-from recompute.planning.by_segment.copy_requests import Targets, first_uses, later_entries
+from recompute.planning.by_segment.plan_targets import Targets
+from recompute.planning.by_segment.segment_arrivals import first_uses, later_entries
 
 T = "tensor<8x8xf32>"
 PHASE = '{recompute.phase = "gradient"}'

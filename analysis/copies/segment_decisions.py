@@ -1,6 +1,8 @@
 """The decision for each segment: to recompute the values inside it, or to skip it for a stated reason.
 
-Marking and explaining both use these decisions, so that they always agree.
+The decisions follow from the selection by fixed rules: a segment is skipped if its copies would free no memory. The
+choice between selections is made in `search/`. Marking and explaining both use these decisions, so that they always
+agree.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from ...dialects.names import Names
 from ...options.selection import Selection
 from ...planning.by_segment.by_structure import Cuts
 from ...planning.by_segment.copy_groups import GroupOptions
-from ...planning.by_segment.copy_requests import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED, Targets
+from ...planning.by_segment.plan_targets import Targets
 from ...planning.by_segment.sinkable import sinkable_groups
+from ...planning.by_segment.skip_reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part
@@ -88,7 +91,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Decisions:
+class SegmentDecisions:
     """The decisions of a step in program order, and the resolved selection."""
 
     step: Step
@@ -97,14 +100,14 @@ class Decisions:
 
 
 @part("decide")
-def decide(
+def segment_decisions(
     step: Step,
     selection: Selection,
     segmentation: Segmentation = NAMED_SEGMENTS,
     named: Mapping[Operation, str] | None = None,
     splits_into_batches: bool = True,
-) -> Decisions:
-    """Decide what to recompute in each segment instance, and outside segments.
+) -> SegmentDecisions:
+    """Derive from the selection what is recomputed in each segment instance, and outside segments.
 
     Args:
         step: The step.
@@ -121,14 +124,14 @@ def decide(
     scopes = None
     if segmentation.own_outputs:
         scopes = _gradient_scopes(step, selection) if segmentation.cuts is None else {}
-    decider = _Decider(step, selection, splits_into_batches, scopes)
+    analysis = _SegmentAnalysis(step, selection, splits_into_batches, scopes)
     decisions = [
         Decision(segment=segment, operations=operations, values=frozenset(), groups=(), reason=SKIPPED)
         if segment in resolved.skipped
-        else decider.decide(segment, operations, resolved.saved)
+        else analysis.decision(segment, operations, resolved.saved)
         for segment, operations in resolved.members.items()
     ]
-    return Decisions(step, (*decisions, *_decisions_outside_segments(step, resolved, decider)), resolved)
+    return SegmentDecisions(step, (*decisions, *_decisions_outside_segments(step, resolved, analysis)), resolved)
 
 
 def _segments_of_cuts(step: Step, cuts: Cuts | None) -> Mapping[Operation, str] | None:
@@ -142,26 +145,26 @@ def _gradient_scopes(step: Step, selection: Selection) -> dict[int, str]:
     return {step.position(op): scope for op, scope in scopes.items()}
 
 
-def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, decider: _Decider) -> list[Decision]:
+def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, analysis: _SegmentAnalysis) -> list[Decision]:
     """Return the decisions on marked operations outside segments, and on operations to sink into the backward
     pass."""
-    taken = {op for operations in resolved.members.values() for op in operations}
-    outside = [op for op in step.phases.order.operations if op not in taken and step.phases.is_forward(op)]
+    excluded = {op for operations in resolved.members.values() for op in operations}
+    outside = [op for op in step.phases.order.operations if op not in excluded and step.phases.is_forward(op)]
     preferred = [op for op in outside if any(mark_of(result) is MarkKind.PREFER_RECOMPUTE for result in op.results)]
-    marked = [decider.decide("", preferred, outputs=True)] if preferred else []
-    if decider.selection.segments == "none":
+    marked = [analysis.decision("", preferred, outputs=True)] if preferred else []
+    if analysis.selection.segments == "none":
         return marked
-    taken.update(op for op in outside if Names.RECOMPUTE in op.attributes)
+    excluded.update(op for op in outside if Names.RECOMPUTE in op.attributes)
     groups = (
-        step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(taken)))
+        step.numbered.operations_of(numbers) for numbers in sinkable_groups(step.graph, set(step.positions(excluded)))
     )
-    sunk = (decider.decide("", group, outputs=False) for group in groups)
+    sunk = (analysis.decision("", group, outputs=False) for group in groups)
     return [*marked, *(decision for decision in sunk if decision.recomputed)]
 
 
 @dataclass(frozen=True)
-class _Decider:
-    """Decides what to recompute in the segments of one step.
+class _SegmentAnalysis:
+    """Derives what is recomputed in the segments of one step.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes; None to keep the outputs
     of segments for all readers.
@@ -172,30 +175,31 @@ class _Decider:
     splits_into_batches: bool
     scopes: Mapping[int, str] | None
 
-    def decide(
+    def decision(
         self,
         segment: str,
         operations: Sequence[Operation],
         saved: frozenset[SSAValue] = frozenset(),
         outputs: bool | None = None,
     ) -> Decision:
-        """Decide what to recompute in one segment.
+        """Return what is recomputed in one segment.
 
         `outputs`: whether to recompute its outputs too; None to follow the selection's option `outputs`.
         """
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs
         members = step.positions(operations)
-        kept = {step.number(value) for value in saved if value in step.numbered.number}
+        kept_values = {step.number(value) for value in saved if value in step.numbered.number}
         live_out = set[int]() if outputs else kept_outputs(graph, members)
         marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
-        own = self._outputs_for_own_gradient(segment, members, live_out - kept, marked)
-        kept |= live_out - own.keys()
+        own = self._outputs_for_own_gradient(segment, members, live_out - kept_values, marked)
+        kept_values |= live_out - own.keys()
+        kept_values |= {value for value in graph.results_of(members) if _is_live_after_backward(graph, value)}
         values = frozenset(
             value
             for op in members
             for value in graph.makes[op]
-            if _is_target(step, value, value not in kept and not _is_live_after_backward(graph, value), op in marked)
+            if _is_target(step, value, value not in kept_values, op in marked)
         )
         # Each segment is planned alone, since the start of the next segment is not known here.
         grouping = GroupOptions(
@@ -274,13 +278,13 @@ def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
 
 def _why_not(plan: Plan, forced: bool) -> str | None:
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
-    ungated = next((kept.reason for kept in plan.kept if kept.reason == NO_GATE), None)
+    ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
     if freed == pinned == 0 and not forced:
         return NOTHING_FREED
     if freed <= pinned and not forced:
-        kept = f"keeps {readable_bytes(pinned)} alive in their place"
-        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {kept}"
+        cost = f"keeps {readable_bytes(pinned)} alive in their place"
+        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {cost}"
     return None

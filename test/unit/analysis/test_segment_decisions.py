@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from recompute.analysis.copies.decide import Decision, decide
+from recompute.analysis.copies.segment_decisions import Decision, segment_decisions
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.copy_requests import ONLY_KEPT_READ
+from recompute.planning.by_segment.skip_reasons import ONLY_KEPT_READ
 from recompute.support.operations import name_of
 
 T = "tensor<256xf32>"
@@ -29,7 +29,7 @@ def decision(*lines: str, returns: str) -> tuple[Step, Decision]:
     text = "\n".join([HEAD, *lines, f"  func.return {returns} : {T}, {T}", "}"])
     actual = phases(functions_of(parse_module(text))[0])
     assert actual is not None
-    decided = decide(Step.of(actual), Selection(segments="b"))
+    decided = segment_decisions(Step.of(actual), Selection(segments="b"))
     (first,) = decided.decisions
     return decided.step, first
 
