@@ -26,6 +26,8 @@ from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
 from ....planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled, time_limit
 from ....planning.solvers.result import Stop
+from ....search.budget.compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
+from ....search.budget.compiled_refusal import BudgetNotReached, FailedSearch, least_bytes_of
 from ....search.budget.rounds import Rounds
 from ....search.pool import ModuleCandidate, Pool
 from ....search.pool_cache import pool_of
@@ -36,8 +38,7 @@ from ....transforms.merge_remat import merge_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ....transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
-from .budget_refusal import WITHOUT_BUDGET, BudgetNotReached, FailedSearch, least_bytes_of
-from .budgeted_result import BudgetedCompile, CompiledCandidate
+from .budgeted_result import BudgetedCompile
 from .compiler_options import MEASURING
 from .device_limits import limit_of_step
 

@@ -9,13 +9,11 @@ from math import inf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ....search.budget.refusal_text import refusal_text
-from ....search.pool import Pool
-from ....support.diagnostics import Refusal
-from ....support.units import format_bytes, readable_bytes
-from .budgeted_result import CompiledCandidate
-
-WITHOUT_BUDGET = "as without a budget"
+from ...support.diagnostics import Refusal
+from ...support.units import format_bytes, readable_bytes
+from ..pool import Pool
+from .compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
+from .refusal_text import refusal_text
 
 
 class BudgetNotReached(Refusal):
