@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -27,12 +26,6 @@ class BudgetNotReached(Refusal):
     def __init__(self, op: Operation, reason: str, least_bytes: int | None):
         super().__init__(op, reason)
         self.least_bytes = least_bytes
-
-
-def least_bytes_of(error: Refusal) -> float:
-    """Return the size of the smallest candidate that a refusal states, in bytes; infinity if it states none."""
-    least_bytes = error.least_bytes if isinstance(error, BudgetNotReached) else None
-    return inf if least_bytes is None else least_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
