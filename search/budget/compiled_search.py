@@ -11,7 +11,6 @@ A `CompilerBackend` rewrites and compiles the step; the search decides which can
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,7 +28,6 @@ from .rounds import Rounds
 
 BEFORE_PLANS = 0.4
 """The approximate share of the time that passes before the first candidate is compiled."""
-_LOG = logging.getLogger("recompute.search")
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,8 @@ class CompiledSearch(Generic[R, T]):
         measured_bytes = self.backend.measured_bytes(compiled)
         fits = None if limit_bytes is None else measured_bytes <= limit_bytes
         self.rounds.append(CompiledCandidate(words, predicted_bytes, measured_bytes, rewritten.extra_flops, fits))
-        _LOG.info("%s: %d of %d: %s", self.request.name, len(self.rounds), self._most_compiled, self.rounds[-1])
+        place = self.request.name, len(self.rounds), self._most_compiled
+        self.request.log.info("%s: %d of %d: %s", *place, self.rounds[-1])
         return CompiledRewrite(rewritten, compiled, measured_bytes, is_final)
 
     def _try_no_budget(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from logging import Logger, getLogger
 from typing import Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +13,8 @@ from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...support.progress import ProgressLine
 from ..pool import ModuleCandidate, Pool
+
+_LOG = getLogger("recompute.search")
 
 
 class RewrittenStep(Protocol):
@@ -72,6 +75,7 @@ class SearchRequest:
         line: The line on which progress is shown.
         stop: A predicate that ends the search with the best candidate so far.
         time_limit: The seconds after which the search ends; None for no limit.
+        log: The logger to which each compiled candidate is written.
     """
 
     name: str
@@ -83,3 +87,4 @@ class SearchRequest:
     line: ProgressLine
     stop: Stop
     time_limit: float | None = None
+    log: Logger = _LOG

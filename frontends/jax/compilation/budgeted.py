@@ -201,6 +201,7 @@ class _Request(SearchRequest):
     """
 
     compilers: Compilers
+    log: logging.Logger = _LOG
 
 
 @dataclass(frozen=True)
