@@ -1,10 +1,11 @@
-"""A repeated call, report or explanation of a step compiles nothing and plans nothing."""
+"""The work of budget searches, in compilations and solver calls: a repeated request needs none."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, log2
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import recompute
 from recompute.frontends.jax import jitted
 from recompute.frontends.jax.compilation import budgeted
 from recompute.planning.solvers import solve_graph
+from recompute.search.pool_cache import forget_pools
+from recompute.search.solver_plans import SHARES
 from recompute.test.unit.frontends.jax.steps import batch, jax, mlp, weights
 
 STEP = mlp().step
@@ -92,3 +95,13 @@ def test_nnx_report_is_not_repeated(work: list[str]) -> None:
     work.clear()
     assert str(recompute.nnx.explain(step, *arguments, budget="60%")) == str(first)
     assert work == []
+
+
+def test_minimum_of_a_small_step_takes_few_compilations_and_solver_calls(work: list[str]) -> None:
+    """The plain step and its candidates are compiled once each, and a binary search selects the budgets to solve."""
+    forget_pools()
+    report = recompute.jax.jit(STEP, budget="min").report(weights(), batch())
+    # The first candidate is compiled to run; if another one is the smallest, it is compiled once more.
+    assert work.count("compile") <= len(report.rounds) + 2
+    assert work.count("rewrite") <= len(report.rounds) + 1
+    assert work.count("plan_within") <= ceil(log2(len(SHARES))) + 1
