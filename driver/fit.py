@@ -13,12 +13,14 @@ whole arrays, not their shards, so that nothing is refused.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.devices import PARTITIONS, devices_of
 from ..analysis.step.step import Step
+from ..mlir_io.printer import print_module
 from ..options.loop_schedule import Loops, LoopSchedule
 from ..options.memory_model import ORDER
 from ..options.recompute_options import RecomputeOptions
@@ -38,12 +40,18 @@ from ..support.units import MINIMUM, budget_text, readable_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
+from .cache_keys import cache_key
 from .fit_answer import Fit as Fit
 from .fit_answer import Verdict as Verdict
 from .lower_bound import LowerBound, lower_bound
 from .queries import step_flops
 from .step_input import StepInput, as_module
 from .verified import verify_module
+
+MAX_ANSWERS = 64
+"""The maximum number of answers that are stored in a process, so that a repeated question needs no search. The least
+recently used answer is dropped first."""
+_ANSWERS: OrderedDict[str, Fit] = OrderedDict()
 
 
 @suggests_keywords("recompute.fit")
@@ -67,7 +75,8 @@ def fit(
         progress: A function that is called with each phase of the search.
 
     Returns:
-        The verdict, with the bytes, the extra work and the lower bounds.
+        The verdict, with the bytes, the extra work and the lower bounds. A repeated question in one process gets the
+        stored answer, unless `stop` is given.
 
     Raises:
         TypeError: For a step of another type.
@@ -75,9 +84,19 @@ def fit(
         Refusal: For a module without a gradient or with dynamic shapes.
         ValueError: For an invalid budget.
     """
-    module = as_module(step)
+    module, text = as_module(step), budget_text(memory)
     verify_module(module)
-    return _fit(module, budget_text(memory), model, _SearchControls(stop, effort or Effort.brief(), progress))
+    search = _SearchControls(stop, effort or Effort.brief(), progress)
+    # A search that may be stopped early must not replace, or be replaced by, the answer of a complete search.
+    key = cache_key("fit", print_module(module, debuginfo=True), text, model, search.effort)
+    if key is None or stop is not never_stop:
+        return _fit(module, text, model, search)
+    if key not in _ANSWERS:
+        _ANSWERS[key] = _fit(module, text, model, search)
+        if len(_ANSWERS) > MAX_ANSWERS:
+            _ANSWERS.popitem(last=False)
+    _ANSWERS.move_to_end(key)
+    return _ANSWERS[key]
 
 
 @dataclass(frozen=True)

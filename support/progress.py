@@ -5,7 +5,7 @@
         line.set_phase("compiled plan 2 of 4", 0.5)
         line.result = "580 operations are computed again"
 
-    recompute.jax: train_step: proving, about 90 % done, 1 s left
+    recompute.jax: train_step: proving, about 90 % done, 13 s so far, about 1 s left
     recompute.jax: train_step: 580 operations are computed again; this took 14 s
 
 On a terminal the line is overwritten in place. Otherwise it is printed every ten seconds.
@@ -40,8 +40,9 @@ PHASES = {
 }
 """For each part that `timing.py` reports: its name in the progress line, and the share of the total time that precedes
 it, measured on a small GPT."""
-LEAST_SHARE = 0.1
-"""The remaining time is estimated only if at least this share is done."""
+LEAST_SHARE = 0.5
+"""The remaining time is estimated only if at least this share is done. Earlier estimates would be wrong by a multiple,
+because the shares of the phases differ between steps."""
 _LOG = logging.getLogger("recompute.progress")
 _shown: ContextVar[ProgressLine | None] = ContextVar("the line of progress that is shown", default=None)
 
@@ -57,7 +58,7 @@ class ProgressLine:
         result: The text of the last line; if it is empty, no last line is printed.
         span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
             this part, so that a part that repeats them does not end at once.
-        seconds_left: The last estimate of the time left.
+        expected_seconds: The estimate of the total time, made when the share last rose; infinite without an estimate.
         start: The start time, as `time.monotonic` gives it.
     """
 
@@ -66,7 +67,7 @@ class ProgressLine:
     share: float = 0.0
     result: str = ""
     span: tuple[float, float] = (0.0, 1.0)
-    seconds_left: float = inf
+    expected_seconds: float = inf
     start: float = field(default_factory=monotonic)
 
     def set_phase(self, phase: str, share: float | None = None) -> None:
@@ -74,8 +75,11 @@ class ProgressLine:
 
         The displayed share never decreases, although a phase may be repeated for each candidate, and never exceeds 1.
         """
+        seconds, share_before = monotonic() - self.start, self.share
         self.phase, self.share = phase, min(1.0, max(self.share, share or 0.0))
-        _LOG.debug("%s: %s after %.1f s", self.task, phase, monotonic() - self.start)
+        if self.share > share_before and self.share >= LEAST_SHARE:
+            self.expected_seconds = min(self._without_overdue(seconds), seconds / self.share)
+        _LOG.debug("%s: %s after %.1f s", self.task, phase, seconds)
 
     def enter(self, part: str) -> None:
         """Enter the phase that corresponds to a part of `timing.py`; parts without a phase are ignored."""
@@ -90,25 +94,20 @@ class ProgressLine:
         self.set_phase(phase, first)
 
     def update(self) -> str:
-        """Update the estimate of the time left, and return the line.
+        """Return the line: the phase, the share, the elapsed time, and an estimate of the time left if there is one.
 
-        Without an estimate, the line states the elapsed seconds, so that no two lines are equal.
+        The share never falls and the estimate never rises from line to line. Once the work takes longer than estimated,
+        there is no estimate until the share rises.
         """
         seconds = monotonic() - self.start
-        time = self._time_left(seconds) or f", {seconds:.0f} s so far"
         share = f", about {100 * self.share:.0f} % done" if self.share else ""
-        return f"{self.task}: {self.phase or 'working'}{share}{time}"
+        seconds_left = self.expected_seconds - seconds
+        left = f", about {seconds_left:.0f} s left" if 0.5 <= seconds_left < inf else ""
+        return f"{self.task}: {self.phase or 'working'}{share}, {seconds:.0f} s so far{left}"
 
-    def _time_left(self, seconds: float) -> str:
-        """Return the phrase for the time left, or "" if it cannot be estimated, or if the estimate would rise because
-        the share is out of date."""
-        if self.share < LEAST_SHARE:
-            return ""
-        seconds_left = seconds * (1 / self.share - 1)
-        if seconds_left > self.seconds_left:
-            return ""
-        self.seconds_left = seconds_left
-        return f", {seconds_left:.0f} s left"
+    def _without_overdue(self, seconds: float) -> float:
+        """Return the estimate of the total time; infinity if this time has already passed."""
+        return self.expected_seconds if self.expected_seconds > seconds else inf
 
 
 @contextmanager

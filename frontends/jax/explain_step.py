@@ -9,10 +9,10 @@ from typing import Any
 from jax.extend import source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
+from ...search.budget.compiled_refusal import BudgetNotReached
 from ...support.diagnostics import Refusal
 from ...support.progress import progress
 from .compilation.allocation import UnknownMemory
-from .compilation.budget_refusal import BudgetNotReached
 from .compilation.device_limits import device_limit
 from .internals.private import statics_of
 from .jitted import Jitted

@@ -79,6 +79,8 @@ class Jitted(Generic[P, R]):
         self._package = package
         self._compiled: dict[Hashable, jax.stages.Compiled] = {}
         self._lowered: dict[Hashable, Lowered] = {}
+        self._explained: dict[Hashable, Explanations] = {}
+        self._within: dict[str, Jitted[P, R]] = {}
         self._steps: dict[Hashable, CallableStep | None] = {}
         self._dispatch: Any = private.dispatcher(name, self._miss, self._statics)
         update_wrapper(self, function, updated=())
@@ -186,10 +188,17 @@ class Jitted(Generic[P, R]):
         return lowered if lowered.why is None else replace(lowered, why=in_terms(lowered.why))
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """Return the same step with a budget in place of its plan, planner or pipeline."""
-        rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
-        options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
-        return Jitted(self.__wrapped__, options, self._plain, self._package)
+        """Return the same step with a budget in place of its plan, planner or pipeline.
+
+        All calls with one budget return one step, so that a repeated request searches and compiles nothing.
+        """
+        if budget == self._options.budget:
+            return self
+        if budget not in self._within:
+            rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
+            options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
+            self._within[budget] = Jitted(self.__wrapped__, options, self._plain, self._package)
+        return self._within[budget]
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
@@ -197,10 +206,20 @@ class Jitted(Generic[P, R]):
 
         The segments are those that scopes name. If a call would divide the step differently, they are the segments that
         the call chooses. For a step on several devices, the bytes are those of one device. The plain step is compiled
-        once, for all explanations and reports, to measure its temporaries.
+        once, for all explanations and reports, to measure its temporaries. Calls with arguments of equal types share
+        the result.
 
         Raises `Refusal` for a step without a gradient.
         """
+        key = key_of(Call.of(self._statics, args, kwargs))
+        if key is None:
+            return self._explain(None, args, kwargs)
+        if key not in self._explained:
+            self._explained[key] = self._explain(key, args, kwargs)
+        return self._explained[key]
+
+    def _explain(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanations:
+        """Return the explanations of a call. `key`: the key of the call; None if it has none."""
         traced = self.trace(*args, **kwargs)
         selection = self._options.rewrite.selection
         options = self._options.rewrite if self._options.chooses_segments else None
@@ -220,7 +239,6 @@ class Jitted(Generic[P, R]):
             reason = why_plain.in_jax_terms(self._name, error).reason
             reason = why_plain.in_terms_of(self._package, reason, package_for(args, kwargs))
             raise NoGradient(error.operation, reason) from None
-        key = key_of(Call.of(self._statics, args, kwargs))
         lowered = None if key is None else self._lowered.get(key)
         plain = lowered or unchanged_step(self._name, traced.lower(), self._options)
         return explanations.measured(self._name, temporary_bytes(plain.plain_measured), note)
@@ -257,6 +275,8 @@ class Jitted(Generic[P, R]):
         """Delete the compiled steps, as `jax.jit` does."""
         self._compiled.clear()
         self._lowered.clear()
+        self._explained.clear()
+        self._within.clear()
         self._steps.clear()
         self._plain.clear_cache()
         self._dispatch = private.dispatcher(self._name, self._miss, self._statics)

@@ -1,8 +1,8 @@
 """Measure candidates until one is within a budget. Each round measures the candidate with the least work that is
 expected to fit, and corrects the forecasts.
 
-The caller supplies the candidates and the measure: a memory model (`within.py`), XLA
-(`frontends/jax/compilation/budgeted.py`), or Inductor (`frontends/torch/inductor/budget_search.py`).
+This is the loop of every budget search. The caller supplies the candidates and the measure: a memory model
+(`within.py`), a compiler of modules (`compiled_search.py`), or Inductor (`frontends/torch/inductor/budget_search.py`).
 """
 
 from __future__ import annotations

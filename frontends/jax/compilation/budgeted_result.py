@@ -9,35 +9,9 @@ from typing import Any
 import jax
 
 from ....driver.rewritten import Rewritten
-from ....search.budget.refusal_text import budget_verdict
+from ....search.budget.compiled_candidate import CompiledCandidate
 from ....support.units import format_bytes, is_share, readable_bytes
 from .allocation import fixed_bytes, temporary_bytes
-
-
-@dataclass(frozen=True)
-class CompiledCandidate:
-    """A compiled candidate of the search.
-
-    Attributes:
-        words: The description of the candidate.
-        predicted_bytes: The temporaries in bytes that the model predicts; None for the choice without a budget.
-        measured_bytes: The temporaries in bytes that the compiler reports; None if the plan could not be applied.
-        extra_flops: The extra FLOPs.
-        fits: Whether the candidate is within the budget; None for the budget `min`.
-    """
-
-    words: str
-    predicted_bytes: int | None
-    measured_bytes: int | None
-    extra_flops: int
-    fits: bool | None
-
-    def __str__(self) -> str:
-        if self.measured_bytes is None:
-            return f"{self.words}: cannot be applied"
-        predicted = "" if self.predicted_bytes is None else f"{format_bytes(self.predicted_bytes)} predicted, "
-        measured = f"{format_bytes(self.measured_bytes)} by the compiler{budget_verdict(self.fits)}"
-        return f"{self.words}: {predicted}{measured}; {self.extra_flops:.3g} FLOPs more"
 
 
 @dataclass(frozen=True, kw_only=True)

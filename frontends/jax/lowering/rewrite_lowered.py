@@ -32,9 +32,10 @@ from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
-from ..compilation.budgeted import Compilers, compile_within
+from ..compilation.budgeted import compile_within
 from ..compilation.budgeted_result import BudgetedCompile, record_of, result_of_record
 from ..compilation.compiler_options import merges_copies
+from ..compilation.compilers import Compilers
 from ..compilation.device_limits import demand_device_memory
 from ..internals import private
 from ..keywords.host_memory import supported_options

@@ -14,8 +14,8 @@ from pathlib import Path
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....reports.by_module import ModuleNames, ModuleRow
+from ....search.budget.compiled_candidate import CompiledCandidate
 from ....support.diagnostics import Remark
-from ..compilation.budgeted_result import CompiledCandidate
 from ..compilation.choice import Variant
 from ..messages.tracebacks import shortened
 from .donation import Donation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ from recompute.driver.fit import Verdict
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 from recompute.test.unit.tools.test_planned_step import KIB, STEP
+
+# `recompute.driver.fit` is also the name of a function.
+fit_module: Any = import_module("recompute.driver.fit")
 
 
 def test_fit_answers_yes_recomputed_or_no() -> None:
@@ -24,6 +29,23 @@ def test_fit_answers_yes_recomputed_or_no() -> None:
     assert not no.fits and no.minimum_bytes == 24 * KIB and no.peaks == {}
     assert no.lower_bound is not None and no.lower_bound.operation == "stablehlo.multiply %g (m.py:7:4)"
     assert recompute.fit(STEP, 0.5).fits is False
+
+
+def test_repeated_question_solves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second question with the same step, budget and effort gets the stored answer; another budget does not."""
+    solved, original_solve = list[int](), fit_module.solve
+
+    def counted(*arguments: Any, **keywords: Any) -> Any:
+        solved.append(arguments[1])
+        return original_solve(*arguments, **keywords)
+
+    monkeypatch.setattr(fit_module, "solve", counted)
+    monkeypatch.setattr(fit_module, "_ANSWERS", OrderedDict[str, Any]())
+    first = recompute.fit(STEP, "28KiB")
+    solves = len(solved)
+    assert solves and recompute.fit(STEP, "28KiB") is first and len(solved) == solves
+    assert recompute.fit(STEP, "29KiB") is not first and len(solved) > solves
+    assert recompute.fit(STEP, "28KiB", stop=lambda: False) is not first
 
 
 def test_fit_prints_the_sentence_of_the_command_line_and_the_memory_model() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections.abc import Sequence
 from io import StringIO
 from time import sleep
 
@@ -37,7 +38,7 @@ def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]):
 def test_redirected_output_gets_two_lines(capsys: pytest.CaptureFixture[str]):
     work()
     first, last = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"step: planning, about 30 % done, \d+ s left", first)
+    assert re.fullmatch(r"step: planning, about 30 % done, \d+ s so far", first)
     assert re.fullmatch(r"step: 3 operations are computed again; this took \d+ s", last)
 
 
@@ -82,7 +83,7 @@ def test_share_never_falls():
 def test_share_is_at_most_one():
     line = ProgressLine("step")
     line.set_phase("working", 1.25)
-    assert line.share == 1.0 and "about 100 % done, 0 s left" in line.update()
+    assert line.share == 1.0 and "about 100 % done, 0 s so far" in line.update()
 
 
 def test_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
@@ -98,17 +99,42 @@ def test_phases_are_logged(caplog: pytest.LogCaptureFixture):
     assert caplog.messages[0].startswith("step: planning after")
 
 
-def test_estimated_time_left_never_rises(monkeypatch: pytest.MonkeyPatch):
-    """The estimate does not rise while the share stays the same."""
+def _lines(monkeypatch: pytest.MonkeyPatch, times: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the line at each time, given as pairs of elapsed seconds and the share that is done."""
     line, texts = ProgressLine("step", start=0.0), list[str]()
-    for seconds, share in ((10.0, 0.5), (30.0, 0.5), (40.0, 0.9)):
+    for seconds, share in times:
         monkeypatch.setattr(module, "monotonic", lambda seconds=seconds: seconds)
         line.set_phase("planning", share)
         texts.append(line.update())
-    assert texts == [
-        "step: planning, about 50 % done, 10 s left",
+    return texts
+
+
+def test_estimate_counts_down_and_ends_if_the_work_takes_longer(monkeypatch: pytest.MonkeyPatch):
+    """While the share stays the same, the estimate counts down. It is made anew when the share rises."""
+    assert _lines(monkeypatch, ((10.0, 0.5), (16.0, 0.5), (30.0, 0.5), (40.0, 0.9), (41.0, 0.92))) == [
+        "step: planning, about 50 % done, 10 s so far, about 10 s left",
+        "step: planning, about 50 % done, 16 s so far, about 4 s left",
         "step: planning, about 50 % done, 30 s so far",
-        "step: planning, about 90 % done, 4 s left",
+        "step: planning, about 90 % done, 40 s so far, about 4 s left",
+        "step: planning, about 92 % done, 41 s so far, about 3 s left",
+    ]
+
+
+def test_no_estimate_is_made_before_half_of_the_work(monkeypatch: pytest.MonkeyPatch):
+    assert _lines(monkeypatch, ((2.0, 0.12), (12.0, 0.12), (22.0, 0.4))) == [
+        "step: planning, about 12 % done, 2 s so far",
+        "step: planning, about 12 % done, 12 s so far",
+        "step: planning, about 40 % done, 22 s so far",
+    ]
+
+
+def test_estimate_in_force_never_rises(monkeypatch: pytest.MonkeyPatch):
+    """A later and slower share does not extend an estimate that has not passed."""
+    lines = _lines(monkeypatch, ((10.0, 0.5), (19.0, 0.6), (19.2, 0.61)))
+    assert [text.rpartition("far")[2] for text in lines] == [
+        ", about 10 s left",
+        ", about 1 s left",
+        ", about 1 s left",
     ]
 
 

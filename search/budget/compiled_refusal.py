@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ....search.budget.refusal_text import refusal_text
-from ....search.pool import Pool
-from ....support.diagnostics import Refusal
-from ....support.units import format_bytes, readable_bytes
-from .budgeted_result import CompiledCandidate
-
-WITHOUT_BUDGET = "as without a budget"
+from ...support.diagnostics import Refusal
+from ...support.units import format_bytes, readable_bytes
+from ..pool import Pool
+from .compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
+from .refusal_text import refusal_text
 
 
 class BudgetNotReached(Refusal):
@@ -29,12 +26,6 @@ class BudgetNotReached(Refusal):
     def __init__(self, op: Operation, reason: str, least_bytes: int | None):
         super().__init__(op, reason)
         self.least_bytes = least_bytes
-
-
-def least_bytes_of(error: Refusal) -> float:
-    """Return the size of the smallest candidate that a refusal states, in bytes; infinity if it states none."""
-    least_bytes = error.least_bytes if isinstance(error, BudgetNotReached) else None
-    return inf if least_bytes is None else least_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
