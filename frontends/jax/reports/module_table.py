@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ....reports.by_module import OUTSIDE, ModuleRow
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
+_COLUMNS = (
+    "saved: live from the forward to the backward pass, as temporaries or results, by the model of XLA:CPU; computed "
+    "again: written in the backward pass instead, and live only while it reads them, so these bytes are no part of the "
+    "saved bytes"
+)
+"""The explanation of the columns. A value that is computed again may be stored although the plain step fuses it, so the
+two columns need not add up to the bytes that the plain step saves."""
 _NO_MODULES = (
     "no table of modules: no stored value belongs to a named module; name parts of the model with jax.named_scope or "
     "recompute.jax.block"
@@ -41,8 +48,15 @@ def module_table(report: Report, most: int) -> Iterator[str]:
     yield f"{_STORED:<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
     yield from (_module_row(row, width) for row in rows)
     if others:
-        sums = [sum(column) for column in zip(*map(sizes, others), strict=True)]
-        yield _module_row(ModuleRow(f"{len(others)} more", *sums), width)
+        yield _module_row(sum_of_rows(f"{len(others)} more", others), width)
+    if len(report.modules) > 1:
+        yield _module_row(sum_of_rows("total", report.modules), width)
+    yield from wrap_line(_COLUMNS)
+
+
+def sum_of_rows(name: str, rows: Iterable[ModuleRow]) -> ModuleRow:
+    """Return a row with this name that contains the sum of each column."""
+    return ModuleRow(name, *[sum(column) for column in zip(*map(sizes, rows), strict=True)])
 
 
 def has_named_modules(report: Report) -> bool:

@@ -14,7 +14,7 @@ from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
 from ....support.locations import base_name
-from .module_table import has_named_modules, module_table, sizes
+from .module_table import has_named_modules, module_table, sizes, sum_of_rows
 from .report_advice import next_steps
 from .report_numbers import columns, headline, needs, rows_of_numbers, table, verdicts
 from .report_remarks import remark_lines
@@ -56,7 +56,7 @@ def to_details(report: Report) -> str:
 
 def to_html(report: Report) -> str:
     """Return the report as an HTML page that contains its data and its script."""
-    rows = report.modules if has_named_modules(report) else ()
+    rows = (*report.modules, sum_of_rows("total", report.modules)) if has_named_modules(report) else ()
     modules = tuple((row.module, *sizes(row)) for row in rows)
     numbers = (("", *columns(report)), *rows_of_numbers(report))
     facts = PageFacts("\n".join(verdicts(report)), numbers, modules, tuple(remark_lines(report)))

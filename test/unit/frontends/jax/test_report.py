@@ -435,6 +435,32 @@ def test_report_locates_a_step_inside_a_loop():
     assert text.split()[:5] == ["accumulated,", "inside", "the", "loop", "at"] and "while/body" not in text
 
 
+def test_rows_of_the_table_of_modules_add_up():
+    report = recompute.jax.jit(mlp().step, segments="block*").report(weights(7), batch())
+    text = str(report)
+    sums = [sum(getattr(row, column) for row in report.modules) for column in ("plain_bytes", "saved_bytes")]
+    recomputed = sum(row.recomputed_bytes for row in report.modules)
+    (total,) = re.findall(r"^total +(\S+ \S+) +(\S+ \S+) +(\S+ \S+)$", text, re.MULTILINE)
+    assert total == tuple(map(format_bytes, (*sums, recomputed)))
+    assert f"of values before fusion, {total[1]} after it, as in the table" in text
+    assert "these bytes are no part of the saved bytes" in " ".join(text.split())
+
+
+def test_reasons_explain_a_step_without_segments():
+    report = recompute.jax.jit(mlp().step, segments="block0").report(weights(), batch())
+    text = " ".join(str(report).split())
+    assert "listed segments" not in text
+    assert "it is outside every segment, and only values inside segments are recomputed" in text
+    (explanation,) = recompute.jax.jit(forward_with_gradient, segments="none").explain(jnp.ones((8, 8)))
+    assert {value.reason for value in explanation.values} == {
+        "the step has no segments, the parts that are recomputed: name its parts as scopes"
+    }
+
+
+def forward_with_gradient(w: Any) -> Any:
+    return jax.grad(lambda w: jnp.sum(jnp.sin(jnp.sin(w))))(w)
+
+
 def test_details_name_modules_of_the_model():
     report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
     text = report.details()
