@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
@@ -36,7 +36,12 @@ def place_of(op: Operation) -> str:
 
     This is `file:line:col` if `position_of` returns a position. Otherwise, as in stock `xdsl-opt`, which parses text
     without positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
+
+    A module or function without a position of its own, as JAX makes them, is named by its symbol: the position of an
+    operation inside would point to an unrelated line.
     """
+    if isinstance(op, ModuleOp | FuncOp) and position_of_operation(op) is None and (symbol := _symbol_of_whole(op)):
+        return symbol
     position = position_of(op)
     function = op
     while not isinstance(function, FuncOp):
@@ -50,6 +55,12 @@ def place_of(op: Operation) -> str:
     inside = "" if op is function else f" ({f'{name_of(op)} {names}'.rstrip()})"
     name = function.properties.get("sym_name")
     return f"@{name.data}{inside}" if isinstance(name, StringAttr) else position
+
+
+def _symbol_of_whole(op: ModuleOp | FuncOp) -> str:
+    """Return the symbol of the module that `op` is, or is the function `main` of; "" without one."""
+    module = op.parent_op() if isinstance(op, FuncOp) and op.sym_name.data == "main" else op
+    return module.sym_name.data if isinstance(module, ModuleOp) and module.sym_name is not None else ""
 
 
 def _by_distance(op: Operation) -> Iterator[Operation]:

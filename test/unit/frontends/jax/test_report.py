@@ -461,6 +461,12 @@ def forward_with_gradient(w: Any) -> Any:
     return jax.grad(lambda w: jnp.sum(jnp.sin(jnp.sin(w))))(w)
 
 
+def test_a_message_on_the_whole_step_names_no_line():
+    """The first line of the model is unrelated to a budget that the step exceeds."""
+    with pytest.raises(recompute.Refusal, match=r"^jit_step: error: no plan is within the budget"):
+        recompute.jax.jit(mlp().step, budget="1%")(weights(), batch())
+
+
 def test_details_name_modules_of_the_model():
     report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
     text = report.details()
