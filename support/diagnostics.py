@@ -141,6 +141,7 @@ class Topic(StrEnum):
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
+        NO_EFFECT: A mark, or a part of the selection, that has no effect.
         RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
     """
 
@@ -156,6 +157,7 @@ class Topic(StrEnum):
     COLLECTIVES = "collectives"
     COLLECTIVES_UNEQUAL = "collectives-unequal"
     MARK_REFUSED = "mark-refused"
+    NO_EFFECT = "no-effect"
     RECOMPUTED = "recomputed"
 
 
@@ -244,6 +246,12 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
         return
     for line in lines_of(remark for remark in remarks if remark.topic not in ON_REQUEST):
         print(line, file=sys.stderr)
+
+
+def without_effect(remarks: Iterable[Remark | str]) -> list[Remark]:
+    """Return the remarks on marks, and on parts of the selection, that have no effect."""
+    topics = (Topic.NO_EFFECT, Topic.MARK_REFUSED)
+    return [remark for remark in remarks if isinstance(remark, Remark) and remark.topic in topics]
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:

@@ -9,6 +9,7 @@ from ....reports.wrapping import wrap_line
 from ....support.counted import counted
 from ....support.units import format_bytes
 from ..compilation.choice import Variant
+from ..messages.no_effect import no_effect_lines
 from .device_part import bytes_per_device, whole_bytes
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ def headline(report: Report) -> str:
 
 
 def verdicts(report: Report) -> list[str]:
-    """Return the lines that state the saving, and for `recompute.jax.explain` first whether the step fits."""
+    """Return the lines that state the saving, and then the marks without effect. For `recompute.jax.explain`, the
+    first line states whether the step fits."""
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
+    lines.extend(f"warning: {line}" for line in no_effect_lines(report.remarks))
     return [part for line in lines for part in wrap_line(line)]
 
 
