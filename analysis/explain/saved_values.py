@@ -29,7 +29,7 @@ CHOSEN = "the selection saves it, as a checkpoint or because of the policy, save
 OUTPUT = "it is an output of its segment: operations after the segment read it"
 
 START = "recomputation starts from it"
-READ = "the backward pass reads it, and it is outside every recomputed segment"
+READ = "no recomputed segment contains it"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
 PASS_ON = frozenset({OptimizationBarrierOp.name, "sdy.sharding_constraint"})

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
-_COLUMNS = (
-    "saved: live from the forward to the backward pass, as temporaries or results, by the model of XLA:CPU; computed "
-    "again: written in the backward pass instead, and live only while it reads them, so these bytes are no part of the "
-    "saved bytes"
-)
+COLUMNS = "computed again: live only while the backward pass reads it, and no part of the saved bytes"
 """The explanation of the columns. A value that is computed again may be stored although the plain step fuses it, so the
 two columns need not add up to the bytes that the plain step saves."""
 _NO_MODULES = (
@@ -51,7 +47,6 @@ def module_table(report: Report, most: int) -> Iterator[str]:
         yield _module_row(sum_of_rows(f"{len(others)} more", others), width)
     if len(report.modules) > 1:
         yield _module_row(sum_of_rows("total", report.modules), width)
-    yield from wrap_line(_COLUMNS)
 
 
 def sum_of_rows(name: str, rows: Iterable[ModuleRow]) -> ModuleRow:

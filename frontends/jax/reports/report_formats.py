@@ -14,7 +14,7 @@ from ....reports.memory_html import PageFacts
 from ....reports.memory_timeline import alive_at_the_peak, chart
 from ....reports.wrapping import wrap_line
 from ....support.locations import base_name
-from .module_table import has_named_modules, module_table, sizes, sum_of_rows
+from .module_table import COLUMNS, has_named_modules, module_table, sizes, sum_of_rows
 from .report_advice import next_steps
 from .report_numbers import columns, headline, needs, rows_of_numbers, table, verdicts
 from .report_remarks import remark_lines
@@ -43,6 +43,8 @@ def to_details(report: Report) -> str:
     """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
     remarks = [f"  {line}" for line in remark_lines(report)]
     modules = list(module_table(report, len(report.modules)))
+    if has_named_modules(report):
+        modules.append(COLUMNS)
     parts = [
         verdicts(report),
         list(table(report)),
