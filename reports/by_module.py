@@ -9,7 +9,7 @@ Modules are the named scopes of the operations, which flax, `jax.named_scope` an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..analysis.memory.timeline import Buffer, Timeline
@@ -18,6 +18,8 @@ from ..support.locations import base_name
 from .memory_layers import BandKind, dividing_level, kinds_of
 
 OUTSIDE = "outside modules"
+MOST_OF_ONE = 0.75
+"""The share of the saved bytes above which a single module is divided into its parts."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """The names of a model's modules, shortened to the components up to the outermost level at which they differ.
+    """The names of a model's modules, shortened to the components up to the outermost level that divides the saved
+    bytes among several modules.
 
     Attributes:
         modules: The full paths, in program order, including "" for operations outside modules.
@@ -54,8 +57,10 @@ class ModuleNames:
     @classmethod
     def of(cls, timelines: Iterable[Timeline]) -> ModuleNames:
         """Return the names of all modules whose operations store a value."""
-        modules = dict.fromkeys(buffer.module for timeline in timelines for buffer, _ in _stored(timeline))
-        return cls(tuple(modules), dividing_level(modules))
+        saved_bytes = Counter[str]()
+        for buffer, kind in (stored for timeline in timelines for stored in _stored(timeline)):
+            saved_bytes[buffer.module] += buffer.bytes * (kind is BandKind.SAVED)
+        return cls(tuple(saved_bytes), _level_of_names(saved_bytes))
 
     def __bool__(self) -> bool:
         return any(self.modules)
@@ -75,6 +80,27 @@ class ModuleNames:
 
     def _module_of_buffer(self, buffer: Buffer) -> str:
         return self.of_module(buffer.module)
+
+
+def _level_of_names(saved_bytes: Mapping[str, int]) -> int:
+    """Return the outermost level at which no module holds more than `MOST_OF_ONE` of the bytes that modules save.
+
+    If there is no such level, return the outermost level at which the largest module is smallest.
+
+    `saved_bytes`: the saved bytes of each full path.
+    """
+    named = {tuple(module.split("/")): size for module, size in saved_bytes.items() if module}
+    total = sum(named.values())
+
+    def largest_at(level: int) -> int:
+        sizes = Counter[tuple[str, ...]]()
+        for path, size in named.items():
+            sizes[path[:level]] += size
+        return max(sizes.values(), default=0)
+
+    levels = range(dividing_level(saved_bytes), max(map(len, named), default=0) + 1)
+    divided = next((level for level in levels if largest_at(level) <= MOST_OF_ONE * total), None)
+    return divided if divided is not None else min(levels, key=largest_at, default=0)
 
 
 def _segment_in_model(buffer: Buffer) -> str:

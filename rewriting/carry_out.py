@@ -9,12 +9,15 @@ from itertools import chain
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
+from ..analysis.step.marks import mark_of
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
+from ..dialects.mark_kind import MarkKind
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
@@ -22,7 +25,7 @@ from ..rules.effects import Permission
 from ..search.choose import ChosenAttempt, choose_for
 from ..search.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
 from ..search.vetoes import why_worse
-from ..support.diagnostics import Remark, RemarkKind, Topic
+from ..support.diagnostics import Remark, RemarkKind, Topic, position_of
 from ..support.operations import name_of
 from ..transforms.clone import ClonedStep, clone_marked, clone_with_planner, clone_with_plans
 from ..transforms.mark import decision_remarks, write_marks
@@ -151,7 +154,44 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
         remarks.append(remark_on_unchanged_step(function, choice.refused))
     if choice.refused is not None or not choice.chosen.planned.plan.copies:
         remarks.extend(_collective_remarks(step, selection.permission))
+    else:
+        remarks.extend(_remarks_on_unread_marks(step, choice.chosen.planned.plan))
     return remarks
+
+
+def _remarks_on_unread_marks(step: Step, plan: Plan) -> Iterator[Remark]:
+    """Yield a remark on each marked operation whose values no gradient operation and no copy of the plan reads.
+
+    A mark changes only the values that these operations read. A line of a layer marks a value in each layer: it has an
+    effect if one of these marks has.
+    """
+    graph = step.graph
+    copied = {number for group in plan.groups for number in group.operations}
+    read = {graph.root[value] for number in copied for value in graph.reads[number]}
+    read |= {graph.root[value] for value, readers in enumerate(graph.gradient_readers) if readers}
+    unread, effective = list[tuple[Operation, str]](), set[str]()
+    for number, values in enumerate(graph.makes):
+        op = step.operation(number)
+        kinds = {mark_of(result) for result in op.results} & _WORDS.keys()
+        if not kinds or not step.phases.is_forward(op):
+            continue
+        if number in copied or read & {graph.root[value] for value in values}:
+            effective.add(position_of(op))
+        else:
+            unread.extend((op, _WORDS[kind]) for kind in kinds if kind is not None)
+    for op, word in unread:
+        if position_of(op) not in effective:
+            yield Remark(op, UNREAD.format(mark=word, operation=name_of(op)), topic=Topic.NO_EFFECT)
+
+
+_WORDS = {MarkKind.MUST_SAVE: "save", MarkKind.MUST_RECOMPUTE: "recompute"}
+"""The verbs for the marks that always apply."""
+
+
+UNREAD = (
+    "the mark to {mark} {operation} has no effect: neither the backward pass nor a recomputed operation reads its "
+    "value; remove the mark, or mark a value that the backward pass reads"
+)
 
 
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:

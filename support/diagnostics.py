@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException
@@ -36,7 +36,12 @@ def place_of(op: Operation) -> str:
 
     This is `file:line:col` if `position_of` returns a position. Otherwise, as in stock `xdsl-opt`, which parses text
     without positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
+
+    A module or function without a position of its own, as JAX makes them, is named by its symbol: the position of an
+    operation inside would point to an unrelated line.
     """
+    if isinstance(op, ModuleOp | FuncOp) and position_of_operation(op) is None and (symbol := _symbol_of_whole(op)):
+        return symbol
     position = position_of(op)
     function = op
     while not isinstance(function, FuncOp):
@@ -50,6 +55,12 @@ def place_of(op: Operation) -> str:
     inside = "" if op is function else f" ({f'{name_of(op)} {names}'.rstrip()})"
     name = function.properties.get("sym_name")
     return f"@{name.data}{inside}" if isinstance(name, StringAttr) else position
+
+
+def _symbol_of_whole(op: ModuleOp | FuncOp) -> str:
+    """Return the symbol of the module that `op` is, or is the function `main` of; "" without one."""
+    module = op.parent_op() if isinstance(op, FuncOp) and op.sym_name.data == "main" else op
+    return module.sym_name.data if isinstance(module, ModuleOp) and module.sym_name is not None else ""
 
 
 def _by_distance(op: Operation) -> Iterator[Operation]:
@@ -130,6 +141,7 @@ class Topic(StrEnum):
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
+        NO_EFFECT: A mark, or a part of the selection, that has no effect.
         RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
     """
 
@@ -145,6 +157,7 @@ class Topic(StrEnum):
     COLLECTIVES = "collectives"
     COLLECTIVES_UNEQUAL = "collectives-unequal"
     MARK_REFUSED = "mark-refused"
+    NO_EFFECT = "no-effect"
     RECOMPUTED = "recomputed"
 
 
@@ -233,6 +246,12 @@ def tell(context: Context, remarks: Iterable[Remark]) -> None:
         return
     for line in lines_of(remark for remark in remarks if remark.topic not in ON_REQUEST):
         print(line, file=sys.stderr)
+
+
+def without_effect(remarks: Iterable[Remark | str]) -> list[Remark]:
+    """Return the remarks on marks, and on parts of the selection, that have no effect."""
+    topics = (Topic.NO_EFFECT, Topic.MARK_REFUSED)
+    return [remark for remark in remarks if isinstance(remark, Remark) and remark.topic in topics]
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:

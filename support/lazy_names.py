@@ -49,6 +49,6 @@ def lazy_names(
 
     def __dir__() -> list[str]:
         module = sys.modules[package]
-        return sorted({*vars(module), *module.__all__})
+        return sorted({*vars(module), *module.__all__, *public_modules})
 
     return __getattr__, __dir__

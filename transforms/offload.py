@@ -46,7 +46,7 @@ from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS
 from ..rules.registry import facts_of
-from ..support.diagnostics import Remark, tell
+from ..support.diagnostics import Remark, Topic, tell
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
 from ..support.type_guards import is_tensor
@@ -187,7 +187,7 @@ def insert_host_moves(
             if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
                 forced.append(value)
             else:
-                remarks.append(Remark(value.owner, reason))
+                remarks.append(Remark(value.owner, reason, topic=Topic.NO_EFFECT))
         extra = [value for value in offered.get(function, ()) if value not in forced]
         insert_moves(forced, offload.assumed_speed, forced=True)
         insert_moves(extra, offload.assumed_speed)

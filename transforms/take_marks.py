@@ -17,7 +17,7 @@ mark on an argument of a private function applies to the corresponding operand o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -31,7 +31,7 @@ from ..dialects.mark_calls import CHECKPOINTS, MARK_KIND_OF, NAME, is_mark, is_n
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..support.diagnostics import Refusal, Remark, tell
+from ..support.diagnostics import Refusal, Remark, Topic, position_of, tell
 from ..support.operations import every_operation
 from .attributes.write_attributes import add_checkpoints, add_names, mark_result
 
@@ -61,7 +61,7 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
         if (reason := why_malformed(mark)) is not None:
             raise Refusal(mark, reason)
     definitions = _Definitions.of(module)
-    remarks = dict[str, Remark]()
+    remarks, effective = dict[str, Remark](), set[str]()
     checkpoints = list[str]()
     for mark in marks:
         if _is_checkpoint(mark):
@@ -69,8 +69,15 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
             checkpoints += names
         else:
             reasons = _write_mark(mark, definitions)
+        if not [reason for reason in reasons if reason != NOT_MOVED]:
+            effective.add(position_of(mark))
         for reason in reasons:
-            remarks.setdefault(reason, Remark(mark, reason))
+            topic = Topic.OTHER if reason == NOT_MOVED else Topic.NO_EFFECT
+            remarks.setdefault(reason, Remark(mark, reason, topic=topic))
+    # A line of a layer marks a value in each layer, and has an effect if one of these marks has.
+    for reason, remark in remarks.items():
+        if position_of(remark.operation) in effective:
+            remarks[reason] = replace(remark, topic=Topic.OTHER)
     for function in functions_of(module) if any(map(_is_checkpoint, marks)) else ():
         add_checkpoints(function, checkpoints)
     for mark in marks:
@@ -158,11 +165,16 @@ class _Definitions:
         function = value.block.parent_op()
         if not isinstance(function, FuncOp):
             return _Resolution(
-                reasons=("the value is an argument of a region, which gets a new value each time the region runs",)
+                reasons=(
+                    "the value is an argument of a region, which gets a new value each time the region runs; mark a "
+                    "value that is computed inside the region",
+                )
             )
         calls = self.calls_of.get(function.sym_name.data, ())
         if not calls:
-            return _Resolution(reasons=("the value is an argument of the step, and is live anyway",))
+            return _Resolution(
+                reasons=("the value is an argument of the step, and is live anyway; mark a value computed from it",)
+            )
         resolutions = [self.resolve(call.operands[value.index]) for call in calls]
         return _Resolution(
             tuple([result for resolution in resolutions for result in resolution.results]),

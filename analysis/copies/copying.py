@@ -16,7 +16,7 @@ from ...planning.by_segment.plan_targets import Targets, targets_with_views, wit
 from ...planning.by_segment.skip_reasons import LIVES_ON, NO_GATE
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
-from ...support.diagnostics import Remark, position_of
+from ...support.diagnostics import Remark, Topic, position_of
 from ...support.operations import name_of
 from ...support.timing import part
 from ..step.exchanges import why_not_repeatable
@@ -182,13 +182,25 @@ _UNCHANGED = ChosenMark()
 
 def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each segment or marked operation that the plan keeps, with the reason."""
-    return (_remark_on_kept(step, entry) for entry in plan.kept)
+    copied = (step.operation(number) for group in plan.groups for number in group.operations)
+    effective = {position_of(op) for op in copied if _is_marked_by_user(op)}
+    return (_remark_on_kept(step, entry, effective) for entry in plan.kept)
 
 
-def _remark_on_kept(step: Step, entry: NotRecomputed) -> Remark:
+def _is_marked_by_user(op: Operation) -> bool:
+    """Return whether the mark on the operation is the user's, a string, rather than one that a choice writes."""
+    return isinstance(op.attributes.get(Names.RECOMPUTE), StringAttr)
+
+
+def _remark_on_kept(step: Step, entry: NotRecomputed, effective: Collection[str]) -> Remark:
+    """Return the remark on a kept segment or operation. `effective`: the positions at which a mark has an effect."""
     subject = f"segment '{entry.segment}'" if entry.segment else "the marked operation"
     reason = f"{subject} is not recomputed: {entry.reason}"
-    return Remark(step.operation(entry.operation), reason, segments=(entry.segment,) if entry.segment else ())
+    operation = step.operation(entry.operation)
+    if entry.segment:
+        return Remark(operation, reason, segments=(entry.segment,))
+    has_no_effect = _is_marked_by_user(operation) and position_of(operation) not in effective
+    return Remark(operation, reason, topic=Topic.NO_EFFECT if has_no_effect else Topic.OTHER)
 
 
 def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:

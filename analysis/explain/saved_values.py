@@ -22,13 +22,14 @@ from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.views import value_bytes
 
-OUTSIDE = "none of the listed segments contains it"
+OUTSIDE = "it is outside every segment, and only values inside segments are recomputed"
+NO_SEGMENTS = "the step has no segments, the parts that are recomputed: name its parts as scopes"
 MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it, as a checkpoint or because of the policy, save or exclude"
 OUTPUT = "it is an output of its segment: operations after the segment read it"
 
 START = "recomputation starts from it"
-READ = "the backward pass reads it, and no recomputed segment contains it"
+READ = "no recomputed segment contains it"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
 PASS_ON = frozenset({OptimizationBarrierOp.name, "sdy.sharding_constraint"})
@@ -118,7 +119,7 @@ class _DecisionsByValue:
             return stays
         decision = self.decision_of.get(op)
         if decision is None:
-            return OUTSIDE
+            return OUTSIDE if self.decision_of else NO_SEGMENTS
         if value in self.saved:
             return CHOSEN
         if decision.reason is not None:

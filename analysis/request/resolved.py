@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...support.counted import counted
-from ...support.diagnostics import Remark
+from ...support.diagnostics import Remark, Topic
 from ...support.operations import every_operation, name_of
 from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
@@ -137,7 +137,8 @@ def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
             yield Remark(op, reason, segments=(segment.data,))
         marked = next((inner for inner in inside if Names.RECOMPUTE in inner.attributes), None)
         if marked is not None and Names.RECOMPUTE not in op.attributes and not repeated_inside:
-            yield Remark(marked, MARK_INSIDE.format(marked=name_of(marked), holder=name_of(op)))
+            reason = MARK_INSIDE.format(marked=name_of(marked), holder=name_of(op))
+            yield Remark(marked, reason, topic=Topic.NO_EFFECT)
 
 
 INSIDE = (
@@ -163,7 +164,9 @@ def _remarks_on_unmatched(
             if not operations:
                 of_scope = all_values_of_scope(name, inside)
                 hint = "" if of_scope is None else f"; for the values in this scope, write '{of_scope}'"
-                yield Remark(function, f"{option}={name} saves nothing: it matches no operation of a segment{hint}")
+                reason = f"{option}={name} saves nothing: it matches no operation of a segment{hint}"
+                yield Remark(function, reason, topic=Topic.NO_EFFECT)
     for text in selection.exclude:
         if not any(operations_saved_by(parse_chain(text), operations) for operations in members.values()):
-            yield Remark(function, f"exclude pattern '{text}' saves nothing: it matches no operations of a segment")
+            reason = f"exclude pattern '{text}' saves nothing: it matches no operations of a segment"
+            yield Remark(function, reason, topic=Topic.NO_EFFECT)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .keywords.off_switch import disabled as disabled
     from .lowering.lowered import Lowered as Lowered
     from .messages.call_site_warnings import BarriersDropped as BarriersDropped
+    from .messages.call_site_warnings import MarkWithoutEffect as MarkWithoutEffect
     from .messages.call_site_warnings import NothingSaved as NothingSaved
     from .messages.call_site_warnings import OptionsIgnored as OptionsIgnored
     from .messages.call_site_warnings import UnmatchedName as UnmatchedName
@@ -41,6 +42,7 @@ __all__ = [
     "BarriersDropped",
     "Jitted",
     "Lowered",
+    "MarkWithoutEffect",
     "NothingSaved",
     "OptionsIgnored",
     "Report",
@@ -69,7 +71,7 @@ __getattr__, __dir__ = lazy_names(
         "internals.private": "UnsupportedJax",
         "reports.step_report": "Report",
         "annotations.scopes": "block named",
-        "messages.call_site_warnings": "BarriersDropped NothingSaved OptionsIgnored UnmatchedName",
+        "messages.call_site_warnings": "BarriersDropped MarkWithoutEffect NothingSaved OptionsIgnored UnmatchedName",
     },
     modules=("mindspore", "paddle"),
 )

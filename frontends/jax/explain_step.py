@@ -96,7 +96,7 @@ def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwar
 def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
     if budget is None:
         without = report(jitted.lower_quietly(*args, **kwargs))
-        return _with_verdict(without, without.budget)
+        return _with_verdict(without, without.search.limit_bytes)
     limited = jitted.within(budget)
     try:
         lowered = limited.lower_quietly(*args, **kwargs)
@@ -105,13 +105,18 @@ def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any
         return within if limit is None else _with_verdict(within, limit)
     except UnknownMemory as error:
         without = report(jitted.lower_quietly(*args, **kwargs), budget_text=budget)
-        return _with_verdict(replace(without, refused=error.reason), None)
+        return _with_verdict(_refused(without, error), None)
     except Refusal as error:
         least = error.least_bytes if isinstance(error, BudgetNotReached) else None
         lowered = jitted.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
-        refused = replace(report(lowered, limit, budget), refused=error.reason)
+        refused = _refused(report(lowered, limit, budget), error)
         return _with_verdict(refused, limit, least, has_failed=True)
+
+
+def _refused(step_report: Report, error: Refusal) -> Report:
+    """Return the report with the reason why no plan is within the budget."""
+    return replace(step_report, search=replace(step_report.search, refused=error.reason))
 
 
 def _limit_of(lowered: Lowered, budget: str) -> int | None:

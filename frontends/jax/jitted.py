@@ -3,7 +3,7 @@ argument types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -19,6 +19,7 @@ from ...driver.api import explain_verified
 from ...driver.rewritten import Explanations
 from ...driver.step_input import as_module
 from ...driver.verified import verify_module
+from ...support.diagnostics import Remark
 from ...support.progress import progress
 from ...transforms.phase import ForwardOverReverse, NoGradient
 from .annotations.flax_modules import reject_lost_updates
@@ -35,7 +36,8 @@ from .lowering.lowered import Lowered
 from .lowering.nested import CallableStep, call_nested, nested_step
 from .lowering.rewrite_lowered import lower_and_rewrite, lower_with_marks, unchanged_step
 from .messages import why_plain
-from .messages.call_site_warnings import OptionsIgnored, warn
+from .messages.call_site_warnings import MarkWithoutEffect, OptionsIgnored, warn
+from .messages.no_effect import no_effect_warning
 from .messages.tracebacks import shorten, shortened
 from .reports.compare_step import report
 from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, whole_bytes
@@ -86,7 +88,7 @@ class Jitted(Generic[P, R]):
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the step. Warns `NothingSaved` if the plain step runs.
+        """Run the step. Warns `NothingSaved` if the plain step runs, and `MarkWithoutEffect` for marks.
 
         Raises the errors of `jax.jit` and of `lower`.
         """
@@ -115,6 +117,8 @@ class Jitted(Generic[P, R]):
             keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
             if choice.why is not None and self._options.budget is None and not keeps_saving:
                 warn(choice.why)
+            if choice.rewritten is not None:
+                _warn_of_marks(self._name, choice.rewritten.remarks)
             compiled = choice.compiled
             if key is not None:
                 self._compiled[key] = compiled
@@ -139,7 +143,7 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower and rewrite the step. Warns `NothingSaved` if the plain step runs.
+        """Lower and rewrite the step. Warns `NothingSaved` if the plain step runs, and `MarkWithoutEffect` for marks.
 
         Args:
             *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
@@ -157,6 +161,8 @@ class Jitted(Generic[P, R]):
         lowered = self.lower_quietly(*args, **kwargs)
         if lowered.why is not None and self._options.budget is None:
             warn(lowered.why)
+        if lowered.why is None and lowered.rewritten is not None:
+            _warn_of_marks(self._name, lowered.rewritten.remarks)
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -296,6 +302,12 @@ class Jitted(Generic[P, R]):
             self._steps[key] = nested_step(self._name, self._options, self._plain, call)
         step = self._steps[key]
         return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
+
+
+def _warn_of_marks(name: str, remarks: Iterable[Remark]) -> None:
+    """Warn `MarkWithoutEffect` if marks or parts of the options have no effect on a step that is rewritten."""
+    if (words := no_effect_warning(name, remarks)) is not None:
+        warn(words, MarkWithoutEffect)
 
 
 @overload

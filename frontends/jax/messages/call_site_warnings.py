@@ -20,6 +20,10 @@ class OptionsIgnored(UserWarning):
     """A step with options of its own is called inside another `recompute.jax.jit`, whose options apply instead."""
 
 
+class MarkWithoutEffect(UserWarning):
+    """A mark, such as `recompute.jax.save`, or a part of the options changes nothing in a step that is rewritten."""
+
+
 class UnmatchedName(UserWarning):
     """A name in a policy of `jax.checkpoint_policies` matches no value of the step, while other names of the policy do
     match."""

@@ -31,7 +31,8 @@ from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.choice import CompiledStep, Variant
 from .device_part import NotPropagated, part_of_a_device
 from .donation import possible_donation
-from .step_report import Needs, Report
+from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, RecomputedOperations, StoredValues
+from .step_report import Report
 
 if TYPE_CHECKING:
     from ..lowering.lowered import Lowered
@@ -51,7 +52,8 @@ def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -
         budget_text: The budget as the caller wrote it.
     """
     comparison = lowered.comparison
-    return replace(comparison, budget=comparison.budget if budget is None else budget, budget_text=budget_text)
+    limit = comparison.search.limit_bytes if budget is None else budget
+    return replace(comparison, search=replace(comparison.search, limit_bytes=limit, text=budget_text))
 
 
 def compare(lowered: Lowered) -> Report:
@@ -75,25 +77,42 @@ def compare(lowered: Lowered) -> Report:
         variant=choice.variant,
         measured=tuple(choice.sizes.items()),
         why=choice.why,
-        copies=0 if rewritten is None else rewritten.copies,
-        again=() if rewritten is None else _copies_by_module(rewritten, names),
-        kept=_saved_values(lowered, choice.variant, viewed, view.of),
-        timelines=(*_named(timelines), *_inside_loops(steps)),
-        remarks=_remarks(lowered, choice.variant, rewritten),
-        budget=_device_bytes(),
-        rounds=() if lowered.within is None else lowered.within.rounds,
         proved=rewritten is not None and bool(rewritten.proof),
-        modules=module_rows((step.plain, step.rewritten) for step in steps),
+        remarks=_remarks(lowered, choice.variant, rewritten),
+        recomputed=_recomputed_operations(rewritten, names),
+        stored=StoredValues(
+            saved=_saved_values(lowered, choice.variant, viewed, view.of),
+            modules=module_rows((step.plain, step.rewritten) for step in steps),
+            timelines=(*_named(timelines), *_inside_loops(steps)),
+            is_per_device=view.is_of_a_device,
+        ),
+        model=ModelParts(names, () if rewritten is None else _modules_of_segments(rewritten, names)),
+        loops=LoopFacts(
+            has_loops,
+            positions=tuple(dict.fromkeys(step.place for step in steps if step.place)),
+            executed_flops=_executed_flops(lowered, choice) if has_loops else None,
+        ),
+        search=_budget_search(lowered),
         devices=devices,
-        values_per_device=view.is_of_a_device,
-        module_names=names,
-        segments=() if rewritten is None else _modules_of_segments(rewritten, names),
-        places=tuple(dict.fromkeys(step.place for step in steps if step.place)),
-        has_loops=has_loops,
-        is_minimum=lowered.within is not None and lowered.within.limit_bytes is None,
-        is_complete=lowered.within is None or lowered.within.is_complete,
-        executed_flops=_executed_flops(lowered, choice) if has_loops else None,
         donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
+    )
+
+
+def _recomputed_operations(rewritten: Rewritten | None, names: ModuleNames) -> RecomputedOperations:
+    if rewritten is None:
+        return RecomputedOperations()
+    return RecomputedOperations(rewritten.copies, _copies_by_module(rewritten, names))
+
+
+def _budget_search(lowered: Lowered) -> BudgetSearch:
+    """Return the search for a budget that led to the step, with the memory of the device as the limit."""
+    if lowered.within is None:
+        return BudgetSearch(_device_bytes())
+    return BudgetSearch(
+        limit_bytes=_device_bytes(),
+        candidates=lowered.within.rounds,
+        is_minimum=lowered.within.limit_bytes is None,
+        is_complete=lowered.within.is_complete,
     )
 
 

@@ -31,10 +31,27 @@ def test_each_block_of_the_model_has_a_row():
         buffer("", 1, 2),
         buffer("LM/Block_0/Dense_0", 10, 2),
         buffer("LM/Block_0/Dense_1", 5, 2),
+        buffer("LM/Block_1/Dense_0", 9, 2),
         buffer("LM/Head", 7, 1),
     )
     less = timeline(buffer("LM/Block_0/Dense_0", 10, 2), buffer("LM/Block_0/Dense_1", 5, 2, recomputed=True))
-    assert module_rows([(plain, less)]) == (ModuleRow("LM/Block_0", 15, 10, 5), ModuleRow(OUTSIDE, 1, 0, 0))
+    assert module_rows([(plain, less)]) == (
+        ModuleRow("LM/Block_0", 15, 10, 5),
+        ModuleRow("LM/Block_1", 9, 0, 0),
+        ModuleRow(OUTSIDE, 1, 0, 0),
+    )
+
+
+def test_a_module_that_saves_nearly_all_bytes_is_divided():
+    """Names go one level deeper than the level at which they first differ, if one module there saves nearly all."""
+    layers = [buffer(f"M/encoder/layer{number}/Dense_0", 10, 2) for number in range(3)]
+    rows = module_rows([(timeline(*layers, buffer("M/norm", 2, 2)), timeline())])
+    assert [row.module for row in rows] == ["M/encoder/layer0", "M/encoder/layer1", "M/encoder/layer2", "M/norm"]
+
+
+def test_a_single_large_value_does_not_deepen_the_names():
+    rows = module_rows([(timeline(buffer("M/layers/block", 99, 2), buffer("M/norm/scale", 1, 2)), timeline())])
+    assert [row.module for row in rows] == ["M/layers", "M/norm"]
 
 
 def test_results_and_copies_in_loops_are_counted():

@@ -49,7 +49,7 @@ def check(step: Callable[..., Any], arguments: tuple[Any, ...], of_model: float 
     report, explanations = jitted.report(*arguments), jitted.explain(*arguments)
     explanation = explanations[-1]
     note = f"bytes and FLOPs: per device, of {DEVICES} devices"
-    assert report.devices == DEVICES and report.values_per_device
+    assert report.devices == DEVICES and report.stored.is_per_device
     assert note in str(report).splitlines() and explanations.note == note and str(explanations).endswith(note)
     assert "of temporaries per device" in str(report).splitlines()[0]
     rows = {row.module: row for row in report.modules}
@@ -129,7 +129,7 @@ def of_whole_arrays(mesh: Mesh) -> None:
     """Without Shardy's pass the bytes of values are those of whole arrays, as a line states."""
     before, private.PROPAGATION = private.PROPAGATION, "sdy-no-such-pass"
     report = recompute.jax.jit(jax.value_and_grad(loss)).report(*placed(mesh))
-    assert not report.values_per_device and per_device.whole_bytes(DEVICES)[:40] in str(report)
+    assert not report.stored.is_per_device and per_device.whole_bytes(DEVICES)[:40] in str(report)
     assert report.modules[0].recomputed_bytes >= DEVICES * ROWS * HIDDEN * 4
     private.PROPAGATION = before
 

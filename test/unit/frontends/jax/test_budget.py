@@ -459,7 +459,7 @@ def test_later_budgets_reuse_measurements() -> None:
     first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
     reached = first.less.temporaries
     assert reached is not None and first.less.flops is not None and again.less.flops is not None
-    assert again.less.flops <= first.less.flops and again.rounds[-1].fits
+    assert again.less.flops <= first.less.flops and again.search.candidates[-1].fits
     least = recompute.jax.jit(STEP, budget="min").report(*five_layers()).less.temporaries
     assert least is not None and least <= reached
 
@@ -485,9 +485,9 @@ def test_second_min_budget_skips_the_rewrite_without_budget(monkeypatch: pytest.
 def test_explain_finds_plan_within_budget(share: float | str) -> None:
     within = recompute.jax.jit(STEP, budget=share).report(*five_layers())
     explained = recompute.jax.explain(STEP, *five_layers(), budget=share)
-    assert explained.budget is not None and explained.less.device_bytes is not None
-    assert explained.less.device_bytes <= explained.budget < (explained.plain.device_bytes or 0)
-    assert within.less.temporaries is not None and not explained.refused
+    assert explained.search.limit_bytes is not None and explained.less.device_bytes is not None
+    assert explained.less.device_bytes <= explained.search.limit_bytes < (explained.plain.device_bytes or 0)
+    assert within.less.temporaries is not None and not explained.search.refused
     assert explained.fit is not None and explained.fit.fits and str(explained).startswith("fits: needs ")
 
 
@@ -513,12 +513,12 @@ def test_explain_reports_that_no_plan_fits() -> None:
     text = str(explained)
     assert "why: no plan is within the budget 1%" in text
     assert "the smallest compiled candidate needs" in " ".join(text.split())
-    assert "by the compiler" not in text and "no plan is within the budget 1%" in explained.refused
+    assert "by the compiler" not in text and "no plan is within the budget 1%" in explained.search.refused
     assert "fits in 1%" in text and explained.fit is not None and explained.fit.fits is False
     needed = r"does not fit: the smallest step found needs \S+ \S+, above the budget of \S+ \S+ on the device\n"
     assert re.match(needed, text)
     small = recompute.jax.explain(STEP, *five_layers(), budget="1KiB")
-    assert "arguments and results" in small.refused
+    assert "arguments and results" in small.search.refused
     assert str(small).startswith("does not fit: arguments and results alone need ")
     with pytest.raises(TypeError, match=r"recompute\.jax\.explain: budget must be a str"):
         recompute.jax.explain(STEP, *five_layers(), budget=True)
@@ -526,7 +526,7 @@ def test_explain_reports_that_no_plan_fits() -> None:
 
 def test_explain_supports_the_min_budget() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
-    assert explained.rounds and explained.less.temporaries is not None and "fits in" not in str(explained)
+    assert explained.search.candidates and explained.less.temporaries is not None and "fits in" not in str(explained)
     assert explained.fit is None and str(explained).startswith(f"{explained.name}: ")
 
 
@@ -575,7 +575,8 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
                 report = limited.report(*arguments)
                 assert choice.variant is report.variant is Variant.KEEPING and report.less.temporaries == keeping
                 assert "its own jax.checkpoint already recomputes" in str(report)
-                assert [str(compiled).partition(":")[0] for compiled in report.rounds] == [budgets.OWN_CHECKPOINT]
+                candidates = [str(compiled).partition(":")[0] for compiled in report.search.candidates]
+                assert candidates == [budgets.OWN_CHECKPOINT]
 
 
 def test_refusal_states_smallest_candidate_of_all_variants() -> None:

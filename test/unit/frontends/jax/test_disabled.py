@@ -48,7 +48,9 @@ def test_unknown_environment_value_is_rejected(monkeypatch: pytest.MonkeyPatch):
 def test_time_limit_returns_the_best_step_so_far():
     plain = temporaries(jax.jit(mlp().step).lower(weights(), batch()).compile())
     report = recompute.jax.jit(mlp().step, budget="min", time_limit=1e-6).report(weights(), batch())
-    assert len(report.rounds) == 1 and report.less.temporaries is not None and report.less.temporaries < plain
+    assert (
+        len(report.search.candidates) == 1 and report.less.temporaries is not None and report.less.temporaries < plain
+    )
 
 
 def test_interrupt_returns_the_best_step_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -62,7 +64,7 @@ def test_interrupt_returns_the_best_step_so_far(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(budgets, "reported_bytes", interrupted)
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
-    assert len(report.rounds) == 1 and report.variant is Variant.RECOMPUTED
+    assert len(report.search.candidates) == 1 and report.variant is Variant.RECOMPUTED
     assert "interrupted: the best result so far follows" in capsys.readouterr().err
 
 

@@ -78,10 +78,10 @@ def test_explain_and_report_describe_the_same_decision() -> None:
     step, arguments = STEPS["microbatches"]
     jitted = recompute.jax.jit(step)
     (explained,), report = jitted.explain(*arguments), jitted.report(*arguments)
-    assert report.copies > 0 and report.executed_flops is not None
+    assert report.copies > 0 and report.loops.executed_flops is not None
     recomputed = [row for row in explained.segments if row.reason is None]
     assert sum(row.copies for row in recomputed) == report.copies and report.why is None
-    plain, less = report.executed_flops
+    plain, less = report.loops.executed_flops
     share = sum(row.extra_flops for row in recomputed) / explained.step_flops
     assert share == pytest.approx(less / plain - 1, rel=0.05)
     assert f"{len(recomputed)} of {len(explained.segments)} segments are worth recomputing" in " ".join(

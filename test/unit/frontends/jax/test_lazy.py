@@ -96,6 +96,10 @@ def run(script: str, folder: Path) -> str:
     return completed.stdout
 
 
+def test_dir_lists_the_frontends():
+    assert set(FRONTENDS) <= set(dir(recompute))
+
+
 def test_jax_is_imported_at_first_attribute_access(tmp_path: Path):
     run(WITHOUT, tmp_path)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -219,3 +220,45 @@ def test_explain_reports_marks():
 
     (of_main,) = recompute.jax.jit(jax.value_and_grad(loss)).explain(weights(1)[0], batch())
     assert [value.reason for value in of_main.values if value.operation == "stablehlo.tanh"] == [MARKED]
+
+
+def _warnings_of(mark: Callable[[int, Any], Any]) -> tuple[list[str], str]:
+    """Return the warnings of a call in which `mark` marks a value in each layer, and the printed report."""
+
+    def loss(layers: Any, x: Any) -> Any:
+        for index, w in enumerate(layers):
+            with jax.named_scope(f"block{index}"):
+                x = mark(index, x) + jnp.sin(jnp.tanh(x @ w))
+        return (x**2).mean()
+
+    step, arguments = recompute.jax.jit(jax.value_and_grad(loss)), ([jnp.ones((64, 64))] * 4, jnp.ones((512, 64)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            step(*arguments)
+    return [
+        str(warning.message) for warning in caught if warning.category is recompute.jax.MarkWithoutEffect
+    ], " ".join(str(step.report(*arguments)).split())
+
+
+def test_a_mark_without_effect_is_warned_of_once():
+    """A call warns once, and the report begins with the reason and the remedy."""
+    messages, report = _warnings_of(lambda index, x: recompute.jax.save(x * 2.0 + 1) if index == 2 else x)
+    (message,) = messages
+    assert message.startswith("loss: test_marks.py:")
+    assert "the mark to save stablehlo.add has no effect: neither the backward pass nor a recomputed" in message
+    assert "mark a value that the backward pass reads" in message
+    assert f"warning: {message.removeprefix('loss: ')}" in report[:500]
+
+
+def test_a_mark_on_an_argument_is_warned_of():
+    messages, _ = _warnings_of(lambda index, x: recompute.jax.again(x) if index == 0 else x)
+    assert [message.partition("here: ")[2] for message in messages] == [
+        "the value is an argument of the step, and is live anyway; mark a value computed from it"
+    ]
+
+
+def test_a_line_that_marks_each_layer_is_effective_if_one_mark_is():
+    """The first layer marks an argument, and the last one a value that nothing reads again."""
+    messages, report = _warnings_of(lambda index, x: recompute.jax.save(x))
+    assert not messages and "warning:" not in report

@@ -102,6 +102,6 @@ def test_minimum_of_a_small_step_takes_few_compilations_and_solver_calls(work: l
     forget_pools()
     report = recompute.jax.jit(STEP, budget="min").report(weights(), batch())
     # The first candidate is compiled to run; if another one is the smallest, it is compiled once more.
-    assert work.count("compile") <= len(report.rounds) + 2
-    assert work.count("rewrite") <= len(report.rounds) + 1
+    assert work.count("compile") <= len(report.search.candidates) + 2
+    assert work.count("rewrite") <= len(report.search.candidates) + 1
     assert work.count("plan_within") <= ceil(log2(len(SHARES))) + 1

@@ -22,7 +22,7 @@ from recompute.frontends.jax.compilation.budgeted_result import CompiledCandidat
 from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
 from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
-from recompute.frontends.jax.reports.report_text import place_of_segment
+from recompute.frontends.jax.reports.report_remarks import place_of_segment
 from recompute.reports.by_module import OUTSIDE, ModuleRow
 from recompute.reports.explain import to_summary
 from recompute.support.counted import counted
@@ -290,8 +290,8 @@ def test_flops_count_all_loop_iterations():
     report = recompute.jax.jit(jax.grad(lambda blocks, x: scanned(blocks, x))).report(
         jnp.ones((6, 32, 32)) * 0.01, jnp.ones((256, 32))
     )
-    assert report.executed_flops is not None
-    plain, less = report.executed_flops
+    assert report.loops.executed_flops is not None
+    plain, less = report.loops.executed_flops
     assert 5 * 2 * 256 * 32 * 32 < plain < less < 2 * plain
     first, *lines = str(report).splitlines()
     assert f"{less / plain - 1:+.0%} FLOPs".replace("%", " %") in first
@@ -318,8 +318,8 @@ def test_flops_of_copies_in_a_loop_count_all_its_iterations():
     shares = list[float]()
     for microbatches in (2, 8):
         report = recompute.jax.jit(accumulate).report(jnp.ones((6, 32, 32)) * 0.01, jnp.ones((microbatches, 256, 32)))
-        assert report.executed_flops is not None and report.copies > 0
-        plain, less = report.executed_flops
+        assert report.loops.executed_flops is not None and report.copies > 0
+        plain, less = report.loops.executed_flops
         shares.append(less / plain - 1)
     assert shares[0] == pytest.approx(shares[1], rel=0.01) and 0.1 < shares[0] < 0.5
 
@@ -355,7 +355,7 @@ def accumulated(blocks: Any, batches: Any) -> Any:
 def test_copies_in_loops_are_counted():
     """The copies of all iterations are counted and named by module, although no segment contains them."""
     report = recompute.jax.jit(jax.grad(scanned)).report(jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((256, 32)))
-    assert report.copies > 0 and report.has_loops
+    assert report.copies > 0 and report.loops.has_loops
     again = {row.module: row.recomputed_bytes for row in report.modules}
     assert again["Block"] >= LAYERS * 256 * 32 * 4 and again["Block"] % LAYERS == 0, again
     counts = dict(report.again)
@@ -416,7 +416,7 @@ def test_report_locates_a_step_inside_a_loop():
     arguments = jnp.ones((LAYERS, 32, 32)) * 0.01, jnp.ones((3, 64, 32))
     step = recompute.jax.jit(accumulated)
     report = step.report(*arguments)
-    (place,) = report.places
+    (place,) = report.loops.positions
     assert re.fullmatch(r"inside the loop at .*test_report.py:\d+:\d+", place)
     rows = {row.module: row for row in report.modules}
     block = rows["LM/Block"]
@@ -435,6 +435,40 @@ def test_report_locates_a_step_inside_a_loop():
     assert text.split()[:5] == ["accumulated,", "inside", "the", "loop", "at"] and "while/body" not in text
 
 
+def test_rows_of_the_table_of_modules_add_up():
+    report = recompute.jax.jit(mlp().step, segments="block*").report(weights(7), batch())
+    text = str(report)
+    sums = [sum(getattr(row, column) for row in report.modules) for column in ("plain_bytes", "saved_bytes")]
+    recomputed = sum(row.recomputed_bytes for row in report.modules)
+    (total,) = re.findall(r"^total +(\S+ \S+) +(\S+ \S+) +(\S+ \S+)$", text, re.MULTILINE)
+    assert total == tuple(map(format_bytes, (*sums, recomputed)))
+    assert f"of values before fusion, {total[1]} after it, as in the table" in text
+    assert (
+        "computed again: live only while the backward pass reads it, and no part of the saved bytes" in report.details()
+    )
+
+
+def test_reasons_explain_a_step_without_segments():
+    report = recompute.jax.jit(mlp().step, segments="block0").report(weights(), batch())
+    text = " ".join(str(report).split())
+    assert "listed segments" not in text
+    assert "it is outside every segment, and only values inside segments are recomputed" in text
+    (explanation,) = recompute.jax.jit(forward_with_gradient, segments="none").explain(jnp.ones((8, 8)))
+    assert {value.reason for value in explanation.values} == {
+        "the step has no segments, the parts that are recomputed: name its parts as scopes"
+    }
+
+
+def forward_with_gradient(w: Any) -> Any:
+    return jax.grad(lambda w: jnp.sum(jnp.sin(jnp.sin(w))))(w)
+
+
+def test_a_message_on_the_whole_step_names_no_line():
+    """The first line of the model is unrelated to a budget that the step exceeds."""
+    with pytest.raises(recompute.Refusal, match=r"^jit_step: error: no plan is within the budget"):
+        recompute.jax.jit(mlp().step, budget="1%")(weights(), batch())
+
+
 def test_details_name_modules_of_the_model():
     report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
     text = report.details()
@@ -451,7 +485,7 @@ def test_details_name_modules_of_the_model():
         Remark(ModuleOp([]), "segment 'while/body/block1' is kept: a reason", segments=("while/body/block1",)),
     )
     segments = (("segment1", ("block0", "block1")), ("segment4", ("block2",)))
-    lines = replace(report, remarks=remarks, segments=segments).details().splitlines()
+    lines = replace(report, remarks=remarks, model=replace(report.model, segments=segments)).details().splitlines()
     assert lines[-2:] == ["  'segment1': part of block0 and block1", "  'segment9', 'segment10': after block2"]
     assert lines[-3].endswith("segment 'block1' is kept: a reason")
 
@@ -512,14 +546,18 @@ def test_verdict_depends_on_needs_and_budget():
 
 def test_a_message_without_a_remedy_is_printed_once():
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
-    text = str(replace(report, why="step: the plain step runs: a reason", kept=()))
+    text = str(replace(report, why="step: the plain step runs: a reason", stored=replace(report.stored, saved=())))
     assert text.count("a reason") == 1 and "next: step" not in text
 
 
 def test_reasons_are_wrapped_not_cut():
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
     words = " ".join(f"word{number}" for number in range(40))
-    longer = replace(report, kept=(replace(report.kept[0], reason=words),), refused=words)
+    longer = replace(
+        report,
+        stored=replace(report.stored, saved=(replace(report.kept[0], reason=words),)),
+        search=replace(report.search, refused=words),
+    )
     text = str(longer)
     assert " ".join(text.split()).count(words) == 2 and max(map(len, text.splitlines())) <= 100
     (explanation,) = recompute.jax.jit(mlp().step).explain(weights(), batch())
@@ -563,7 +601,7 @@ def test_a_much_cheaper_plan_that_needs_hardly_more_is_named():
     runs = CompiledCandidate("runs", needs, needs, 100, None)
 
     def advice(*others: CompiledCandidate) -> str:
-        lines = str(replace(report, rounds=(runs, *others))).splitlines()
+        lines = str(replace(report, search=replace(report.search, candidates=(runs, *others)))).splitlines()
         return next(line for line in lines if line.startswith("next: "))
 
     near, far = needs + needs // 20, 2 * needs
@@ -577,16 +615,18 @@ def test_a_much_cheaper_plan_that_needs_hardly_more_is_named():
 
 def test_advice_after_the_minimum_names_no_smaller_budget() -> None:
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
-    runs = next(candidate for candidate in report.rounds if candidate.measured_bytes == report.less.temporaries)
-    alone = replace(report, rounds=(runs,))
-    assert report.is_minimum and report.is_complete
+    runs = next(
+        candidate for candidate in report.search.candidates if candidate.measured_bytes == report.less.temporaries
+    )
+    alone = replace(report, search=replace(report.search, candidates=(runs,)))
+    assert report.search.is_minimum and report.search.is_complete
     advice = "next: this is the least memory that the search finds; budget=0.5"
     assert advice in str(alone) and "time_limit" not in str(alone) and "a smaller one" not in str(alone)
     assert "with a larger time_limit=, or without one, it may find a smaller plan" in " ".join(
-        str(replace(alone, is_complete=False)).split()
+        str(replace(alone, search=replace(alone.search, is_complete=False))).split()
     )
     within = recompute.jax.jit(mlp().step, budget=0.6).report(weights(), batch())
-    assert not within.is_minimum
+    assert not within.search.is_minimum
 
 
 def test_a_small_saving_for_much_work_is_remarked():

@@ -1,0 +1,29 @@
+"""Messages on marks and on parts of the options that have no effect: `train.py:15:53: <reason and remedy>`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ....support.diagnostics import Remark, lines_of, place_of, without_effect
+from ....support.locations import base_name
+
+_MOST = 3
+"""The maximum number of reasons in a message. Further ones are only counted."""
+
+
+def no_effect_lines(remarks: Iterable[Remark | str]) -> list[str]:
+    """Return a line for each reason why marks or parts of the options have no effect, at most `_MOST` and a count."""
+    short = [
+        replace(remark, place=base_name(remark.place or place_of(remark.operation)))
+        for remark in without_effect(remarks)
+    ]
+    lines = [line.replace(": remark: ", ": ", 1) for line in lines_of(short)]
+    others = [f"{len(lines) - _MOST} more, which report(...).details() lists"] if len(lines) > _MOST else []
+    return [*lines[:_MOST], *others]
+
+
+def no_effect_warning(name: str, remarks: Iterable[Remark | str]) -> str | None:
+    """Return the text of the warning `MarkWithoutEffect` for a step; None if all marks and options have an effect."""
+    lines = no_effect_lines(remarks)
+    return f"{name}: {'; '.join(lines)}" if lines else None

@@ -1,0 +1,137 @@
+"""The formats of a report: text, short or in full, HTML, SVG, and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING
+
+from ....analysis.memory.timeline import Timeline
+from ....reports import memory_chart, memory_html
+from ....reports.memory_html import PageFacts
+from ....reports.memory_timeline import alive_at_the_peak, chart
+from ....reports.wrapping import wrap_line
+from ....support.locations import base_name
+from .module_table import COLUMNS, has_named_modules, module_table, sizes, sum_of_rows
+from .report_advice import next_steps
+from .report_numbers import columns, headline, needs, rows_of_numbers, table, verdicts
+from .report_remarks import remark_lines
+from .saved_value_lines import saved_value_lines
+
+if TYPE_CHECKING:
+    from .step_report import Report
+
+_MOST = 8
+"""The maximum number of saved values in the full text. Further ones are only summed."""
+_MODULES, _PLACES = 5, 3
+"""The maximum number of modules, and of saved values, in the short text."""
+_INDENT = 14
+"""The indentation of continuation lines of an entry that begins with a byte count."""
+_WIDTH = 72
+
+
+def to_text(report: Report) -> str:
+    """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules and saved values."""
+    kept = [part for line in saved_value_lines(report, _PLACES, base_name) for part in wrap_line(line, _INDENT)]
+    parts = [verdicts(report), list(needs(report)), list(module_table(report, _MODULES)), kept]
+    return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
+
+
+def to_details(report: Report) -> str:
+    """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
+    remarks = [f"  {line}" for line in remark_lines(report)]
+    modules = list(module_table(report, len(report.modules)))
+    if has_named_modules(report):
+        modules.append(COLUMNS)
+    parts = [
+        verdicts(report),
+        list(table(report)),
+        modules,
+        list(saved_value_lines(report, _MOST)),
+        list(_charts(report)),
+        remarks,
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def to_html(report: Report) -> str:
+    """Return the report as an HTML page that contains its data and its script."""
+    rows = (*report.modules, sum_of_rows("total", report.modules)) if has_named_modules(report) else ()
+    modules = tuple((row.module, *sizes(row)) for row in rows)
+    numbers = (("", *columns(report)), *rows_of_numbers(report))
+    facts = PageFacts("\n".join(verdicts(report)), numbers, modules, tuple(remark_lines(report)))
+    return memory_html.to_html(report.timelines, report.name, facts)
+
+
+def to_svg(report: Report) -> str:
+    """Return a chart of the memory over time as SVG.
+
+    Raises `ValueError` if the report has no timelines, and `ImportError` without matplotlib.
+    """
+    if not report.timelines:
+        raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
+    return memory_chart.to_svg(_by_module(report), report.name)
+
+
+def to_json(report: Report) -> str:
+    """Return the numbers of the report as JSON, with sizes in bytes and without the timelines."""
+    facts = {
+        "verdict": headline(report),
+        "variant": report.variant.value,
+        "measured": {variant.value: size for variant, size in report.measured},
+        "remarks": list(map(str, report.remarks)),
+        "again": dict(report.again),
+        "name": report.name,
+        "fit": report.fit,
+        "plain": report.plain,
+        "less": report.less,
+        "why": report.why,
+        "copies": report.copies,
+        "proved": report.proved,
+        "kept": report.kept,
+        "modules": report.modules,
+        "budget": report.search.limit_bytes,
+        "budget_text": report.search.text,
+        "refused": report.search.refused,
+        "rounds": report.search.candidates,
+        "devices": report.devices,
+        "values_per_device": report.stored.is_per_device,
+        "segments": report.model.segments,
+        "places": report.loops.positions,
+        "has_loops": report.loops.has_loops,
+        "donation": report.donation,
+    }
+    return json.dumps(facts, default=asdict, indent=1) + "\n"
+
+
+def to_notebook(report: Report) -> str:
+    """Return the HTML page in an iframe, which separates its styles and its script from the notebook."""
+    return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
+
+
+def _charts(report: Report) -> Iterator[str]:
+    top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
+    for name, timeline in _by_module(report):
+        if timeline.operations:
+            yield f"{name}, temporaries in program order by the model of XLA:CPU"
+            yield from chart(timeline, _WIDTH, top)
+            yield from alive_at_the_peak(timeline)
+
+
+def _by_module(report: Report) -> list[tuple[str, Timeline]]:
+    """Return the timelines with the modules of the model in place of segments.
+
+    If there are no modules, source lines replace the segments that no scope names.
+    """
+    return [(name, report.model.names.relabel(timeline)) for name, timeline in report.timelines]
+
+
+FORMATS: Mapping[str, Callable[[Report], str]] = {
+    ".html": to_html,
+    ".svg": to_svg,
+    ".txt": lambda report: f"{to_details(report)}\n",
+    ".json": to_json,
+}
+"""The functions that write each file format, by suffix."""

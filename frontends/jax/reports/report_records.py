@@ -1,0 +1,121 @@
+"""The parts of a report, as records with one subject each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ....analysis.explain.saved_values import SavedValue
+from ....analysis.memory.timeline import Timeline
+from ....reports.by_module import ModuleNames, ModuleRow
+from ....search.budget.compiled_candidate import CompiledCandidate
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The memory and the work of a compiled step, as the compiler reports them.
+
+    Attributes:
+        temporaries: The bytes of temporaries; None if the compiler reports no sizes.
+        arguments: The bytes of arguments.
+        results: The bytes of results.
+        aliased: The bytes of results that share buffers with arguments.
+        flops: The FLOPs of one run; None if the compiler reports none.
+    """
+
+    temporaries: int | None
+    arguments: int
+    results: int
+    aliased: int
+    flops: float | None
+
+    @property
+    def device_bytes(self) -> int | None:
+        """The bytes on the device while the step runs: temporaries, arguments and results; None if unknown."""
+        if self.temporaries is None:
+            return None
+        return self.temporaries + self.arguments + self.results - self.aliased
+
+
+@dataclass(frozen=True)
+class RecomputedOperations:
+    """The operations that the step recomputes.
+
+    Attributes:
+        count: The number of copies of operations in the rewritten step.
+        by_module: For each module of the model, or for each segment if the model has no named modules, the number of
+            its copies in the step that runs, the largest first. The sum is below `count` if some copies are simplified
+            away.
+    """
+
+    count: int = 0
+    by_module: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredValues:
+    """The values that are stored for the backward pass, and the memory over time.
+
+    Attributes:
+        saved: The values that are still saved for the backward pass, the largest first.
+        modules: The bytes that are saved and recomputed, by module of the model. For a step inside a loop, the bytes
+            are those of one iteration.
+        timelines: The live bytes over time before and after the rewrite, under the model of XLA:CPU; for each step
+            inside a loop, also those of one iteration.
+        is_per_device: Whether all bytes are those of one device; otherwise they are those of whole arrays.
+    """
+
+    saved: tuple[SavedValue, ...] = ()
+    modules: tuple[ModuleRow, ...] = ()
+    timelines: tuple[tuple[str, Timeline], ...] = ()
+    is_per_device: bool = True
+
+
+@dataclass(frozen=True)
+class ModelParts:
+    """The modules of the model, and the segments of the rewrite.
+
+    Attributes:
+        names: The names of the modules.
+        segments: The modules to which each segment by structure belongs, or the line of its first operation.
+    """
+
+    names: ModuleNames = field(default_factory=ModuleNames)
+    segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopFacts:
+    """The loops of the step.
+
+    Attributes:
+        has_loops: Whether the step has loops. The compiler counts the body of each loop once.
+        positions: The positions of steps inside loops.
+        executed_flops: For a step with loops, the FLOPs of the plain step and of the step that runs, counted in their
+            programs with all iterations of each loop; None without loops, and for a step that keeps its own barriers.
+    """
+
+    has_loops: bool = False
+    positions: tuple[str, ...] = ()
+    executed_flops: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class BudgetSearch:
+    """The caller's budget, and the search for a plan within it.
+
+    Attributes:
+        limit_bytes: The bytes on each device that the budget allows; without a budget, the memory of the device, or
+            None if it is unknown.
+        text: The budget as the caller wrote it; "" without one.
+        candidates: The candidates that were compiled in the search.
+        refused: The reason why no plan is within the budget; "" if a plan is, or without a budget.
+        is_minimum: Whether the step that runs is the result of the budget `min`.
+        is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
+    """
+
+    limit_bytes: int | None = None
+    text: str = ""
+    candidates: tuple[CompiledCandidate, ...] = ()
+    refused: str = ""
+    is_minimum: bool = False
+    is_complete: bool = True
