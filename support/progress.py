@@ -85,7 +85,7 @@ class ProgressLine:
             self.set_phase(phase, first + (end - first) * share)
 
     def begin(self, phase: str, first: float, end: float) -> None:
-        """Enter a phase that takes the work from the share `first` to the share `end`."""
+        """Enter a phase during which the share of completed work rises from `first` to `end`."""
         self.span = first, end
         self.set_phase(phase, first)
 
