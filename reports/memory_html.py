@@ -203,7 +203,7 @@ def _body(facts: PageFacts) -> str:
         head, *rows = facts.numbers
         parts.append(_table("numbers", head, [[(cell, None) for cell in row] for row in rows]))
     if facts.modules:
-        head = ("module", "saved, plain", "saved now", "computed again")
+        head = ("module", "saved, plain", "saved now", "recomputed")
         rows = [[(name, None), *((format_bytes(size), size) for size in sizes)] for name, *sizes in facts.modules]
         parts += ["<h2>Modules: values for the backward pass</h2>", _table("modules", head, rows)]
     if facts.remarks:

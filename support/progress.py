@@ -3,10 +3,10 @@
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
         line.set_phase("compiled plan 2 of 4", 0.5)
-        line.result = "580 operations are computed again"
+        line.result = "580 operations are recomputed"
 
     recompute.jax: train_step: proving, about 90 % done, 1 s left
-    recompute.jax: train_step: 580 operations are computed again; this took 14 s
+    recompute.jax: train_step: 580 operations are recomputed; this took 14 s
 
 On a terminal the line is overwritten in place. Otherwise it is printed every ten seconds.
 """

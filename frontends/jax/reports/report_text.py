@@ -276,7 +276,7 @@ def table(report: Report) -> Iterator[str]:
     yield from (f"  compiled: {candidate}" for candidate in report.rounds)
     if report.rounds and report.executed_flops is None:
         yield "  FLOPs of these candidates: counted in the program, before the compiler simplifies it"
-    yield report.why or f"computed again: {_recomputed(report)}"
+    yield report.why or f"recomputed: {_recomputed(report)}"
 
 
 def _modules(report: Report, most: int) -> Iterator[str]:
@@ -296,7 +296,7 @@ def _modules(report: Report, most: int) -> Iterator[str]:
     rows = [row for row in report.modules if row in shown]
     others = [row for row in report.modules if row not in shown]
     width = min(40, max(map(len, (_STORED, *(row.module for row in rows)))))
-    yield f"{_STORED:<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
+    yield f"{_STORED:<{width}}{'saved, plain':>15}{'saved now':>12}{'recomputed':>12}"
     yield from (_module_row(row, width) for row in rows)
     if others:
         sums = [sum(column) for column in zip(*map(_sizes, others), strict=True)]
@@ -310,7 +310,7 @@ def _has_named_modules(report: Report) -> bool:
 def _module_row(row: ModuleRow, width: int) -> str:
     name = row.module if len(row.module) <= width else f"…{row.module[1 - width :]}"
     plain, saved, recomputed = map(format_bytes, _sizes(row))
-    return f"{name:<{width}}{plain:>15}{saved:>12}{recomputed:>16}"
+    return f"{name:<{width}}{plain:>15}{saved:>12}{recomputed:>12}"
 
 
 def _sizes(row: ModuleRow) -> tuple[int, int, int]:
