@@ -158,7 +158,7 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, but without the warning. Its text is in the attribute `why`.
+        """Lower as `lower` does, but without the warning. The attribute `why` of the result holds its text.
 
         Calls, `report` and `lower` share the result for arguments of equal types.
         """
