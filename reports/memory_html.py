@@ -213,7 +213,7 @@ def _body(facts: PageFacts) -> str:
 
 
 def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
-    """Return an HTML table. Each cell is a text and, optionally, a number to sort by."""
+    """Return an HTML table. Each cell is a string and, optionally, a number to sort by."""
     names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
     lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'
