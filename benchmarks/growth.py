@@ -95,7 +95,7 @@ def _demand_proof(proved: bool) -> None:
 
 
 def measure(kind: Kind, operations: int) -> dict[str, float]:
-    """Return the CPU seconds of each stage, and last those of the whole pass `recompute`."""
+    """Return the CPU seconds of each stage; the last entry is the total of the pass `recompute`."""
     blocks = blocks_for(operations)
     text, seconds = long_step(kind, blocks), dict[str, float]()
     start = process_time()

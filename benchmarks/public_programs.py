@@ -108,7 +108,8 @@ def read(text: str, name: str) -> ModuleOp:
 
 
 def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None:
-    """Count an invalid program, and check that it is rejected, unless jaxlib reads it."""
+    """Record in `table` whether an invalid program is rejected. A program that jaxlib reads is only counted, since its
+    error comes from a pass or a test dialect."""
     if is_read_by_jaxlib:
         table.counts["annotated with an error, read by jaxlib"] += 1
         return

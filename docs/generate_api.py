@@ -135,7 +135,7 @@ def _call(name: str, parameters: list[str], arrow: str) -> str:
 
 
 def imported_names(module: ModuleType, prefix: str) -> Iterator[str]:
-    """Yield the section of a module that is imported."""
+    """Yield the section on a module that can be imported: the documentation of its public names."""
     yield f"## `{prefix}`\n"
     for name in sorted(module.__all__, key=str.lower):
         public = getattr(module, name)
@@ -175,7 +175,8 @@ class _Name:
 
 
 def _with_named_default(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return the parameter with a function or an options object as its default replaced by the name of that object."""
+    """Return the parameter. If its default is a function or an options object, replace the default by the object's
+    name."""
     if inspect.isfunction(parameter.default):
         return parameter.replace(default=_Name(parameter.default.__name__))
     name = next((name for name, options in _OPTIONS_OBJECTS if parameter.default is options), None)

@@ -6,7 +6,7 @@ prints, for instance:
 
     yes, with recomputation: the step fits in 28KiB at 11.1099 % extra work (at least 11.1099 % is proved to be needed)
       @step needs 28.0 KiB of device memory in program order: temporaries 20.0 KiB -> 16.0 KiB, arguments and results …
-      1 operation runs again
+      1 operation is recomputed
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ..options.loop_schedule import Loops, schedule_of
+from ..support.counted import counted_are
 from ..support.units import format_bytes, readable_bytes
 from .lower_bound import LowerBound
 
@@ -124,8 +125,7 @@ def _recomputation_lines(answer: Fit) -> Iterator[str]:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
     yield from _whole_arrays(answer)
-    again = "1 operation runs" if answer.copies == 1 else f"{answer.copies} operations run"
-    yield f"  {again} again"
+    yield f"  {counted_are(answer.copies, 'operation')} recomputed"
 
 
 def _bound_of(answer: Fit) -> str:

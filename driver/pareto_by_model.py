@@ -121,7 +121,7 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
             peak_bytes=plain_bytes,
             percent=0.0,
             bound_percent=0.0,
-            bound_by="nothing runs again",
+            bound_by="nothing is recomputed",
             found_by="plain",
             finished=True,
         )

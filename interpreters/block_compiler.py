@@ -53,7 +53,7 @@ TERMINATORS = frozenset(
 
 
 class BlockCompiler:
-    """Compiler from blocks to programs. It stores which values are views and the programs of called functions.
+    """Compiles blocks to programs. It records which values are views, and caches the programs of called functions.
 
     Args:
         observer: Receives the values of each run.

@@ -142,7 +142,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return module
 
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
-        """Parse the module. As in MLIR, a text that contains only type or attribute aliases is an empty module.
+        """Parse the module. As in MLIR, input that contains only type or attribute aliases is an empty module.
 
         A text that contains only location aliases is an error, because it is the end of a truncated module.
         """

@@ -3,7 +3,7 @@
 - `keep(50%)`, `keep(2GiB)`: save at most this share or size of the stacks, beginning with the values that cost the most
     to recompute.
 - `periodic(8)`, `periodic(auto)`: save the carries every 8 iterations, or at the interval that needs the fewest bytes,
-    and run one chunk of iterations again at a time.
+    and rerun one chunk of iterations at a time.
 - `binomial(4)`, `binomial(1GiB)`: save carries in 4 slots, or in as many slots as fit in 1 GiB. The slots are refilled
     while the later loop runs.
 """

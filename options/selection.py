@@ -64,9 +64,9 @@ class Selection:
     segment_budgets: `"layer*:30%,head:8MiB"`: the maximum bytes that a segment saves for the backward pass, or a share
     of the bytes that it saves without recomputation; the extra work is minimized. Without `segments`, segments that no
     pattern matches are not recomputed.
-    collectives: allow collectives to run again, equally often on all devices and on new channels: MindSpore's
+    collectives: allow collectives to be recomputed, equally often on all devices and on new channels: MindSpore's
     `mp_comm_recompute`.
-    preserve_rng_state: never repeat unseeded random operations; if false, they may run again and draw other numbers.
+    preserve_rng_state: never recompute unseeded random operations; if false, a copy may draw other numbers.
     The proof rejects such a result, so it is written only with `--no-proof` (in Python, `proof=False`).
     repeatable: patterns of the targets of custom calls that have no side effects and whose results depend only on their
     operands, which the proof assumes without verification. The targets of LAPACK, cuDNN, Pallas and others are known.

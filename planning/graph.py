@@ -199,8 +199,10 @@ class Graph:
 
     @cached_property
     def needs_cotangent(self) -> frozenset[int]:
-        """Gradient operations that depend on a cotangent argument, which is an argument that no forward operation
-        reads."""
+        """The gradient operations that depend, directly or not, on a cotangent that the step takes as an argument.
+
+        An argument that no forward operation reads is taken to be a cotangent.
+        """
         cotangents = {
             value
             for value, maker in enumerate(self.maker)

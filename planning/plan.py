@@ -1,4 +1,4 @@
-"""A plan: the operations of a graph that run again, the places and gates of their copies, and the values that the
+"""A plan: the operations of a graph that are recomputed, the places and gates of their copies, and the values that the
 copies replace.
 
 A plan is made for one graph, by a planner or by hand, and refers to operations and values by their indices in this

@@ -32,7 +32,7 @@ class TwoPointBound:
         bytes: The lower bound of the peak.
         before: The operation s of the module docstring.
         reader: The operation t.
-        value: The storage v, which is live while s runs, or whose maker runs again between s and t.
+        value: The storage v, which is live while s runs, or whose maker is rerun between s and t.
     """
 
     bytes: int

@@ -20,7 +20,7 @@ class SegmentRecomputation:
 
     Attributes:
         segment: The name of the segment; empty for operations outside all segments.
-        executions: The number of operations that run again.
+        executions: The number of operations that are recomputed.
         percent: The cost of the copies, in percent of the step's cost.
         values: The most expensive recomputed values, by name and source line.
     """

@@ -26,7 +26,7 @@ function scaleOf(curve) {
 function places(curve) {
   const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
   const segments = point => point.recomputed_segments.map(row =>
-    `  ${row.segment || "outside segments"}: ${row.executions} run again, ${row.percent.toFixed(4)} %` +
+    `  ${row.segment || "outside segments"}: ${row.executions} recomputed, ${row.percent.toFixed(4)} %` +
     (row.values.length ? `: ${row.values.join(", ")}` : ""));
   const points = curve.points.map(point => ({ bytes: point.budget_bytes, percent: point.percent, text: [
     `budget ${share(point.budget_bytes)}`, `peak   ${share(point.peak_bytes)}`,

@@ -203,7 +203,7 @@ def _body(facts: PageFacts) -> str:
         head, *rows = facts.numbers
         parts.append(_table("numbers", head, [[(cell, None) for cell in row] for row in rows]))
     if facts.modules:
-        head = ("module", "saved, plain", "saved now", "computed again")
+        head = ("module", "saved, plain", "saved now", "recomputed")
         rows = [[(name, None), *((format_bytes(size), size) for size in sizes)] for name, *sizes in facts.modules]
         parts += ["<h2>Modules: values for the backward pass</h2>", _table("modules", head, rows)]
     if facts.remarks:
@@ -213,7 +213,7 @@ def _body(facts: PageFacts) -> str:
 
 
 def _table(kind: str, head: Sequence[str], rows: Sequence[Sequence[tuple[str, int | None]]]) -> str:
-    """Return an HTML table. Each cell is a text and, optionally, a number to sort by."""
+    """Return an HTML table. Each cell is a string and, optionally, a number to sort by."""
     names = "".join(f'<th class="{"number" if at else "name"}">{escape(name)}</th>' for at, name in enumerate(head))
     lines = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in rows)
     return f'<table class="{kind}"><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>'

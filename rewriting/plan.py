@@ -92,7 +92,7 @@ def _copy_remarks(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     if len(plan.groups) > LISTED_SEGMENTS:
         yield Remark(
             function,
-            f"operations run again in {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
+            f"the plan copies operations at {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
             f"{interface_wording('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )

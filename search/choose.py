@@ -61,7 +61,7 @@ class ChosenAttempt:
         outside all segments."""
         attempt = self.chosen.planned.attempt
         if replace(attempt, chain=False) != DEFAULT_ATTEMPT:
-            reason = f"{attempt}, chosen of {counted(len(self.tried), 'attempt')}"
+            reason = f"{attempt}, chosen from {counted(len(self.tried), 'attempt')}"
             if not self.chosen.planned.plan.copies:
                 # Attempts with copies are preferred, so the plans of all attempts are empty.
                 reason = (

@@ -24,14 +24,15 @@ VERSIONED = (__name__.partition(".")[0], "xdsl", "builtins")
 
 
 class NoFingerprint(ValueError):
-    """Raised for a value that has no content by which every process can identify it."""
+    """Raised for a value whose digest could differ between processes, such as an object identified only by its
+    address."""
 
 
 def fingerprint(value: object) -> str:
     """Return the hexadecimal digest of the value.
 
     Raises:
-        NoFingerprint: The value, or a value that it refers to, has no content to digest.
+        NoFingerprint: The value, or a value that it refers to, has no digest that is the same in every process.
     """
     return _Digest(()).digest(value).hex()
 

@@ -3,10 +3,10 @@
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
         line.set_phase("compiled plan 2 of 4", 0.5)
-        line.result = "580 operations are computed again"
+        line.result = "580 operations are recomputed"
 
     recompute.jax: train_step: proving, about 90 % done, 13 s so far, about 1 s left
-    recompute.jax: train_step: 580 operations are computed again; this took 14 s
+    recompute.jax: train_step: 580 operations are recomputed; this took 14 s
 
 On a terminal the line is overwritten in place. Otherwise it is printed every ten seconds.
 """
@@ -89,7 +89,7 @@ class ProgressLine:
             self.set_phase(phase, first + (end - first) * share)
 
     def begin(self, phase: str, first: float, end: float) -> None:
-        """Enter a phase that takes the work from the share `first` to the share `end`."""
+        """Enter a phase during which the share of completed work rises from `first` to `end`."""
         self.span = first, end
         self.set_phase(phase, first)
 

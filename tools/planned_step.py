@@ -128,7 +128,7 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) ->
         curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set)
     peak = curve.plain_peak_bytes
     lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
-    lines += [*unproved_lines(curve), "what runs again"]
+    lines += [*unproved_lines(curve), "recomputed operations"]
     print_lines([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
     if options.curve is not None:
         write_curves(options.curve, [curve])
@@ -153,7 +153,7 @@ def _sweep_lines(step: SweptStep) -> Iterator[str]:
     if step.curve.refused:
         yield f"proven minimum: {readable_bytes(step.curve.minimum_bytes)} of temporaries, determined by"
         yield from (f"  {line}" for line in step.curve.holding)
-    yield "what runs again"
+    yield "recomputed operations"
     for point in step.curve.points:
         yield from _again_lines(point, peak)
 

@@ -88,7 +88,8 @@ class ValueNumbers:
         )
 
     def _number(self, attribute: Attribute) -> int:
-        """Return the number of the attribute. It is looked up by id first, since comparing attributes is slow."""
+        """Return the number that represents the attribute in keys. Attributes are looked up by `id` first, since
+        comparing them is slow."""
         if (entry := self.attributes_by_id.get(id(attribute))) is None:
             entry = attribute, self.attribute_numbers.setdefault(attribute, len(self.attribute_numbers))
             self.attributes_by_id[id(attribute)] = entry

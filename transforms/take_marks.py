@@ -91,7 +91,7 @@ def _is_checkpoint(mark: CustomCallOp) -> bool:
 
 
 def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
-    """Write a mark on the operations that define its value, and return the reasons why it has no effect."""
+    """Write a mark on the operations that define the marked value, and return the reasons if the mark has no effect."""
     target = mark.call_target_name.data
     resolution = definitions.resolve(mark.operands[0])
     for definition in resolution.results:

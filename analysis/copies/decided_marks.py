@@ -45,7 +45,8 @@ class DecidedMark:
 
 
 def decided_marks(decided: SegmentDecisions) -> Iterator[DecidedMark]:
-    """Yield a mark for each operation of a recomputed segment, and for each refused preference in another segment."""
+    """Yield a mark for each operation of a recomputed segment, and for each operation of another segment whose
+    preference to be recomputed is refused."""
     for decision in decided.decisions:
         yield from _marks_of(decision) if decision.recomputed else _refused_preferences(decision)
 

@@ -32,7 +32,7 @@ from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, DroppedStacks, MayRepeat
 
 OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks runs {reader} times"
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
-NOT_AGAIN = "the values that the later loop reads depend on {name}, which must not run again"
+NOT_AGAIN = "the values that the later loop reads depend on {name}, which must not be recomputed"
 FORWARDS = (
     "slots require that the later loop reads the slices in reverse order, but it reads them in the order in which they "
     "were written"
@@ -105,7 +105,7 @@ class SavedCarries(DroppedStacks, ABC):
     @property
     @abstractmethod
     def iterations(self) -> int:
-        """Number of iterations that are run again."""
+        """Number of iterations that are rerun."""
 
     @property
     @abstractmethod
@@ -209,7 +209,7 @@ class Slots(SavedCarries):
     @property
     @override
     def iterations(self) -> int:
-        """Number of iterations that are run again: iterations that advance from a slot to a later carry, and one per
+        """Number of iterations that are rerun: iterations that advance from a slot to a later carry, and one per
         iteration to recompute its slices."""
         trips = self.pair.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips

@@ -174,9 +174,9 @@ class _SavedBytes:
     """The bytes of the storages that a step saves for its backward pass.
 
     Attributes:
-        total: All of them.
-        outside: The part outside every segment.
-        by_decision: The bytes of the operations of each decision.
+        total: The bytes of all saved storages.
+        outside: The bytes of storages that operations outside every segment make.
+        by_decision: For each decision, the bytes of storages that its operations make.
     """
 
     total: int

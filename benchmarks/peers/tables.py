@@ -30,7 +30,7 @@ def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
 
 
 def ratios(rows: Rows, setting: str, field: str) -> str:
-    """Return a table of each form's cost divided by the plain step's, and of recomputation's divided by remat's."""
+    """Return a table of cost ratios: of each form to the plain step, and of recomputation to remat."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
         [name, *(number_text(ratio(costs, form, PLAIN, field)) for form in OTHERS), *against_theirs(costs, field)]

@@ -32,7 +32,7 @@ def rows(paths: Sequence[Path]) -> list[Row]:
 
 
 def table(result: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a table with temporaries and FLOPs as multiples of the plain step's."""
+    """Yield the lines of a table of temporaries and FLOPs, relative to the plain step."""
     yield from HEAD
     for row in result:
         if "error" in row:

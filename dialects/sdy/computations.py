@@ -149,7 +149,7 @@ class ComputationOp(IRDLOperation):
 
     @classmethod
     def parse_shardings(cls, parser: Parser) -> Properties:
-        """Parse the optional part between operands and arguments."""
+        """Parse `in_shardings=…` and `out_shardings=…`, which are optional, between the operands and the region."""
         properties: Properties = {}
         for name in ("in_shardings", "out_shardings"):
             if parser.parse_optional_keyword(name) is not None:

@@ -131,15 +131,15 @@ class CustomFormatOp(IRDLOperation):
 
     ARITY: ClassVar[int] = 1
     SPELLED: ClassVar[tuple[str, ...]] = ()
-    """The properties that the own part prints."""
+    """The properties that `print_own` prints."""
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        """Parse the own part, between operands and attributes."""
+        """Parse the part of the custom form between operands and attributes, which differs between operations."""
         return {}
 
     def print_own(self, printer: Printer) -> None:
-        """Print the own part, between operands and attributes. Its text must depend only on the properties."""
+        """Print the part of the custom form between operands and attributes. It must depend only on the properties."""
 
     @classmethod
     @abstractmethod

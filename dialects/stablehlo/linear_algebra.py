@@ -12,6 +12,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.counted import counted
 from ...support.type_guards import is_complex_type
 from .attributes import FftType, FftTypeAttr, Transpose, TransposeAttr
 from .checks import (
@@ -62,13 +63,14 @@ class FftOp(FunctionTypeOp):
 
 def _check_count(op: FftOp) -> None:
     if not 1 <= len(op.fft_length) <= 3:
-        raise VerifyException(f"there are {len(op.fft_length)} lengths, expected 1 to 3")
+        raise VerifyException(f"fft_length has {counted(len(op.fft_length), 'entry', 'entries')}, expected 1 to 3")
 
 
 def _check_rank(op: FftOp) -> None:
     if len(op.fft_length) > len(shape_of(op.operand)):
         raise VerifyException(
-            f"there are {len(op.fft_length)} lengths for {op.operand.type}, which has rank {len(shape_of(op.operand))}"
+            f"fft_length has {counted(len(op.fft_length), 'entry', 'entries')}, but the operand has rank "
+            f"{len(shape_of(op.operand))}"
         )
 
 

@@ -158,7 +158,7 @@ def filter_jit(
 ) -> Callable[[Callable[P, R]], EqxJitted[P, R]]: ...
 @shortened
 def filter_jit(*fun: Any, **keywords: Any) -> Any:
-    """Wrap a training step, including gradient and update, as `eqx.filter_jit` does, but with less memory.
+    """Wrap a training step, including gradient and update, as `eqx.filter_jit` does, so that it needs less memory.
 
     Args:
         fun: The step. All arrays of its arguments are traced, everything else is static. Without it, `filter_jit` is a

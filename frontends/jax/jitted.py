@@ -166,7 +166,7 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, but without the warning. Its text is in the attribute `why`.
+        """Lower as `lower` does, but without the warning. The attribute `why` of the result holds its text.
 
         Calls, `report` and `lower` share the result for arguments of equal types.
         """
@@ -316,7 +316,7 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> Jitted[P, R]:
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """Wrap a training step, including its gradient, as `jax.jit` does, but with less memory.
+    """Wrap a training step, including its gradient, as `jax.jit` does, so that it needs less memory.
 
     It is proved that the rewritten step computes each result by the same operations on the same values as the plain
     step. So the results are equal bit for bit if operations run one by one. Compiled code may round the two steps

@@ -120,7 +120,7 @@ def jit(fn: Callable[P, R], /, **keywords: Unpack[JitKeywords]) -> NnxJitted[P, 
 def jit(**keywords: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], NnxJitted[P, R]]: ...
 @shortened
 def jit(*fn: Any, **keywords: Any) -> Any:
-    """Wrap a training step, including gradient and update, as `nnx.jit` does, but with less memory.
+    """Wrap a training step, including gradient and update, as `nnx.jit` does, so that it needs less memory.
 
     Args:
         fn: The step, which updates modules, optimizers, metrics and streams of random numbers among its arguments in

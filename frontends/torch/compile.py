@@ -95,7 +95,7 @@ def backend(**keywords: Unpack[Keywords]) -> Backend:
 
 
 def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_eager", **keywords: Any) -> Any:
-    """Compile a training step like `torch.compile`, but with less memory and bit-identical results.
+    """Compile a training step as `torch.compile` does, so that it needs less memory, with bit-identical results.
 
     Args:
         model: A module or a function. Without it, `compile` is a decorator.

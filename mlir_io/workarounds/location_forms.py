@@ -27,7 +27,7 @@ _ATTRIBUTE = "_recompute_later_aliases"
 
 @dataclass
 class _LaterAliases:
-    """The location aliases that a text defines, possibly after their first use.
+    """The location aliases that the input defines, possibly after their first use.
 
     Attributes:
         positions: For each definition that has not been parsed, the position after its `loc(`.

@@ -91,7 +91,7 @@ def unsplit_group(
     replaced: Sequence[int],
     gates: tuple[int, ...],
 ) -> CopyGroup:
-    """Return a copy group with all copies in one batch. The copies have no numbers yet.
+    """Return a copy group with all copies in one batch. Its field `numbers` is still empty.
 
     Args:
         graph: The graph of the step.

@@ -1,6 +1,6 @@
 """The integer program, for HiGHS, that chooses the storages that segments keep.
 
-For each storage v of a segment, keep[v] = 1 if it is kept; for each operation i that may run again, run[i] = 1 if it
+For each storage v of a segment, keep[v] = 1 if it is kept; for each operation i that may be rerun, run[i] = 1 if it
 does. The rows of a segment state that
 
 - the kept bytes are within its budget;
@@ -55,7 +55,7 @@ class KeepColumns:
 
 
 def rerunnable_operations(piece: SegmentProblem) -> list[int]:
-    """Return the operations of a segment that may run again, in program order."""
+    """Return the operations of a segment that may be rerun, in program order."""
     return sorted({piece.makers[v] for v in piece.operands})
 
 

@@ -142,8 +142,8 @@ def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[i
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return, for each operation in `uses`, the number of times that a path from the first operations of the segment to
-    this operation leaves and re-enters the segment."""
+    """Count, for each operation in `uses`, how often a data-flow path that leads to it leaves the segment and re-enters
+    it; the maximum over all paths."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]

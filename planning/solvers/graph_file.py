@@ -21,7 +21,7 @@ The result identifies the copies by the ids of their nodes:
      "bound_percent": …, "bound_by": "…", "solver": "…", "finished": true,
      "copies": [{"operation": "17", "before": "1841"}, …]}
 
-`before` is the node before which the operation runs again, or `end`. A node `copy:<id>` is the copy of a view.
+`before` is the node before which the operation is rerun, or `end`. A node `copy:<id>` is the copy of a view.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class _Segmentation:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
-    """Return the segmentations that copy only operations that may run again."""
+    """Return the segmentations that copy only operations that may be rerun."""
     plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest_stage)) + 2))
     valid = [pairs for pairs in plans if all(problem.may_run_again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])

@@ -61,7 +61,7 @@ def portfolio_result(
     if refused is not None:
         return refused
     if best.offer((), PLAIN):
-        return result_of(best, 0.0, "nothing runs again")
+        return result_of(best, 0.0, "nothing is recomputed")
     search = LocalSearch(problem)
     bounds = bounds_for(best, effort)
     if not bounds.infeasible:

@@ -4,7 +4,7 @@ sizes.
 Conventions of this package:
 
 - An operation is executed and charged as a whole. It writes all its results; unused results die after it.
-- First executions follow the given order. Copies are pairs (t, i): operation i runs again in *stage* t, right before
+- First executions follow the given order. Copies are pairs (t, i): operation i is rerun in *stage* t, right before
   operation t. Within a stage, copies run in the order of the operations, each at most once. Stage n is the end of the
   step.
 - Each use reads the latest *instance* of a storage. An instance is live from its execution to its last use before the

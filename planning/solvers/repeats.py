@@ -130,7 +130,7 @@ def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
 
 def _signatures(problem: Problem) -> Ints:
     """Return a signature of each operation. Two operations have the same signature if their costs and all their sizes
-    are equal, and both or neither of them may run again."""
+    are equal, and both or neither of them may be rerun."""
     numbers = dict[tuple[object, ...], int]()
     sizes = problem.storage_bytes.tolist()
     signatures = list[int]()

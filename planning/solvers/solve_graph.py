@@ -5,7 +5,7 @@ plan.
 
 The budget limits the peak of temporaries in program order, as `liveness.peak_bytes` computes it, without arguments,
 captured values and results. A budget given as a share is relative to the peak of the plain step. Forward operations may
-run again before operations of the backward pass. The peak of a plan is computed on the rewritten graph.
+be rerun before operations of the backward pass. The peak of a plan is computed on the rewritten graph.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bound the extra cost with the coarse-stage program. Its variables are the live storages at some cuts of the step, and
-the operations that run again between the cuts.
+the operations that are rerun between the cuts.
 
 Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is live while p_k runs for the first time. X[k, i] = 1:
-operation i, at or before p_k, runs again between the first executions of p_k and p_k+1 (the end for k = K). Every
+operation i, at or before p_k, is rerun between the first executions of p_k and p_k+1 (the end for k = K). Every
 schedule, with any copies, gives a feasible point whose cost is at most the cost of the schedule, since X means "at
 least once". So for any choice of cuts, the optimum and every dual bound are lower bounds, and infeasibility proves that
 no schedule is within the budget. With K = 1, the relaxation is the minimum cut between saving and recomputing.
@@ -17,7 +17,7 @@ no schedule is within the budget. With K = 1, the relaxation is the minimum cut 
         H[k, v] >= S[k+1, v] - X[k, maker v], in the last segment for outputs
 
 The relaxation is weaker with two cuts than with one, because half a run in each of two adjacent segments satisfies the
-readers in both. So with several cuts there are variables Y: Y[k, i] = 1 means that i runs again anywhere after p_k. The
+readers in both. So with several cuts there are variables Y: Y[k, i] = 1 means that i is rerun anywhere after p_k. The
 rows (6) correspond to (2) and (3) as if p_k were the only cut. They are redundant for integral points, but make the
 solver six to ten times as fast.
 
@@ -71,7 +71,7 @@ class StageProgram:
         return _point(self, problem, pairs)
 
     def recomputed(self, values: Doubles, at: int = 0) -> frozenset[int]:
-        """Return the operations that run again between the cut with index `at` and the next cut, according to a
+        """Return the operations that are rerun between the cut with index `at` and the next cut, according to a
         solution."""
         return frozenset([op for op, column in self.reruns[at].items() if values[column] > 0.5])
 
@@ -171,7 +171,7 @@ class _StageProgramWriter:
         return columns
 
     def _run_term(self, reruns: Columns, v: int) -> list[tuple[int, float]]:
-        """Return the term X[k, maker v] as a list; empty if the maker must not run again."""
+        """Return the term X[k, maker v] as a list; empty if the maker must not be rerun."""
         return [(reruns[self.maker[v]], 1.0)] if self.maker[v] in reruns else []
 
     def _add_capacity_rows(self, k: int, saved: Columns) -> None:

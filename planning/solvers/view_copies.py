@@ -6,7 +6,7 @@ For example, a slice of a gradient keeps the whole buffer live, while a copy of 
     split_views(problem)             a relaxation of the step with any copies of views, for bounds
 
 A copy costs 16 for each byte read or written, which is the cost of data movement in these graphs. It is an ordinary
-operation: it can run again, and its result can be dropped.
+operation: it can be rerun, and its result can be dropped.
 
 In the relaxation, each storage is split into parts: its views and the remainder. The maker of the storage makes all
 parts, and an operation that reads the whole storage reads all parts. Any schedule with any copies of views corresponds

@@ -33,7 +33,7 @@ class StageWindow:
 
     Attributes:
         first, last: The stages from `first` to `last` - 1.
-        candidates: The operations that may run again in the window, in order.
+        candidates: The operations that may be rerun in the window, in order.
         live_in: The storages that are live at its start in the present plan.
         live_out: The storages that are read or kept after its end.
         may_enter: The storages that can be kept up to its start.
@@ -109,7 +109,7 @@ def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Yield the operations that may run again and that make storages which the window reads, directly or through each
+    """Yield the operations that may be rerun and that make storages which the window reads, directly or through each
     other, the nearest first."""
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
     visited = set(inside)

@@ -19,7 +19,7 @@ from ..facts import Effect
 from ..registry import facts_of
 
 Moved: TypeAlias = Iterable[tuple[int, Iterable[SSAValue]]]
-"""Values, with the number of times that each is read or written."""
+"""Pairs of a weight and values: each access to one of the values counts with that weight."""
 
 
 def traffic(op: Operation) -> int:
@@ -51,7 +51,11 @@ def _results_twice(op: Operation) -> Moved:
 
 
 def _dynamic_slice(op: Operation) -> Moved:
-    """Return the values that a dynamic slice moves. As in XLA, only the first start index counts."""
+    """Count the slice twice, for its read and its write, and the first operand after the input once.
+
+    That operand holds the start index of the first dimension, or all indices of a gather. XLA does not count the other
+    start indices either.
+    """
     return (2, op.results), (1, op.operands[1:2])
 
 

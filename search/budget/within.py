@@ -17,7 +17,7 @@ from ...options.memory_model import ORDER
 from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import plan_nothing
 from ...planning.solvers.result import Stop
-from ...support.counted import counted
+from ...support.counted import counted, counted_are
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
 from ..limits import MODEL_ERROR, Budget, budget_limits
@@ -107,7 +107,7 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     """Return the result with the remark that the budget is met."""
     before, after = problem.limits.plain_bytes, result.peaks
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(after[name])}" for name in before)
-    extra = f"{counted(result.outcome.copies, 'operation')} run again, {result.outcome.extra_flops} FLOPs more"
+    extra = f"{counted_are(result.outcome.copies, 'operation')} recomputed, {result.outcome.extra_flops} FLOPs more"
     # If there are no loops to cut, a schedule has no effect.
     is_other = result.loops != problem.options.loop_schedule and has_loops(problem.module)
     loops = f", with {result.loops.pass_option}" if is_other else ""

@@ -211,13 +211,24 @@ def test_python_snippets_run(block: Block, folder: Path) -> None:
 
 
 def test_marking_pass_marks_forward_cosines(folder: Path) -> None:
-    (block,) = [block for block in BLOCKS if (block.page, block.language) == ("docs/extending.md", "python")]
+    (block,) = [block for block in SNIPPETS if block.page == "docs/extending.md" and "MarkCosinesPass" in block.text]
     (folder / "pass.py").write_text(block.text)
     module = parse_module(training_step("layer"), "step.mlir")
     runpy.run_path("pass.py")["MarkCosinesPass"]().apply(make_context(), module)
     marked = [op for op in module.walk() if "recompute.recompute" in op.attributes]
     forward = [op for op in module.walk() if name_of_operation(op) == "stablehlo.cosine" and "jvp(" in str(op.location)]
     assert marked == [op for op in forward if "transpose(" not in str(op.location)] != []
+
+
+def test_barrier_pass_inserts_a_barrier_after_each_named_operation(folder: Path) -> None:
+    (block,) = [block for block in SNIPPETS if block.page == "docs/extending.md" and "BarrierPass" in block.text]
+    (folder / "pass.py").write_text(block.text)
+    module = parse_module(training_step("layer"), "step.mlir")
+    runpy.run_path("pass.py")["BarrierPass"]("stablehlo.tanh").apply(make_context(), module)
+    module.verify()
+    tanhs = [op for op in module.walk() if name_of_operation(op) == "stablehlo.tanh"]
+    readers = [[use.operation.name for use in op.results[0].uses] for op in tanhs]
+    assert readers == [["stablehlo.optimization_barrier"]] * len(tanhs) != []
 
 
 def train_step(weights: Any, x: Any) -> Any:

@@ -57,7 +57,7 @@ def test_selection_snippet_applies_marks(tmp_path: Path, capsys: pytest.CaptureF
     run(SNIPPETS["jax_selection"][0], tmp_path)
     message = capsys.readouterr().out
     assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", message, re.MULTILINE)
-    assert "computed again: " in message
+    assert "recomputed: " in message
 
 
 def test_report_snippet_warns(tmp_path: Path):

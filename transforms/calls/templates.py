@@ -131,7 +131,7 @@ def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
 
 
 def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[int, SSAValue]]:
-    """Return pairs of each operand's index and the corresponding operand of the template."""
+    """Return, for each operand of `op`, its index and the corresponding operand of `template_op`."""
     part = part_called(op, template_op, parts)
     return list(
         enumerate(template_op.operands if part is None else (template_op.operands[index] for index in part.arguments))
@@ -139,7 +139,8 @@ def operand_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[t
 
 
 def result_pairs(op: Operation, template_op: Operation, parts: Parts) -> list[tuple[SSAValue, SSAValue]]:
-    """Return the pairs of corresponding results of the operation and the template, without other results."""
+    """Return pairs of a result of `op` and the corresponding result of `template_op`. Results without a counterpart are
+    left out."""
     part = part_called(op, template_op, parts)
     if part is None:
         return list(zip(op.results, template_op.results, strict=True))

@@ -122,7 +122,8 @@ def selection_without_budgets(selection: Selection) -> Selection:
 def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """Raise `Refusal` for a budget that matches no segment.
 
-    The error is reported at the first function that contains no outlined step, whose segments would be hidden.
+    The error is reported at the first function that contains no outlined step, if there is one: the segments of an
+    outlined step are not visible in the function around it.
     """
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]

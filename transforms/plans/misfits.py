@@ -39,10 +39,10 @@ class Misfits:
         return result
 
     def refuse(self) -> None:
-        """Raise `Refusal` for the first misfit.
+        """Raise `BadRequest` for the first function to which the selection does not apply.
 
-        A function that contains the placeholder of a nested step is skipped if the selection applies to another
-        function.
+        If the selection applies to another function, functions that contain the placeholder of a nested step are
+        exempt.
         """
         for function, error in self.misfits:
             if not (self.fits and any(map(is_stand_in, every_operation(function)))):

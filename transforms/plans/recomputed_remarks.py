@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ...analysis.step.step import Step
 from ...planning.plan import CopyGroup, Plan
+from ...support.counted import counted_are
 from ...support.diagnostics import Remark, RemarkKind, Topic, place_of
 from ...support.operations import name_of
 from ...support.units import format_bytes
@@ -52,7 +53,7 @@ def _remark(step: Step, groups: Sequence[CopyGroup]) -> Remark:
         subject = f"recomputed outside segments: {', '.join(names[:MOST_NAMES])}{more}"
     instead = f", {format_bytes(amounts['kept_bytes'])} are kept instead" if amounts["kept_bytes"] else ""
     reason = (
-        f"{subject}: {amounts['operations']} operation{'s' if amounts['operations'] != 1 else ''} run again, "
+        f"{subject}: {counted_are(amounts['operations'], 'operation')} copied, "
         f"{format_bytes(amounts['freed_bytes'])} need not be saved{instead}, {amounts['flops']} FLOPs more"
     )
     return Remark(

@@ -11,7 +11,7 @@ from ...analysis.copies.loop_cuts import NOT_COUNTED, SMALLEST, CutOf, LoopCut, 
 from ...analysis.step.exchanges import holds_collective
 from ...analysis.step.stacks import LoopPair
 from ...rules.effects import why_impure
-from ...support.counted import counted
+from ...support.counted import counted, counted_are
 from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.operations import name_of
 from ...support.units import format_bytes, readable_bytes
@@ -48,12 +48,11 @@ def remarks_on_cuts_not_worthwhile(
 
 def remark_on_saved_carries(saved: SavedCarries) -> Remark:
     writer, size = saved.pair.writer, saved.recomputed_part.size
-    iterations = f"{counted(saved.iterations, 'iteration')} {'is' if saved.iterations == 1 else 'are'}"
     after, before = readable_bytes(saved.after_bytes), readable_bytes(saved.dropped_bytes)
     return Remark(
         writer.op,
         f"the loop of {counted(writer.trips, 'iteration')} saves {saved.description}, {after} instead of {before} of "
-        f"stacks; {iterations} run again, with {counted(size, 'operation')} each",
+        f"stacks; {counted_are(saved.iterations, 'iteration')} rerun, with {counted(size, 'operation')} each",
         RemarkKind.PASSED,
     )
 

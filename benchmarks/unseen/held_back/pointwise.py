@@ -142,7 +142,8 @@ def loop_one_scope(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def soft_experts(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a mixture of six experts, which all process every token, and weighs the two best."""
+    """Build a step that trains a soft mixture of experts: all six experts process every token, and the outputs of the
+    two with the highest router scores are summed, weighted by the softmax of these scores."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

@@ -80,7 +80,7 @@ class Texts:
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """Parse the properties and the attributes of an operation, which its generic form separates."""
+        """Parse the properties and the attributes of an operation from its generic form, which separates them."""
         # Without a local scope, MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()

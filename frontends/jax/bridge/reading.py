@@ -112,7 +112,7 @@ class LocationsIn:
 
 
 class AttributesIn:
-    """A converter of types and attributes to xDSL, with a cache for each of `type`, `get` and `value`."""
+    """Converts types and attributes to xDSL. The methods `type`, `get` and `value` each cache their results."""
 
     def __init__(self, context: Context):
         self.texts = Texts(context)

@@ -172,7 +172,8 @@ def _variants(lowered: Lowered) -> list[Variant]:
 
 
 def _may_measure(lowered: Lowered) -> bool:
-    """Return whether the plain step may replace the rewritten step, whose bytes no budget fixes."""
+    """Return whether the plain step may be compiled and run in place of the rewritten step: there is no budget, and
+    `measure` is "auto"."""
     has_budget = lowered.within is not None or bool(lowered.options.rewrite.selection.segment_budgets)
     return lowered.options.measure == "auto" and not has_budget
 
@@ -180,8 +181,8 @@ def _may_measure(lowered: Lowered) -> bool:
 def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
     """Return whether the predicted saving of a compiled rewritten step may be wrong.
 
-    On several devices the model counts whole arrays: what is recomputed may be a small part of the peak of a device,
-    which has the whole of each array that is not sharded. A small step is doubtful if its compiled size does not
+    On several devices the model counts whole arrays, but each device holds unsharded arrays in full, so the recomputed
+    values may be a small part of its peak. A small step is doubtful if its compiled size does not
     confirm the saving.
     """
     size = temporary_bytes(compiled)

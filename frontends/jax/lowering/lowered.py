@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....driver.rewritten import Rewritten
 from ....options.recompute_options import RecomputeOptions
+from ....support.counted import counted_are
 from ....support.diagnostics import Remark
 from ....support.progress import progress
 from ....support.units import format_bytes
@@ -97,7 +98,7 @@ class Lowered:
     def summary(self) -> str | None:
         """A short description of the result; None before the step is compiled.
 
-        Example: `21.8 MiB of temporaries, 949 operations are computed again`.
+        Example: `21.8 MiB of temporaries, 949 operations are recomputed`.
         """
         if self.within is not None:
             return self.within.summary
@@ -174,15 +175,14 @@ class Lowered:
 
 
 def _result_of(choice: CompiledStep) -> str:
-    """Describe the step that runs: `21.8 MiB of temporaries, 949 operations are computed again`."""
+    """Describe the step that runs: `21.8 MiB of temporaries, 949 operations are recomputed`."""
     measured = temporary_bytes(choice.compiled)
     plain_bytes = choice.sizes.get(Variant.PLAIN)
     before = "" if plain_bytes is None or choice.rewritten is None else f"{format_bytes(plain_bytes)} -> "
     size = "" if measured is None else f"{before}{format_bytes(measured)} of temporaries, "
     if choice.rewritten is None:
         return f"{size}the plain step runs"
-    copies = choice.rewritten.copies
-    return f"{size}{copies} operation{' is' if copies == 1 else 's are'} computed again"
+    return f"{size}{counted_are(choice.rewritten.copies, 'operation')} recomputed"
 
 
 def keeping_options(

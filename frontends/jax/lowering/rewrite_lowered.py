@@ -25,6 +25,7 @@ from ....driver.stored_rewrite import RewriteRecord
 from ....driver.verified import NotProved
 from ....options.selection import BadSelection
 from ....planning.plan_file import from_json
+from ....support.counted import counted_are
 from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
@@ -312,4 +313,4 @@ def _from_cache(
 
 def _recomputed(copies: int) -> str:
     """Describe the result of a rewrite without a budget, for the progress line."""
-    return f"{copies or 'no'} operation{' is' if copies == 1 else 's are'} computed again"
+    return f"{counted_are(copies, 'operation')} recomputed" if copies else "nothing is recomputed"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
-COLUMNS = "computed again: live only while the backward pass reads it, and no part of the saved bytes"
-"""The explanation of the columns. A value that is computed again may be stored although the plain step fuses it, so the
+COLUMNS = "recomputed: live only while the backward pass reads it, and no part of the saved bytes"
+"""The explanation of the columns. A recomputed value may be stored although the plain step fuses it, so the
 two columns need not add up to the bytes that the plain step saves."""
 _NO_MODULES = (
     "no table of modules: no stored value belongs to a named module; name parts of the model with jax.named_scope or "
@@ -41,7 +41,7 @@ def module_table(report: Report, most: int) -> Iterator[str]:
     rows = [row for row in report.modules if row in shown]
     others = [row for row in report.modules if row not in shown]
     width = min(40, max(map(len, (_STORED, *(row.module for row in rows)))))
-    yield f"{_STORED:<{width}}{'saved, plain':>15}{'saved now':>12}{'computed again':>16}"
+    yield f"{_STORED:<{width}}{'saved, plain':>15}{'saved now':>12}{'recomputed':>12}"
     yield from (_module_row(row, width) for row in rows)
     if others:
         yield _module_row(sum_of_rows(f"{len(others)} more", others), width)
@@ -61,7 +61,7 @@ def has_named_modules(report: Report) -> bool:
 def _module_row(row: ModuleRow, width: int) -> str:
     name = row.module if len(row.module) <= width else f"…{row.module[1 - width :]}"
     plain, saved, recomputed = map(format_bytes, sizes(row))
-    return f"{name:<{width}}{plain:>15}{saved:>12}{recomputed:>16}"
+    return f"{name:<{width}}{plain:>15}{saved:>12}{recomputed:>12}"
 
 
 def sizes(row: ModuleRow) -> tuple[int, int, int]:

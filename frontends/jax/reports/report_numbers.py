@@ -118,7 +118,7 @@ def table(report: Report) -> Iterator[str]:
     yield from (f"  compiled: {candidate}" for candidate in report.search.candidates)
     if report.search.candidates and report.loops.executed_flops is None:
         yield "  FLOPs of these candidates: counted in the program, before the compiler simplifies it"
-    yield report.why or f"computed again: {_recomputed(report)}"
+    yield report.why or f"recomputed: {_recomputed(report)}"
 
 
 def _measured(report: Report) -> Iterator[str]:

@@ -47,14 +47,20 @@ class _Liveness:
         self._last = list[int]()
 
     def add_argument(self, node: torch.fx.Node, saved: torch.fx.Node | None = None) -> None:
-        """Record an argument: a saved value, or a value whose storage does not count."""
+        """Record an argument of a half.
+
+        Args:
+            node: The placeholder.
+            saved: For a value that the forward half saves, its node there, whose storage the placeholder shares. None
+                for an argument of the step, whose storage does not count.
+        """
         if saved is not None:
             self._storages[node] = self._storages[saved]
             return
         self._storages[node] = dict.fromkeys(map(_storage, tensors_in(node.meta.get("val"))))
 
     def add(self, node: torch.fx.Node) -> None:
-        """Record a call and its uses of operands."""
+        """Record a call: the storages that it allocates, and its uses of its operands."""
         read = {key: at for operand in node.all_input_nodes for key, at in self._storages.get(operand, {}).items()}
         stored = self._storages[node] = dict[int, int | None]()
         for value in tensors_in(node.meta.get("val")):
@@ -71,7 +77,7 @@ class _Liveness:
         self._calls += 1
 
     def use(self, node: torch.fx.Node) -> None:
-        """Record a use by the call that is added next."""
+        """Extend the live ranges of the storages of `node` to the call that is added next."""
         for storage in self._storages.get(node, {}).values():
             if storage is not None:
                 self._last[storage] = self._calls

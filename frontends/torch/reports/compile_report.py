@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....planning.plan import Optimality
 from ....search.budget.refusal_text import budget_verdict
-from ....support.counted import counted
+from ....support.counted import counted, counted_are
 from ....support.units import format_bytes, readable_bytes
 from .warning import reason_of
 
@@ -103,7 +103,7 @@ class GraphReport:
         proof = "" if self.plan and self.rewritten is None else "proved equal, "
         stored = "plan from the disk cache, " if self.is_stored else ""
         return (
-            f"{peaks}; {counted(self.copies, 'operation')} run again, {100 * self.extra_share:.1f} % more FLOPs"
+            f"{peaks}; {counted_are(self.copies, 'operation')} recomputed, {100 * self.extra_share:.1f} % more FLOPs"
             f"{self._bound}; {stored}{proof}{self.seconds:.1f} s"
         )
 

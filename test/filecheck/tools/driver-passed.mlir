@@ -11,12 +11,12 @@
 // Passed remarks are printed on request: recomputed segments at the model's source, and the gain of the function at its
 // position in the input.
 
-// QUIET-NOT: {{run again|are copies}}
+// QUIET-NOT: {{are copied|are copies}}
 // MISSED-NOT: is recomputed
-// TEXT:      model.py:3:5: remark: segment 'block0' is recomputed: 2 operations run again, 8.0 KiB need not be saved, 2048 FLOPs more
+// TEXT:      model.py:3:5: remark: segment 'block0' is recomputed: 2 operations are copied, 8.0 KiB need not be saved, 2048 FLOPs more
 // TEXT-NEXT: {{.*}}driver-passed.mlir:{{[0-9]+}}:1: remark: @step: peak {{[0-9.]+}} KiB -> {{[0-9.]+}} KiB of temporaries in program order (0.{{[0-9]+}}); 2 operations of the result are copies, {{[0-9.]+}}% more FLOPs; proved equal
 // UNPROVED: remark: @step: peak {{.*}}; not proved: --no-proof
-// PARTS:      model.py:3:5: remark: segment 'block0' is recomputed: 2 operations run again
+// PARTS:      model.py:3:5: remark: segment 'block0' is recomputed: 2 operations are copied
 // PARTS:      remark: @step: peak {{.*}}; proved equal
 // JSON:      "file": "model.py", "line": 3, "column": 5, "message": "segment 'block0' is recomputed: {{.*}}", "category": "passed", "pass_name": "recompute", "function": "step", "amounts": {"operations": 2, "flops": 2048, "freed_bytes": 8192, "kept_bytes": 0}}
 // JSON-NEXT: {{.*}}"message": "@step: peak {{.*}}", "category": "passed", "function": "step", "amounts": {"peak_bytes_before": {{[0-9]+}}, "peak_bytes_after": {{[0-9]+}}, "operations": 2, "flops": 2048}}
@@ -26,7 +26,7 @@
 // YAML-NEXT: DebugLoc:        { File: 'model.py', Line: 3, Column: 5 }
 // YAML-NEXT: Function:        'step'
 // YAML-NEXT: Args:
-// YAML-NEXT:   - String:          'segment ''block0'' is recomputed: 2 operations run again
+// YAML-NEXT:   - String:          'segment ''block0'' is recomputed: 2 operations are copied
 // YAML-NEXT:   - Operations:      '2'
 // YAML-NEXT:   - Flops:           '2048'
 // YAML-NEXT:   - FreedBytes:      '8192'

@@ -60,7 +60,7 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 // CHECK:         stablehlo.while
 // CHECK-NEXT:    cond
 // CHECK-NEXT:      stablehlo.constant dense<2>
-// The remaining iterations run again for their gradient, and then each chunk, from the last to the first.
+// The remaining iterations are rerun for their gradient, and then each chunk, from the last to the first.
 // CHECK:         stablehlo.while({{.*}}) : tensor<i32>, tensor<4xf32>, tensor<2x4xf32>
 // CHECK:         stablehlo.while({{%\w+}} = {{%\w+}}, {{%\w+}} = %ct) : tensor<i32>, tensor<4xf32>
 // CHECK:         stablehlo.while([[P:%\w+]] = {{%\w+}}, {{%\w+}} = {{%\w+}}) : tensor<i32>, tensor<4xf32>
@@ -69,6 +69,6 @@ func.func public @carry(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>
 // CHECK:         stablehlo.while({{.*}}) : tensor<i32>, tensor<4xf32>, tensor<3x4xf32>
 // CHECK:         stablehlo.while({{.*}}) : tensor<i32>, tensor<4xf32>
 // CHECK-NOT:     stablehlo.while
-// REMARK:        remark: the loop of 8 iterations saves its carries every 3 iterations, 96 bytes instead of 128 bytes of stacks; 8 iterations are run again, with 3 operations each
+// REMARK:        remark: the loop of 8 iterations saves its carries every 3 iterations, 96 bytes instead of 128 bytes of stacks; 8 iterations are rerun, with 3 operations each
 // MORE:          remark: the loop is left as it is: its carries every iteration and the slices recomputed from them need 144 bytes, but its stacks need only 128 bytes
 // BAD:           error: loops must be true, false, keep(50%), keep(2GiB), periodic(8) with any number from 1 on, periodic(auto), binomial(4) or binomial(1GiB), not '{{periodic\(0\)|every\(3\)}}'

@@ -16,7 +16,7 @@
 // LOSS: remark: @step: peak {{.*}} operations of the result are copies
 // JSON: "message": "@step: peak {{.*}} operations of the result are copies
 // DEFAULT-NOT: @step: peak
-// DEFAULT: segments by structure, chosen of
+// DEFAULT: segments by structure, chosen from
 // DEFAULT-NOT: @step: peak
 // ARGUMENT: error: no gradient found: with primal-results=2 no operation belongs to the forward pass, because the hint names an argument or a constant
 // PHASES: remark: nothing is recomputed (policy=everything_saveable saves every value: choose another policy)

@@ -12,7 +12,7 @@
 // COUNT:         remark: 3 segments by structure
 // ONE:           error: cannot divide a forward pass without names into 1 segment
 
-// expected-remark@+2 {{2 segments by structure, chosen of 7 attempts}}
+// expected-remark@+2 {{2 segments by structure, chosen from 7 attempts}}
 // expected-remark@+6 {{segment 'segment1' is not recomputed: the backward pass begins with these values}}
 func.func @no_names(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> tensor<64xf32> {
   %0 = stablehlo.exponential %x : tensor<64xf32> loc("jit(f)/jvp()/exp")

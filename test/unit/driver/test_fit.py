@@ -52,7 +52,7 @@ def test_fit_prints_the_sentence_of_the_command_line_and_the_memory_model() -> N
     first, needs, again = str(recompute.fit(STEP, "28KiB")).splitlines()
     assert first.startswith("yes, with recomputation: the step fits in 28KiB at 11.")
     assert needs.startswith("  @step needs 28.0 KiB of device memory in program order: temporaries")
-    assert again == "  1 operation runs again"
+    assert again == "  1 operation is recomputed"
     assert str(recompute.fit(STEP, "23KiB")).startswith(
         "no: the step does not fit in 23KiB: the proven minimum is 24.0 KiB"
     )

@@ -1,4 +1,4 @@
-"""Peaks of emitted steps: what is taken from the forecast, and what is computed again."""
+"""Peaks of emitted steps: what is taken from the forecast, and what is computed anew."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recompute.support.counted import counted
+from recompute.support.counted import counted, counted_are
 from recompute.support.suggestions import similar_names
 
 
@@ -13,6 +13,14 @@ def test_nouns_agree_with_their_number():
         "2 more segments",
     ]
     assert counted(2, "copy", "copies") == "2 copies"
+
+
+def test_verbs_agree_with_their_number() -> None:
+    assert [counted_are(count, "operation") for count in (0, 1, 2)] == [
+        "0 operations are",
+        "1 operation is",
+        "2 operations are",
+    ]
 
 
 def test_similar_names_are_in_order_of_similarity():

@@ -26,7 +26,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def work(task: str = "step", only_on_terminal: bool = False) -> None:
     with progress(task, only_on_terminal) as line, part("plan"):
         sleep(0.2)
-        line.result = "3 operations are computed again"
+        line.result = "3 operations are recomputed"
 
 
 def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]):
@@ -39,7 +39,7 @@ def test_redirected_output_gets_two_lines(capsys: pytest.CaptureFixture[str]):
     work()
     first, last = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"step: planning, about 30 % done, \d+ s so far", first)
-    assert re.fullmatch(r"step: 3 operations are computed again; this took \d+ s", last)
+    assert re.fullmatch(r"step: 3 operations are recomputed; this took \d+ s", last)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -54,7 +54,7 @@ def test_nested_work_shares_one_line(capsys: pytest.CaptureFixture[str]):
         work("inner")
         work("inner")
     first, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("outer: planning") and last.startswith("outer: 3 operations are computed again; this took")
+    assert first.startswith("outer: planning") and last.startswith("outer: 3 operations are recomputed; this took")
 
 
 class Terminal(StringIO):
@@ -70,7 +70,7 @@ def test_terminal_line_is_updated_in_place(monkeypatch: pytest.MonkeyPatch):
     work()
     shown = terminal.getvalue()
     assert shown.count("\n") == 1 and shown.count("\r\x1b[K") > 2
-    assert shown.rpartition("\r\x1b[K")[2].startswith("step: 3 operations are computed again")
+    assert shown.rpartition("\r\x1b[K")[2].startswith("step: 3 operations are recomputed")
 
 
 def test_share_never_falls():

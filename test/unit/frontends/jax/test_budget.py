@@ -116,7 +116,7 @@ def test_min_budget_never_exceeds_choice_without_budget(monkeypatch: pytest.Monk
         ("400KiB", r"{size} -> {size} of temporaries; {size} with arguments and results, within the budget of 400KiB"),
         ("1GiB", r"{size} of temporaries; {size} with arguments and results, within the budget of 1GiB as it is"),
         ("min", r"{size} -> {size} of temporaries, the minimum that was found"),
-        (None, r"{size} of temporaries, \d+ operations are computed again"),
+        (None, r"{size} of temporaries, \d+ operations are recomputed"),
     ],
 )
 def test_last_line_of_progress_states_the_bytes_that_were_compared(

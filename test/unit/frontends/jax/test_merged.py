@@ -125,7 +125,7 @@ def test_report_names_chosen_variant_and_sizes():
     assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
     assert report.less.temporaries == temporaries(chosen.compiled)
     text = report.details()
-    assert f"runs: {Variant.MERGED.value}\n" in text and "computed again: " in text
+    assert f"runs: {Variant.MERGED.value}\n" in text and "recomputed: " in text
     assert all(f"  {way.value}\n" in text for way in chosen.sizes)
     assert "next: the model's own jax.checkpoint is not needed" in str(report)
     assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
@@ -134,7 +134,7 @@ def test_report_names_chosen_variant_and_sizes():
 def test_report_without_measurement_names_the_variant():
     report = recompute.jax.jit(step(every=2), measure=False).report(*arguments())
     assert report.variant is Variant.RECOMPUTED and report.measured == ()
-    assert f"runs: {Variant.RECOMPUTED.value}\ncomputed again: " in report.details()
+    assert f"runs: {Variant.RECOMPUTED.value}\nrecomputed: " in report.details()
 
 
 def is_barrier(op: Any) -> bool:

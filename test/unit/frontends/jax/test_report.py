@@ -43,7 +43,7 @@ def test_report_agrees_with_measurements():
     (result,) = re.findall(r"^FLOPs +(\S+) +(\S+) +(\S+)$", text, re.MULTILINE)
     assert result == (*(f"{flop:.3g}" for flop in flops), f"{flops[1] / flops[0]:.3f}")
     assert lowered.rewritten is not None
-    (count, listed) = re.findall(r"^computed again: (\d+) operations: (.*)$", text, re.MULTILINE)[0]
+    (count, listed) = re.findall(r"^recomputed: (\d+) operations: (.*)$", text, re.MULTILINE)[0]
     assert int(count) == lowered.rewritten.copies == sum(int(word.split()[1]) for word in listed.split(", "))
     assert all(str(remark) in text for remark in lowered.remarks)
 
@@ -104,7 +104,7 @@ def test_repr_shows_function_and_lowering_count():
 def test_repr_shows_result_after_compilation():
     step = recompute.jax.jit(mlp().step)
     report = step.report(weights(), batch())
-    less = f"{format_bytes(report.less.temporaries or 0)} of temporaries, {report.copies} operations are computed again"
+    less = f"{format_bytes(report.less.temporaries or 0)} of temporaries, {report.copies} operations are recomputed"
     assert repr(step) == f"<recompute.jax.jit(step), lowered for 1 call: {less}>"
     step.report(weights(), batch(2 * len(batch())))
     assert re.fullmatch(r"<.*, lowered for 2 calls: the last compiled one: \S+ \S+ of temporaries, .*>", repr(step))
@@ -444,7 +444,7 @@ def test_rows_of_the_table_of_modules_add_up():
     assert total == tuple(map(format_bytes, (*sums, recomputed)))
     assert f"of values before fusion, {total[1]} after it, as in the table" in text
     assert (
-        "computed again: live only while the backward pass reads it, and no part of the saved bytes" in report.details()
+        "recomputed: live only while the backward pass reads it, and no part of the saved bytes" in report.details()
     )
 
 
@@ -473,7 +473,7 @@ def test_details_name_modules_of_the_model():
     report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
     text = report.details()
     assert dict(report.again) and set(dict(report.again)) <= {f"block{number}" for number in range(4)}
-    assert re.search(r"^stored after fusion +saved, plain +saved now +computed again$", text, re.MULTILINE)
+    assert re.search(r"^stored after fusion +saved, plain +saved now +recomputed$", text, re.MULTILINE)
     charts = text[text.index("alive at the peak") :].split("\n\n")[0]
     assert "block0" in charts and not re.search(r"segment\d|outside segments", charts)
     remarks = (

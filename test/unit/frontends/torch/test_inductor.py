@@ -296,8 +296,8 @@ def test_report_gives_reason_for_missing_graph() -> None:
 
 
 def test_nouns_in_a_report_agree_with_their_number() -> None:
-    assert "; 1 operation run again, " in str(GraphReport(copies=1))
-    assert "; 2 operations run again, " in str(GraphReport(copies=2))
+    assert "; 1 operation is recomputed, " in str(GraphReport(copies=1))
+    assert "; 2 operations are recomputed, " in str(GraphReport(copies=2))
 
 
 def test_rounds_report_whether_budget_is_met() -> None:

@@ -46,7 +46,7 @@ def test_example_trains_with_equal_losses(
         pytest.importorskip("transformers", reason="the example has a model of transformers")
     losses, report = run(name, monkeypatch, capsys)
     assert len(losses) == 3
-    (copies,) = re.findall(r"(\d+) operations run again", report)
+    (copies,) = re.findall(r"(\d+) operations are recomputed", report)
     assert int(copies) > 0 and "proved equal" in report
     monkeypatch.setattr(rt, "compile", lambda model, **keywords: PlainStep(model))
     plain, _ = run(name, monkeypatch, capsys)
