@@ -22,8 +22,8 @@ from typing import Any
 import jax
 
 import recompute
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 
-from ..xla_settings import KEEP_BARRIERS
 from . import blocks, gradients, loops
 from .parts import STEPS
 

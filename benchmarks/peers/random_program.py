@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from recompute.benchmarks.peers.peer import Built, cross_entropy, matrix
-from recompute.benchmarks.peers.random_layers import IMAGES, LAYERS, SEQUENCES, Layer
+from recompute.benchmarks.peers.random_layers import IMAGES, LAYERS, SEQUENCES, RandomLayer
 
 KINDS = {"rows": LAYERS, "sequence": {**LAYERS, **SEQUENCES}, "images": {**LAYERS, **IMAGES}}
 SHAPES = {"rows": (2048,), "sequence": (16, 128), "images": (8, 16, 16)}
@@ -31,7 +31,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Program:
+class RandomProgram:
     """A random training step.
 
     Attributes:
@@ -74,13 +74,13 @@ class Program:
         return f"{', '.join(extras)}: {nodes}"
 
 
-def program(seed: int) -> Program:
+def program(seed: int) -> RandomProgram:
     """Draw the program that a seed determines."""
     draw = np.random.default_rng(seed)
     domain = str(draw.choice(list(KINDS)))
     count = int(draw.integers(5, 15))
     nodes = tuple(_node(draw, domain, index) for index in range(count))
-    return Program(
+    return RandomProgram(
         seed=seed,
         domain=domain,
         width=int(draw.choice([16, 32, 48])),
@@ -109,7 +109,7 @@ def _maybe(draw: np.random.Generator, count: int) -> int | None:
     return result if requested else None
 
 
-def build_step(made: Program) -> Built:
+def build_step(made: RandomProgram) -> Built:
     """Build the training step of a program."""
     layers = [KINDS[made.domain][node.kind] for node in made.nodes]
     shape = (SHAPES[made.domain][0] // (8 if made.few_rows else 1), *SHAPES[made.domain][1:])
@@ -127,13 +127,13 @@ def build_step(made: Program) -> Built:
     return Built(step_of(made, layers, optimizer), arguments, {"donate_argnums": 0} if made.donated else {})
 
 
-def weights_of(made: Program, layers: list[Layer], draw: np.random.Generator) -> Any:
+def weights_of(made: RandomProgram, layers: list[RandomLayer], draw: np.random.Generator) -> Any:
     """Draw the weights of a program."""
     table, out = matrix(draw, CLASSES, made.width) * 4, matrix(draw, made.width, CLASSES)
     return {"table": table, "out": out, "layers": [layer.weights(draw, made.width) for layer in layers]}
 
 
-def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
+def step_of(made: RandomProgram, layers: list[RandomLayer], optimizer: Any) -> Any:
     """Return the step function.
 
     It returns the loss and the auxiliary output, with the gradient, or with the new state if the program has an
@@ -158,7 +158,7 @@ def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
     return step
 
 
-def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
+def objective(made: RandomProgram, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
     """Compute the loss from the last value."""
     scores = x @ weights["out"]
     if made.loss == "softmax":
@@ -166,7 +166,7 @@ def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> j
     return jnp.mean((scores - jax.nn.one_hot(labels, CLASSES)) ** 2)
 
 
-def run(made: Program, layers: list[Layer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
+def run(made: RandomProgram, layers: list[RandomLayer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
     """Run the layers, and return the program's input and the value of each node."""
     values = [weights["table"][x] if made.embedded else x]
     for index, (node, layer, w) in enumerate(zip(made.nodes, layers, weights["layers"], strict=True)):

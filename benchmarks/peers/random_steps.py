@@ -23,10 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import recompute
-from recompute.benchmarks.peers.costs import arrays
-from recompute.benchmarks.peers.distance import distance
+from recompute.benchmarks.peers.form_costs import arrays
 from recompute.benchmarks.peers.peer import Built
-from recompute.benchmarks.peers.random_program import Program, build_step, program
+from recompute.benchmarks.peers.random_program import RandomProgram, build_step, program
+from recompute.benchmarks.peers.result_distances import distance
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
 from recompute.frontends.jax.compilation.choice import choose_variant
 
@@ -45,7 +45,7 @@ class StepVerdict:
         distance: The largest distance of a result, in units of rounding (of bf16 if the step rounds to bf16).
     """
 
-    program: Program
+    program: RandomProgram
     plain_bytes: int
     ours_bytes: int
     why: str | None
@@ -70,7 +70,7 @@ class StepVerdict:
         return f"{first} {' '.join(marks)}".rstrip() + f" | {self.program}"
 
 
-def judge(made: Program) -> StepVerdict:
+def judge(made: RandomProgram) -> StepVerdict:
     """Compile and run a program both ways, and compare the temporaries and the results."""
     step = build_step(made)
     start = time.perf_counter()

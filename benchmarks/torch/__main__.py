@@ -19,10 +19,10 @@ from pathlib import Path
 
 import torch
 
-from recompute.benchmarks.torch.cases import CASES
-from recompute.benchmarks.torch.forms import RECOMPUTE_BUDGETS, baselines, recompute_forms
-from recompute.benchmarks.torch.measure import Row, rows
-from recompute.benchmarks.torch.table import missed, table
+from recompute.benchmarks.torch.form_rows import FormRow, rows
+from recompute.benchmarks.torch.form_table import missed, table
+from recompute.benchmarks.torch.model_cases import CASES
+from recompute.benchmarks.torch.model_forms import RECOMPUTE_BUDGETS, baselines, recompute_forms
 
 
 def report_progress(text: str) -> None:
@@ -56,7 +56,7 @@ def main() -> int:
     forms = baselines()[:1] if options.without_torch else baselines()
     forms += [] if options.without_ours else recompute_forms(budgets)
     torch.set_num_threads(1)
-    every: list[Row] = []
+    every: list[FormRow] = []
     for name in names:
         result = list(rows(name, forms, report_progress))
         print(table(result), end="\n\n", flush=True)

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from recompute.benchmarks.markdown import table_head, table_row
+from recompute.benchmarks.harness.markdown import table_head, table_row
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")
@@ -33,7 +33,7 @@ def one_step(name: str, budget: str) -> dict[str, Any]:
     import torch
 
     import recompute.torch as rt
-    from recompute.benchmarks.torch.cases import make
+    from recompute.benchmarks.torch.model_cases import make
     from recompute.benchmarks.torch.training_step import training_step
 
     torch.set_num_threads(1)

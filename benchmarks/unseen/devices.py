@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
+
 from .sizes import say
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 
 def say(*words: object) -> None:

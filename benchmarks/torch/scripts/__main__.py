@@ -22,8 +22,8 @@ from pathlib import Path
 
 import torch
 
-from recompute.benchmarks.torch.scripts.judge import Judgement, Verdict, judge
-from recompute.benchmarks.torch.scripts.registry import scripts
+from recompute.benchmarks.torch.scripts.all_scripts import scripts
+from recompute.benchmarks.torch.scripts.judge import Judgement, ScriptVerdict, judge
 from recompute.benchmarks.torch.scripts.script import Script
 
 LIMIT_SECONDS = 600
@@ -44,10 +44,10 @@ def judge_script(script: Script, budget: str) -> Judgement:
     try:
         if receiver.poll(LIMIT_SECONDS):
             return receiver.recv()
-        return Judgement(script.name, Verdict.TIMEOUT, f"no result after {LIMIT_SECONDS} s")
+        return Judgement(script.name, ScriptVerdict.TIMEOUT, f"no result after {LIMIT_SECONDS} s")
     except EOFError:
         process.join()
-        return Judgement(script.name, Verdict.CRASH, f"the process ended with exit status {process.exitcode}")
+        return Judgement(script.name, ScriptVerdict.CRASH, f"the process ended with exit status {process.exitcode}")
     finally:
         process.kill()
         process.join()

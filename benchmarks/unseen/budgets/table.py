@@ -25,8 +25,8 @@ import jax
 import numpy as np
 
 import recompute
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 
-from ...xla_settings import KEEP_BARRIERS
 from ..common import UnseenStep, random_inputs
 from .steps import BUDGETS
 
@@ -37,7 +37,7 @@ MIB = 2**20
 
 
 @dataclass(frozen=True)
-class Row:
+class UnseenBudgetRow:
     """The measurement of a step compiled within a budget. None stands for values that do not apply.
 
     Attributes:
@@ -95,7 +95,7 @@ def _small(value: float | None) -> str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CompiledStepCost:
     """The measurement of a compiled step.
 
     Attributes:
@@ -111,12 +111,12 @@ class Measured:
     results: list[Any]
 
 
-def measured(compiled: Any, step: UnseenStep) -> Measured:
+def measured(compiled: Any, step: UnseenStep) -> CompiledStepCost:
     """Run a compiled step, and measure its bytes, FLOPs and results."""
     sizes = compiled.memory_analysis()
     others = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     results = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
-    return Measured(sizes.temp_size_in_bytes, others, compiled.cost_analysis()["flops"], results)
+    return CompiledStepCost(sizes.temp_size_in_bytes, others, compiled.cost_analysis()["flops"], results)
 
 
 def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
@@ -146,7 +146,7 @@ class RequestedBudget:
     theirs: float | None = None
 
 
-def rows_of(name: str) -> Iterator[Row]:
+def rows_of(name: str) -> Iterator[UnseenBudgetRow]:
     """Yield a row for each requested budget of a step."""
     step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
     plain = measured(step.lower().compile(), step)
@@ -163,7 +163,9 @@ def rows_of(name: str) -> Iterator[Row]:
         yield row_of(name, step, request, plain, theirs_off)
 
 
-def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measured, theirs_off: float) -> Row:
+def row_of(
+    name: str, step: UnseenStep, request: RequestedBudget, plain: CompiledStepCost, theirs_off: float
+) -> UnseenBudgetRow:
     """Measure the step within a budget. `theirs_off`: the relative difference of the results with `jax.checkpoint`."""
     start, head = time.perf_counter(), (name, request.label, request.allowed)
     jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=request.budget)
@@ -172,13 +174,13 @@ def row_of(name: str, step: UnseenStep, request: RequestedBudget, plain: Measure
     except recompute.Refusal as error:
         spent = time.perf_counter() - start
         reason = error.reason.split(";")[0]
-        return Row(*head, None, None, request.theirs, MAX_COMPILES, spent, None, theirs_off, reason)
+        return UnseenBudgetRow(*head, None, None, request.theirs, MAX_COMPILES, spent, None, theirs_off, reason)
     spent = time.perf_counter() - start
     ours = measured(lowered.compile(), step)
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)
     needs, work = ours.temporaries / plain.temporaries, ours.flops / plain.flops
     ours_off = relative_difference(ours.results, plain.results)
-    return Row(*head, needs, work, request.theirs, compiles, spent, ours_off, theirs_off)
+    return UnseenBudgetRow(*head, needs, work, request.theirs, compiles, spent, ours_off, theirs_off)
 
 
 def main(say: Callable[..., None] = print) -> int:
@@ -189,7 +191,7 @@ def main(say: Callable[..., None] = print) -> int:
     options = parser.parse_args()
     say("| step | budget | allowed | needs | FLOPs | theirs | compiles | seconds | off | off' | refused |")
     say("|---|---|---|---|---|---|---|---|---|---|---|")
-    rows: list[Row] = []
+    rows: list[UnseenBudgetRow] = []
     for name in options.names or BUDGETS:
         for row in rows_of(name):
             say(row, flush=True)
