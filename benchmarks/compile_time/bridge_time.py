@@ -9,12 +9,12 @@ runs on the way back to JAX.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 from recompute import rewrite
 from recompute.benchmarks.compile_time.speed import gpt_step
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.process_cost import cpu_seconds
 from recompute.frontends.jax.bridge import read, write
 from recompute.frontends.jax.internals import private
@@ -36,7 +36,7 @@ def minimum_seconds(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 def main() -> None:
     """Time both routes in both directions, and print ratios of CPU seconds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--width", type=int, default=768)
     options = parser.parse_args()

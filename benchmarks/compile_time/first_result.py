@@ -12,7 +12,6 @@ the growth with the number of operations.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import tempfile
@@ -30,6 +29,7 @@ import jax.numpy as jnp
 import recompute
 from recompute.analysis.memory import peaks
 from recompute.analysis.memory.xla.memory import PlainStep
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.process_cost import run_python
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, Built
@@ -262,7 +262,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
 
 def main() -> None:
     """Print the lines of the requested rows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"from {', '.join(ROWS)}")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--rounds", type=int, default=3)

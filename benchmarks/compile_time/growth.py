@@ -9,7 +9,6 @@ The exit status is 1 if an exponent is above the bar.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.benchmarks.compile_time.long_steps import KINDS, Kind, blocks_for, long_step
+from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -140,13 +140,12 @@ def report(name: str, sizes: Sequence[int]) -> bool:
 @rare_collections()
 def main() -> int:
     """Print seconds and exponents for each kind of step, and return 1 if an exponent is above the bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("kinds", nargs="*", help=f"kinds of steps, from {', '.join(KINDS)}; all by default")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="the numbers of operations")
     options = parser.parse_args()
-    if unknown := [name for name in options.kinds if name not in KINDS]:
-        parser.error(f"unknown kind {unknown[0]}: choose from {', '.join(KINDS)}")
-    return not all([report(name, options.sizes) for name in options.kinds or KINDS])
+    kinds = names_or_all(parser, options.kinds, KINDS, "kind")
+    return not all([report(name, options.sizes) for name in kinds])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ bar.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from collections.abc import Callable
 from math import log
 from pathlib import Path
 
+from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.process_cost import run_python
 
 BAR = 1.15
@@ -132,14 +132,12 @@ def report(name: str, idle: float) -> bool:
 
 def main() -> int:
     """Print the measurements of each shape, and return 1 if an exponent is above the bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"shapes from {', '.join(SHAPES)}; all by default")
-    names = parser.parse_args().shapes
-    if unknown := sorted(set(names) - set(SHAPES)):
-        parser.error(f"unknown shape {unknown[0]}: choose from {', '.join(SHAPES)}")
+    names = names_or_all(parser, parser.parse_args().shapes, SHAPES, "shape")
     _, idle, _ = measure("functions", 1)
     print(f"one function: {idle:.2f} s")
-    return not all([report(name, idle) for name in names or SHAPES])
+    return not all([report(name, idle) for name in names])
 
 
 if __name__ == "__main__":

@@ -10,13 +10,14 @@ level 0, as multiples of the values at the default level.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from time import process_time
 from typing import Any
 
 import jax
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, LARGE
 from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers
@@ -27,7 +28,7 @@ def compile_costs(lowered: Any, options: dict[str, Any] | None) -> tuple[int, fl
     start = process_time()
     executable = lowered.compile(options)
     seconds = process_time() - start
-    return executable.memory_analysis().temp_size_in_bytes, float(executable.cost_analysis()["flops"]), seconds
+    return *temporaries_and_flops(executable), seconds
 
 
 def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
@@ -59,7 +60,7 @@ def main() -> None:
     from recompute.examples.export import BUILDERS
 
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument(
         "--only", action="append", choices=[*peers, *BUILDERS], metavar="STEP", help="a step to measure"
     )

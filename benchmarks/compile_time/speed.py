@@ -10,12 +10,12 @@ the ratio to XLA's compile time is printed.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 from pathlib import Path
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.process_cost import ProcessCost, cpu_seconds, run_python
 from recompute.examples.export import as_text
 from recompute.examples.models import gpt
@@ -78,7 +78,7 @@ FIGURES = ("whole run", "peak of memory", "parse", "--version")
 
 def main() -> None:
     """Run both checkouts alternately, and print the ratios of the minima."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--against", type=Path, help="a folder that contains an earlier checkout named `recompute`")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--width", type=int, default=768)

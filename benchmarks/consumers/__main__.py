@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import os
 
+from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import argparse
 import json
 import subprocess
 import sys
@@ -62,7 +62,7 @@ def line_of(row: CheckRow) -> str:
 
 def main() -> int:
     """Measure the requested steps, print a line for each set of options, and return 1 if some row is a bug."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(CASES)}; all by default")
     parser.add_argument(
         "--options",
@@ -74,11 +74,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="measure in this process, and print each row as JSON")
     parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
     options = parser.parse_args()
-    if unknown := set(options.steps) - set(CASES):
-        parser.error(f"unknown step {', '.join(sorted(unknown))}: choose from {', '.join(CASES)}")
     if options.write and (options.steps or options.options):
         parser.error("--write cannot be combined with steps or options: the page lists all of them")
-    names, rows = options.steps or list(CASES), list[CheckRow]()
+    names, rows = names_or_all(parser, options.steps, CASES, "step"), list[CheckRow]()
     if not options.json:
         print(line_of(CheckRow(*HEAD[:3], "", *HEAD[3:])))
     for name in names:

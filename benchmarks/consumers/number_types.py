@@ -32,7 +32,7 @@ def round_to_levels(x: Any) -> Any:
 
 round_to_levels.defvjp(
     lambda x: (round_to_levels(x), (jnp.abs(x) <= 1, jnp.sign(x).astype(jnp.int8))),
-    lambda kept, g: (jnp.where(kept[0], g, 0.01 * kept[1].astype(g.dtype)),),
+    lambda saved, g: (jnp.where(saved[0], g, 0.01 * saved[1].astype(g.dtype)),),
 )
 
 
@@ -84,7 +84,7 @@ def int8_products(around: Around) -> Any:
         total = lax.dot_general(a, b, (((1,), (1,)), ((), ())), preferred_element_type=jnp.int32)
         return total.astype(jnp.float32) * s * t.T
 
-    product.defvjp(lambda x, w: (product(x, w), (x, w)), lambda kept, g: (g @ kept[1].T, kept[0].T @ g))
+    product.defvjp(lambda x, w: (product(x, w), (x, w)), lambda saved, g: (g @ saved[1].T, saved[0].T @ g))
     return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), around)
 
 
@@ -123,9 +123,9 @@ def fp8(around: Around) -> Any:
         a, b = x.astype(jnp.float8_e4m3fn), w.astype(jnp.float8_e4m3fn)
         return lax.dot(a, b, preferred_element_type=jnp.float32)
 
-    def backward(kept: Any, g: Any) -> Any:
+    def backward(saved: Any, g: Any) -> Any:
         g = g.astype(jnp.float8_e5m2).astype(jnp.float32)
-        return g @ kept[1].T, kept[0].T @ g
+        return g @ saved[1].T, saved[0].T @ g
 
     product.defvjp(lambda x, w: (product(x, w), (x, w)), backward)
     return descend(lambda w, x: jnp.tanh(jnp.exp(jnp.sin(product(x, w)))), around)

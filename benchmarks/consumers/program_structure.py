@@ -109,8 +109,8 @@ def checkpoints_inside(around: Around) -> Any:
         return checkpoint_name(jnp.sin(jnp.exp(jnp.sin(x @ w))), "inner")
 
     def outer(w: Any, x: Any) -> Any:
-        kept = jax.checkpoint(inner, policy=policies.save_only_these_names("inner"))
-        return jnp.tanh(kept(w, layer(w, x)))
+        save_inner = jax.checkpoint(inner, policy=policies.save_only_these_names("inner"))
+        return jnp.tanh(save_inner(w, layer(w, x)))
 
     blocks = [jax.checkpoint(layer, policy=policies.dots_saveable), jax.checkpoint(outer), layer]
 

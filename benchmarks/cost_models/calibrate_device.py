@@ -10,7 +10,6 @@ measurement.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.rules.costs.device import Device, to_json
 
 
@@ -50,8 +50,8 @@ class Rate:
 def rate(work: Callable[[], object], amount: float, rounds: int) -> Rate:
     """Measure the rate of a function whose calls do `amount` of work each, after a warm-up call."""
     work()
-    taken = [seconds(work) for _ in range(rounds)]
-    return Rate(amount / min(taken), amount / float(np.median(taken)))
+    durations = [seconds(work) for _ in range(rounds)]
+    return Rate(amount / min(durations), amount / float(np.median(durations)))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -69,9 +69,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 def products(element: str, sizes: Sizes, rounds: int) -> Rate:
     """Measure the FLOPs per second of matrix products with the given element type."""
-    left = np.random.default_rng(0).standard_normal((sizes.matrix, sizes.matrix)).astype(element)
-    out = np.empty_like(left)
-    return rate(lambda: np.matmul(left, left, out=out), 2.0 * sizes.matrix**3, rounds)
+    matrix = np.random.default_rng(0).standard_normal((sizes.matrix, sizes.matrix)).astype(element)
+    out = np.empty_like(matrix)
+    return rate(lambda: np.matmul(matrix, matrix, out=out), 2.0 * sizes.matrix**3, rounds)
 
 
 def elementwise(function: Callable[..., object], sizes: Sizes, rounds: int, operands: int) -> Rate:
@@ -108,7 +108,7 @@ def measured(name: str, sizes: Sizes, rounds: int) -> tuple[Device, dict[str, Ra
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the measured rates, and write the device file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("-o", "--output", required=True, help="the file to write, *.json")
     parser.add_argument("--name", default="this machine", help="the name of the device")
     parser.add_argument("--rounds", type=int, default=7)

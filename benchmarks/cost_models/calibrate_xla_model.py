@@ -10,7 +10,6 @@ reads. Nothing is executed. The exit status is 1 if a ratio is outside the bar.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import asdict, dataclass
@@ -23,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.mlir_io.parser import parse_module
@@ -87,7 +87,7 @@ def model_bytes(module: ModuleOp) -> int:
 
 def main() -> None:
     """Print XLA's size and the model's ratio to it for each variant, and exit with 1 if a ratio is outside the bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
     parser.add_argument("--write", action="store_true", help="write the file that the tests read")
     options = parser.parse_args()

@@ -10,7 +10,6 @@ other load on the machine affects it.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from importlib import import_module
 from time import perf_counter
@@ -21,6 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from recompute import RecomputeOptions, rewrite
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import Cost, cost_named
@@ -79,10 +79,10 @@ def measured_seconds(name: str) -> float:
     devices = private._xla.DeviceList((jax.devices("cpu")[0],))
     loaded = client.compile_and_load(text_of(name), devices, private.CompileOptions())
     (main,) = [op for op in parse_module(text_of(name)).ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
-    taken = [
+    durations = [
         _once(loaded, [_ones(jax.numpy, type_) for type_ in main.function_type.inputs.data]) for _ in range(ROUNDS)
     ]
-    return min(taken[1:])
+    return min(durations[1:])
 
 
 def _ones(numpy: Any, type_: Any) -> Any:
@@ -101,7 +101,7 @@ def _once(loaded: Any, arguments: Sequence[Any]) -> float:
 
 def main() -> None:
     """Print the requested table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("what", choices=["plans", "times"], help="the table to print")
     parser.add_argument("names", nargs="+", help="names of examples, such as gpt.large")
     parser.add_argument("--budget", default="50%", help="the budget of the plans (default: 50%%)")

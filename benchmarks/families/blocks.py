@@ -203,10 +203,10 @@ def coupling_flow(wrap):
     """Build a step that trains a normalizing flow of affine coupling layers."""
 
     def block(x, q):
-        kept, changed = jnp.split(x, 2, -1)
-        scale, shift = jnp.split(jnp.tanh(kept @ q["up"]) @ q["down"], 2, -1)
+        fixed_half, scaled_half = jnp.split(x, 2, -1)
+        scale, shift = jnp.split(jnp.tanh(fixed_half @ q["up"]) @ q["down"], 2, -1)
         scale = jnp.tanh(scale)
-        return jnp.concatenate([changed * jnp.exp(scale) + shift, kept], -1), scale.sum(-1)
+        return jnp.concatenate([scaled_half * jnp.exp(scale) + shift, fixed_half], -1), scale.sum(-1)
 
     def loss(p, x):
         determinant = 0.0

@@ -162,14 +162,14 @@ def _adversaries(wrap, network):
     """Build a step that updates the discriminator, then updates the generator against the new discriminator."""
 
     def update(generator, discriminator, noise, x):
-        made = lambda generator: network(wrap, generator, noise)
+        fake = lambda generator: network(wrap, generator, noise)
         refusal = lambda discriminator, x, sign: jnp.mean(
             jax.nn.softplus(sign * network(wrap, discriminator, x).sum(-1))
         )
-        of_discriminator = lambda d: refusal(d, x, -1) + refusal(d, made(generator), 1)
+        of_discriminator = lambda d: refusal(d, x, -1) + refusal(d, fake(generator), 1)
         first, gradient = jax.value_and_grad(of_discriminator)(discriminator)
         discriminator = descend(discriminator, gradient)
-        second, gradient = jax.value_and_grad(lambda g: refusal(discriminator, made(g), -1))(generator)
+        second, gradient = jax.value_and_grad(lambda g: refusal(discriminator, fake(g), -1))(generator)
         return first, second, descend(generator, gradient), discriminator
 
     return update, (layers(5), layers(5), normal(128, 32), normal(128, 32))

@@ -22,7 +22,6 @@ close to the plain results as in XLA, or as the plain results are to XLA's.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -37,6 +36,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.driver.api import rewrite
 from recompute.examples.closeness import Closeness
 from recompute.examples.export import BUILDERS, SIZES
@@ -195,8 +195,8 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> IreeRow:
     text = lowered.as_text(debug_info=True)
     changed = str(rewrite(text, RecomputeOptions(pipeline=PIPELINE)).text)
     inputs = [np.asarray(leaf) for leaf in jax.tree.leaves(random_inputs(step))]
-    kept = sorted(lowered._lowering.compile_args["kept_var_idx"])
-    inputs = [inputs[index] for index in kept]
+    argument_indices = sorted(lowered._lowering.compile_args["kept_var_idx"])
+    inputs = [inputs[index] for index in argument_indices]
     likes = jax.tree.leaves(lowered.out_info)
     plain, ours = (run_in_iree(tools, program, inputs, likes) for program in (text, changed))
     compiled = [compile_keeping_barriers(form) for form in (lowered, with_module(lowered, changed))]
@@ -222,7 +222,7 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> IreeRow:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table row for each example, and return 1 if a bar is missed or IREE rejects a program."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("examples", nargs="*", help="the examples to run; all by default")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--iree", metavar="FOLDER", help="the folder of iree-compile and iree-run-module")

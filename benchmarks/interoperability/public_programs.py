@@ -17,7 +17,6 @@ their expectations are checked.
 
 from __future__ import annotations
 
-import argparse
 import re
 import signal
 import sys
@@ -38,6 +37,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, var_opera
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.dialects.context import make_context
 from recompute.dialects.dense import parse_constant
 from recompute.dialects.stablehlo.creation import ConstantOp
@@ -392,7 +392,7 @@ def measure(
 
 def main() -> int:
     """Print the counts, and return 1 if a criterion is violated."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("checkout", type=Path, help="the folder of the checkout")
     parser.add_argument(
         "--files", action="append", metavar="GLOB", help="files, relative to the checkout; may be repeated"

@@ -1,9 +1,9 @@
 """Compare `recompute.jax.jit` with the frameworks' own remat, on steps in the style of their users.
 
     python -m recompute.benchmarks.peers                    # all steps: memory, FLOPs, bits, seconds, distances
-    python -m recompute.benchmarks.peers --only 'linen gpt' --only unet --json found.json
+    python -m recompute.benchmarks.peers --only 'linen gpt' --only unet --json rows.json
     python -m recompute.benchmarks.peers --write            # also write the tables of docs/measured/jax_peers*.md
-    python -m recompute.benchmarks.peers --from found.json  # print the tables of earlier measurements
+    python -m recompute.benchmarks.peers --from rows.json  # print the tables of earlier measurements
 
 Each step is compiled in its own process, and runs once for its results. On a GPU, the steps are also timed, with and
 without the latency-hiding scheduler, and the device's peak is read. The exit status is 1 if a step misses a bar
@@ -12,7 +12,6 @@ without the latency-hiding scheduler, and the device's peak is read. The exit st
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.markdown import insert_tables
 from recompute.benchmarks.peers import tables
 from recompute.benchmarks.peers.all_peers import PEERS
@@ -66,9 +66,9 @@ def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
 def tables_by_name(rows: Mapping[str, Any]) -> dict[str, str]:
     """Return the tables, by the names of their markers on the pages."""
     settings = tables.settings_in(rows)
-    made = {"peers": tables.peers(PEERS, list(rows)), "versions": versions(rows)}
+    named_tables = {"peers": tables.peers(PEERS, list(rows)), "versions": versions(rows)}
     for number, setting in enumerate(settings):
-        made[f"setting {number}"] = "\n\n".join(
+        named_tables[f"setting {number}"] = "\n\n".join(
             [
                 f"### {setting[0].upper()}{setting[1:]}",
                 "Temporaries, as multiples of the plain step's:",
@@ -80,11 +80,11 @@ def tables_by_name(rows: Mapping[str, Any]) -> dict[str, str]:
             ]
         )
     if settings:
-        made["missed"] = "\n".join(tables.misses(rows, settings[0])) or "Every step is within the bars."
-    made["distances"] = "\n\n".join(
+        named_tables["missed"] = "\n".join(tables.misses(rows, settings[0])) or "Every step is within the bars."
+    named_tables["distances"] = "\n\n".join(
         [tables.distances(rows), "\n".join(missed_distances(rows)) or "Every step is within the bars."]
     )
-    return made
+    return named_tables
 
 
 def versions(rows: Mapping[str, Any]) -> str:
@@ -101,12 +101,12 @@ def missed_distances(rows: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"- {name}: {line}" for line in result.missed())
 
 
-def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path, str]:
+def with_tables(pages: Mapping[Path, str], named_tables: Mapping[str, str]) -> dict[Path, str]:
     """Return the pages with each table inserted between its markers."""
     written = dict(pages)
-    for name, table in made.items():
-        place = f"<!-- {name} -->\n"
-        path = next((path for path, page in written.items() if place in page), None)
+    for name, table in named_tables.items():
+        marker = f"<!-- {name} -->\n"
+        path = next((path for path, page in written.items() if marker in page), None)
         assert path is not None, f"no page has the line '<!-- {name} -->' to mark the place of this table"
         written[path] = insert_tables(written[path], {name: table})
     return written
@@ -114,7 +114,7 @@ def with_tables(pages: Mapping[Path, str], made: Mapping[str, str]) -> dict[Path
 
 def main() -> None:
     """Measure or read the rows, print the tables, and exit with 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument(
         "--only",
         action="append",
@@ -124,22 +124,22 @@ def main() -> None:
     )
     parser.add_argument("--size", choices=("small", "large"), default="large", help="(default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
-    parser.add_argument("--from", dest="made", type=Path, metavar="FILE", help="read the measurements from FILE")
+    parser.add_argument("--from", dest="measurements", type=Path, metavar="FILE", help="read them from FILE")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/measured/jax_peers*.md")
     options = parser.parse_args()
     if options.write and (options.only or options.size != "large"):
         parser.error("--write requires all steps in the large size: leave out --only and --size")
-    rows: dict[str, Any] = json.loads(options.made.read_text()) if options.made else {}
-    for name in options.only or ([] if options.made else PEERS):
+    rows: dict[str, Any] = json.loads(options.measurements.read_text()) if options.measurements else {}
+    for name in options.only or ([] if options.measurements else PEERS):
         rows[name] = measure(name, options.size)
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1) + "\n")
-    made = tables_by_name(rows)
-    print("\n\n".join(made.values()))
+    named_tables = tables_by_name(rows)
+    print("\n\n".join(named_tables.values()))
     if options.write and {row["platform"] for row in rows.values()} != {"cpu"}:
         sys.exit("the pages were not written: they contain only measurements on CPU")
     if options.write:
-        for path, page in with_tables({path: path.read_text() for path in PAGES}, made).items():
+        for path, page in with_tables({path: path.read_text() for path in PAGES}, named_tables).items():
             path.write_text(page)
     first = tables.settings_in(rows)[:1]
     sys.exit(any([*(line for entry in first for line in tables.misses(rows, entry)), *missed_distances(rows)]))

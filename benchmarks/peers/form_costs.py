@@ -71,7 +71,7 @@ def costs(
 
 def in_setting(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform: str) -> dict[str, FormCost]:
     """Compile and run each form with one compiler setting, and return its costs."""
-    made, plain = dict[str, FormCost](), list[np.ndarray]()
+    costs_by_form, plain = dict[str, FormCost](), list[np.ndarray]()
     for name, form in forms.items():
         start = time.process_time()
         compiled = form.lowered.compile(compiler_options=dict(setting.options) or None)
@@ -80,7 +80,7 @@ def in_setting(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform
         if name == PLAIN:
             plain = results
         memory = compiled.memory_analysis()
-        made[name] = FormCost(
+        costs_by_form[name] = FormCost(
             temp_bytes=memory.temp_size_in_bytes,
             alias_bytes=memory.alias_size_in_bytes,
             flops=float(compiled.cost_analysis()["flops"]),
@@ -91,7 +91,7 @@ def in_setting(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform
             step_seconds=None if platform == "cpu" else step_seconds(compiled, form.built),
             why=form.why,
         )
-    return made
+    return costs_by_form
 
 
 def arrays(results: Any) -> list[np.ndarray]:
@@ -114,13 +114,13 @@ def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
 
     Each run's arguments are created before the clock starts, since some are donated.
     """
-    taken = list[float]()
+    durations = list[float]()
     for seed in range(runs + 1):
         arguments = jax.block_until_ready(built.arguments(seed))
         start = time.perf_counter()
         jax.block_until_ready(compiled(*arguments))
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken[1:])
+        durations.append(time.perf_counter() - start)
+    return statistics.median(durations[1:])
 
 
 def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
@@ -130,10 +130,10 @@ def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
     """
     (options,) = (entry.options for entry in settings_of(jax.default_backend()) if entry.name == setting)
     with peer.build(None, size).context():
-        (made,) = (made for name, made in forms_of(peer, size, (form,)) if name == form)
-        if isinstance(made, Exception):
+        (lowered_form,) = (entry for name, entry in forms_of(peer, size, (form,)) if name == form)
+        if isinstance(lowered_form, Exception):
             return None
-        compiled = made.lowered.compile(compiler_options=dict(options) or None)
-        jax.block_until_ready(compiled(*made.built.arguments(0)))
+        compiled = lowered_form.lowered.compile(compiler_options=dict(options) or None)
+        jax.block_until_ready(compiled(*lowered_form.built.arguments(0)))
     held = jax.local_devices()[0].memory_stats()
     return None if held is None else held.get("peak_bytes_in_use")

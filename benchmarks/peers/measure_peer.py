@@ -13,6 +13,7 @@ import os
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.compiler_settings import DEFAULT
@@ -21,7 +22,7 @@ from recompute.benchmarks.peers.peer import LARGE, SMALL
 
 def main() -> None:
     """Print the measurement that the command line requests as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("step", choices=PEERS, help="the step to measure")
     parser.add_argument(
         "--what", choices=("costs", "distances", "peak"), default="costs", help="the measurement (default: %(default)s)"

@@ -16,17 +16,17 @@ EXPERTS = 4
 
 def block(w: dict[str, Any], x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Apply a block of experts to x of shape (tokens, width), and return the result and the load imbalance."""
-    seen = normalized(x, w["norm"])
-    odds = jax.nn.softmax(seen @ w["gate"])
+    features = normalized(x, w["norm"])
+    odds = jax.nn.softmax(features @ w["gate"])
     chosen = jax.nn.one_hot(jnp.argmax(odds, -1), EXPERTS)
-    place = jnp.cumsum(chosen, 0) * chosen - 1
+    slot = jnp.cumsum(chosen, 0) * chosen - 1
     capacity = 2 * len(x) // EXPERTS
-    sent = jax.nn.one_hot(place.astype(jnp.int32), capacity) * (odds * chosen)[..., None]
-    inputs = jnp.einsum("tec,td->ecd", (sent > 0).astype(x.dtype), seen)
+    routed = jax.nn.one_hot(slot.astype(jnp.int32), capacity) * (odds * chosen)[..., None]
+    inputs = jnp.einsum("tec,td->ecd", (routed > 0).astype(x.dtype), features)
     hidden = jax.nn.silu(jnp.einsum("ecd,edh->ech", inputs, w["up"]))
-    made = jnp.einsum("ech,ehd->ecd", hidden, w["down"])
+    outputs = jnp.einsum("ech,ehd->ecd", hidden, w["down"])
     uneven = EXPERTS * jnp.sum(odds.mean(0) * chosen.mean(0))
-    return x + jnp.einsum("tec,ecd->td", sent, made), uneven
+    return x + jnp.einsum("tec,ecd->td", routed, outputs), uneven
 
 
 def loss_of(remat: Remat) -> Any:

@@ -83,7 +83,7 @@ def build(remat: Remat, size: str) -> Built:
     rows, side, channels = (2, 16, (8, 16)) if size == SMALL else (8, 64, (16, 32, 64))
 
     def arguments(seed: int) -> tuple[Any, ...]:
-        drawn = np.random.default_rng(seed + 1).normal(0, 1, (2, rows, side, side, 3))
-        return weights_of(seed, channels), *jnp.asarray(drawn, jnp.float32)
+        images = np.random.default_rng(seed + 1).normal(0, 1, (2, rows, side, side, 3))
+        return weights_of(seed, channels), *jnp.asarray(images, jnp.float32)
 
     return Built(descent(loss_of(remat)), arguments)

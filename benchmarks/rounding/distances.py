@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import jaxlib
 
+from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.markdown import insert_tables, markdown_table
 from recompute.benchmarks.rounding.rounding_steps import STEPS
 from recompute.benchmarks.rounding.step_forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
@@ -43,7 +44,7 @@ OTHER_NUMBERS = 0.05
 
 
 @dataclass(frozen=True)
-class DisabledPasses:
+class XlaSetting:
     """A compiler setting: the names of disabled passes of XLA, and other options."""
 
     name: str
@@ -51,16 +52,16 @@ class DisabledPasses:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-SETTINGS = (DisabledPasses("default"), DisabledPasses("barriers kept", (DROPS_BARRIERS,)))
+SETTINGS = (XlaSetting("default"), XlaSetting("barriers kept", (DROPS_BARRIERS,)))
 # To find the cause of a difference, the compiler runs with one of its parts disabled, then with all of them disabled.
 TREE, MOVER = "tree_reduction_rewriter", "reshape-mover"
 PRECISE, UNOPTIMIZED = {"xla_allow_excess_precision": False}, {"xla_backend_optimization_level": 0}
 DIAGNOSES = (
-    DisabledPasses(f"`{TREE}` off", (DROPS_BARRIERS, TREE)),
-    DisabledPasses(f"`{MOVER}` off", (DROPS_BARRIERS, MOVER)),
-    DisabledPasses("`xla_allow_excess_precision=false`", (DROPS_BARRIERS,), PRECISE),
-    DisabledPasses("`xla_backend_optimization_level=0`", (DROPS_BARRIERS,), UNOPTIMIZED),
-    DisabledPasses("all four", (DROPS_BARRIERS, TREE, MOVER), PRECISE | UNOPTIMIZED),
+    XlaSetting(f"`{TREE}` off", (DROPS_BARRIERS, TREE)),
+    XlaSetting(f"`{MOVER}` off", (DROPS_BARRIERS, MOVER)),
+    XlaSetting("`xla_allow_excess_precision=false`", (DROPS_BARRIERS,), PRECISE),
+    XlaSetting("`xla_backend_optimization_level=0`", (DROPS_BARRIERS,), UNOPTIMIZED),
+    XlaSetting("all four", (DROPS_BARRIERS, TREE, MOVER), PRECISE | UNOPTIMIZED),
 )
 
 
@@ -91,7 +92,7 @@ def forms_of(name: str) -> Forms:
     return Forms.of(BUILDERS[name]("small"), BUILDERS[name]("small", checkpoint=True))
 
 
-def measure(name: str, forms: Forms, setting: DisabledPasses, seeds: int) -> DistanceRow:
+def measure(name: str, forms: Forms, setting: XlaSetting, seeds: int) -> DistanceRow:
     """Compile the forms with a setting, and return the largest distances over `seeds` random inputs."""
     compiled = {
         form: compile_without(lowered, *setting.without, **setting.options) for form, lowered in forms.lowered.items()
@@ -150,15 +151,14 @@ def tables(rows: Sequence[DistanceRow]) -> dict[str, str]:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"from {', '.join(KNOWN)}; all by default")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="the number of random inputs (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
-    if unknown := set(options.steps) - set(KNOWN):
-        parser.error(f"unknown step {', '.join(sorted(unknown))}: choose from {', '.join(KNOWN)}")
     if options.write and options.steps:
         parser.error("--write cannot be combined with step names: the page lists every step")
+    options.steps = names_or_all(parser, options.steps, KNOWN, "step")
     return options
 
 
@@ -166,16 +166,16 @@ def main() -> None:
     """Print the tables, and exit with a message for each failure."""
     options = arguments()
     rows, failures = list[DistanceRow](), list[str]()
-    for name in options.steps or KNOWN:
+    for name in options.steps:
         print(f"{name} ...", file=sys.stderr, flush=True)
         forms = forms_of(name)
         result = list(rows_of(name, forms, options.seeds))
         rows += result
         failures += (f"{name}: {line}" for line in chain(forms.unequal(), *(row.other_numbers() for row in result)))
-    made = tables(rows)
-    print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *made.values()]))
+    tables_of_page = tables(rows)
+    print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *tables_of_page.values()]))
     if options.write and not failures:
-        PAGE.write_text(insert_tables(PAGE.read_text(), made))
+        PAGE.write_text(insert_tables(PAGE.read_text(), tables_of_page))
     sys.exit("\n".join(failures) or None)
 
 

@@ -44,15 +44,15 @@ class PublishedResult:
 def checkmate(problem: Problem, budget: int, seconds: float) -> PublishedResult:
     """Solve Checkmate's integer program for a budget in bytes, within a time limit in seconds."""
     began = perf_counter()
-    written = _Checkmate(problem, budget)
-    program = CoverProgram(np.array(written.costs), np.array(written.low), written.rows)
+    builder = _Checkmate(problem, budget)
+    program = CoverProgram(np.array(builder.costs), np.array(builder.low), builder.rows)
     answer = solve(program, limits=ProgramLimits(seconds=seconds, gap=1e-6))
     pairs = None
     if answer.values is not None:
-        runs = [(t, op) for (t, op), column in written.runs.items() if op < t and answer.values[column] > 0.5]
+        runs = [(t, op) for (t, op), column in builder.runs.items() if op < t and answer.values[column] > 0.5]
         pairs = frozenset(runs)
-    taken = perf_counter() - began
-    return PublishedResult(pairs, answer.bound, answer.infeasible, taken, len(written.costs), len(written.rows))
+    solve_seconds = perf_counter() - began
+    return PublishedResult(pairs, answer.bound, answer.infeasible, solve_seconds, len(builder.costs), len(builder.rows))
 
 
 class _Checkmate:
@@ -62,7 +62,7 @@ class _Checkmate:
         self.problem, self.n, self.budget = problem, len(problem), budget
         self.sizes = (problem.storage_bytes / budget).tolist()
         self.costs, self.low, self.rows = list[float](), list[float](), CoverRows()
-        self.runs, self.kept, self.free = dict[Pair, int](), dict[Pair, int](), dict[tuple[int, int, int], int]()
+        self.runs, self.live, self.free = dict[Pair, int](), dict[Pair, int](), dict[tuple[int, int, int], int]()
         for t in range(self.n + 1):
             self._columns(t)
         for t in range(self.n + 1):
@@ -85,14 +85,14 @@ class _Checkmate:
                 for v in self._touched(op):
                     self.free[t, v, op] = self._column()
         for v in range(int(self.problem.result_start[t])):
-            self.kept[t, v] = self._column()
+            self.live[t, v] = self._column()
 
     def _touched(self, op: int) -> list[int]:
         return sorted({*self.problem.operands_of(op), *self.problem.results_of(op)})
 
     def _available(self, t: int, v: int) -> list[tuple[int, float]]:
         """Return the terms of R[t, maker of v] + S[t, v], a sum that is at least 1 if stage t can read storage v."""
-        columns = (self.runs.get((t, int(self.problem.makers[v]))), self.kept.get((t, v)))
+        columns = (self.runs.get((t, int(self.problem.makers[v]))), self.live.get((t, v)))
         return [(column, 1.0) for column in columns if column is not None]
 
     def _dependencies(self, t: int) -> None:
@@ -101,7 +101,7 @@ class _Checkmate:
             for v in self.problem.operands_of(op) if (t, op) in self.runs else ():
                 self.rows.add_row(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])
         for v in range(int(self.problem.result_start[t])):
-            self.rows.add_row(0.0, [(self.kept[t, v], -1.0), *self._available(t - 1, v)])
+            self.rows.add_row(0.0, [(self.live[t, v], -1.0), *self._available(t - 1, v)])
         if t == self.n:
             for v in np.flatnonzero(self.problem.is_output).tolist():
                 self.rows.add_row(1.0, self._available(t, v))
@@ -117,7 +117,7 @@ class _Checkmate:
             later = [self.runs[t, user] for user in self.problem.uses_of(v) if user > op and (t, user) in self.runs]
             hazards = [(self.runs[t, op], -1.0), *[(user, 1.0) for user in later]]
             if t < self.n:
-                hazards.append((self.kept[t + 1, v], 1.0))
+                hazards.append((self.live[t + 1, v], 1.0))
             output = float(t == self.n and bool(self.problem.is_output[v]))
             most = len(later) + 2
             self.rows.add_row(-output, [(column, 1.0), *hazards])
@@ -126,12 +126,12 @@ class _Checkmate:
 
     def _memory(self, t: int) -> None:
         """Add Checkmate's memory constraints U[t, k] <= budget for stage t, with U expanded into its terms."""
-        held = [(self.kept[t, v], -self.sizes[v]) for v in range(int(self.problem.result_start[t]))]
+        live_terms = [(self.live[t, v], -self.sizes[v]) for v in range(int(self.problem.result_start[t]))]
         for op in range(min(t + 1, self.n)):
             if (t, op) not in self.runs:
                 continue
             column, inner = self.runs[t, op], float(self.problem.inner_bytes[op]) / self.budget
-            made = sum(self.sizes[v] for v in self.problem.results_of(op))
-            self.rows.add_row(-1.0, [*held, (column, -made - inner)])
-            held += [(column, -made)]
-            held += [(self.free[t, v, op], self.sizes[v]) for v in self._touched(op)]
+            result_size = sum(self.sizes[v] for v in self.problem.results_of(op))
+            self.rows.add_row(-1.0, [*live_terms, (column, -result_size - inner)])
+            live_terms += [(column, -result_size)]
+            live_terms += [(self.free[t, v, op], self.sizes[v]) for v in self._touched(op)]

@@ -24,6 +24,7 @@ from math import inf, log
 from pathlib import Path
 from time import perf_counter
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.solvers.checkmate_program import PublishedResult, checkmate
 from recompute.benchmarks.solvers.planner_graphs import NETS, chain, graph, inception, layered, lstm, unet
 from recompute.planning.solvers.effort import EFFORTS
@@ -76,13 +77,13 @@ def row(
     """
     began = perf_counter()
     result = solve(problem, budget, best=Incumbent(problem, budget, seconds), effort=EFFORTS[effort]())
-    taken = perf_counter() - began
+    wall_seconds = perf_counter() - began
     if isinstance(result, Infeasible):
         print(f"{name:<28} refused: {result.reason}")
     else:
         numbers = f"{result.percent:9.4f} %  bound {result.bound_percent:9.4f} %  gap {result.gap:8.4f}"
-        print(f"{name:<28} {numbers}  {taken:6.1f} s  {result.provenance} ({result.path})", flush=True)
-    return result, taken
+        print(f"{name:<28} {numbers}  {wall_seconds:6.1f} s  {result.provenance} ({result.path})", flush=True)
+    return result, wall_seconds
 
 
 def bars() -> Iterator[str]:
@@ -217,7 +218,7 @@ def scale() -> Iterator[str]:
 
 def main() -> int:
     """Print the requested table, and return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument(
         "what",
         nargs="?",

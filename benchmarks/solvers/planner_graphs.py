@@ -15,7 +15,6 @@ distributed. Operations may be recomputed at any position. The graphs are drawn 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 
 BYTES = 4
@@ -295,7 +295,7 @@ def graph(name: str) -> dict[str, Any]:
 
 def main() -> None:
     """Print the graph of a network as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("net", choices=NETS, help="the network")
     print(json.dumps(graph(parser.parse_args().net)))
 

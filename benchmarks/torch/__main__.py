@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from fnmatch import fnmatch
 from pathlib import Path
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching
 from recompute.benchmarks.torch.form_rows import FormRow, rows
 from recompute.benchmarks.torch.form_table import missed, table
 from recompute.benchmarks.torch.model_cases import CASES
@@ -32,8 +32,8 @@ def report_progress(text: str) -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument(
         "--budgets",
         default=",".join(map(str, RECOMPUTE_BUDGETS)),
@@ -48,7 +48,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the table of each model, and return 1 if one of our forms misses a requirement."""
     options = arguments()
-    names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
+    names = matching(CASES, options.only)
     if not names:
         report_progress(f"error: no model matches --only: choose from {', '.join(CASES)}")
         return 2

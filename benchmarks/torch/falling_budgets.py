@@ -14,18 +14,17 @@ a step exceeds its budget, or if a peak is higher than at a larger budget.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from itertools import pairwise
 from typing import Any
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.inductor_budgets import ROUNDING, distance
 from recompute.benchmarks.torch.inductor_budgets import measure as measure_by_allocator
@@ -164,13 +163,11 @@ def cells(name: str, backend: str, plain_bytes: int, steps: list[FallingStep]) -
 
 def main() -> int:
     """Print a table row for each program and backend, and return 1 if there are faults."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--only", action="append", metavar="PATTERN", help="run only programs whose names match; may be repeated"
-    )
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--backend", action="append", choices=BACKENDS, help="run only this backend; both by default")
     options = parser.parse_args()
-    names = [name for name in PROGRAMS if not options.only or any(fnmatch(name, part) for part in options.only)]
+    names = matching(PROGRAMS, options.only)
     torch._functorch.config.enable_autograd_cache = False
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -183,8 +180,7 @@ def main() -> int:
             print(table_row(cells(name, backend, plain_bytes, steps)), flush=True)
             rounding = 0.0 if backend == "aot_eager" else ROUNDING
             faults += [f"missed: {name}, {backend}, {fault}" for fault in faults_of(steps, plain_bytes, rounding)]
-    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
-    return 1 if faults else 0
+    return report_faults(faults)
 
 
 if __name__ == "__main__":

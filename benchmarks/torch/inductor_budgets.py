@@ -14,15 +14,14 @@ than rounding. A refused budget is not a failure. PyTorch's cache of compiled st
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import warnings
-from fnmatch import fnmatch
 from typing import Any
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.model_cases import CASES, ModelCase, make
 from recompute.benchmarks.torch.model_forms import Run, checkpoint_blocks
@@ -107,12 +106,11 @@ def checkpoint_line(name: str) -> tuple[Any, ...]:
 
 def main() -> int:
     """Print a table row for each model and budget, and return 1 if there are faults."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
     options = parser.parse_args()
-    patterns = options.only or list(MODELS)
-    names = [name for name in CASES if any(fnmatch(name, part) for part in patterns)]
+    names = matching(CASES, options.only or MODELS)
     os.environ["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
     torch._functorch.config.enable_autograd_cache = False
     torch.set_num_threads(1)
@@ -127,8 +125,7 @@ def main() -> int:
             cells, fault = line_within(name, share, plain, plain_bytes)
             print(table_row(cells), flush=True)
             faults += [f"missed: {name}, budget {share:g}: {fault}"] if fault else []
-    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
-    return 1 if faults else 0
+    return report_faults(faults)
 
 
 if __name__ == "__main__":

@@ -14,19 +14,18 @@ Dynamo traces it, since that difference comes from PyTorch's tracing.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.model_cases import make
 from recompute.benchmarks.torch.training_step import Outcome, meter_step, training_step
@@ -172,12 +171,12 @@ def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
 
 def main() -> int:
     """Print a table row for each model and budget, and return 1 if a requirement is violated."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--count", type=int, default=BUDGETS, help="budgets for each model (default: %(default)s)")
     parser.add_argument("--json", type=Path, help="write the measurements to this file, as JSON")
     options = parser.parse_args()
-    names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
+    names = matching(MODELS, options.only)
     if not names:
         print(f"error: no model matches --only: choose from {', '.join(MODELS)}", file=sys.stderr)
         return 2

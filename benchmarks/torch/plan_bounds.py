@@ -9,14 +9,13 @@ the lowest peak of any plan. The exit status is 1 if a report states no bound.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import warnings
-from fnmatch import fnmatch
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.model_cases import make
 
@@ -62,11 +61,11 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
 
 def main() -> int:
     """Print a row for each model and share, and return 1 if a report states no bound."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
     options = parser.parse_args()
-    names = [name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)]
+    names = matching(MODELS, options.only)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     faults: list[str] = []
@@ -77,8 +76,7 @@ def main() -> int:
                 print(table_row(cells_within(name, share)), flush=True)
             except RuntimeError as error:
                 faults.append(str(error))
-    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
-    return 1 if faults else 0
+    return report_faults(faults)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,17 @@ if a time exceeds its limit.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from typing import Any
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.model_cases import CASES, make
 from recompute.benchmarks.torch.model_forms import Run, baselines
@@ -86,13 +85,12 @@ def time_plan(name: str, budget: str) -> tuple[Clock, float]:
 
 def main() -> int:
     """Print a table row for each model, and return 1 if a time exceeds its limit."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument(
         "--budget", default="60%", help="the budget, as a share of the plain step's peak (default: 60%%)"
     )
     options = parser.parse_args()
-    patterns = options.only or list(MODELS)
     os.environ["RECOMPUTE_CACHE_DIR"] = ""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -100,7 +98,7 @@ def main() -> int:
     print(table_head(HEAD), flush=True)
     faults = 0
     first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # loads Dynamo
-    for name in (name for name in CASES if any(fnmatch(name, part) for part in patterns)):
+    for name in matching(CASES, options.only or MODELS):
         min_cut_seconds = first_step(name, lambda model: by_min_cut.wrap(Run(model, "")))
         clock, own_seconds = time_plan(name, options.budget)
         per_1000 = 1000 * clock.seconds["import"] / clock.nodes

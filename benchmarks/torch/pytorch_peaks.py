@@ -11,7 +11,6 @@ peak or than the bar in `BARS`, or differs from eager mode.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
@@ -23,6 +22,7 @@ from typing import Any
 import torch
 from functorch.compile import min_cut_rematerialization_partition
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.form_rows import FormRow, measure_form
 from recompute.benchmarks.torch.model_cases import make
@@ -158,7 +158,7 @@ def print_times() -> None:
 
 def main() -> int:
     """Print the tables, and return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--only", choices=("gpt", "bars", "time"), help="run only one part; all by default")
     only = parser.parse_args().only
     torch.set_num_threads(1)

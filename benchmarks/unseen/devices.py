@@ -13,7 +13,6 @@ that result; XLA:CPU rounds fused operations differently.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -23,6 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
@@ -113,7 +113,7 @@ def row(name: str) -> str:
 
 def main() -> int:
     """Measure each step in its own process, since some steps set the mesh of the whole process."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(NAMES)}; all by default")
     names = [FORMER_NAMES.get(name, name) for name in parser.parse_args().steps] or NAMES
     if unknown := sorted(set(names) - set(NAMES)):

@@ -6,12 +6,13 @@ held_back.jsonl` copies the lines next to this file, and writes the tables into 
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from recompute.benchmarks.harness.command_line import benchmark_parser
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "measured" / "savings.md"
@@ -98,7 +99,7 @@ def store(half: str, result: Sequence[Row]) -> None:
 
 def main() -> None:
     """Print the tables, or write them into the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("lines", nargs="+", type=Path, help="files that `savings.py` wrote")
     parser.add_argument(
         "--write",

@@ -11,7 +11,6 @@ a bar is missed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 import jax
 import jaxlib
 
+from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
 from recompute.support.units import format_bytes
@@ -132,7 +132,7 @@ def reproducible_costs(comparisons: list[ExampleComparison]) -> str:
 
 def main() -> None:
     """Measure the requested examples, print their tables, and exit with 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--pipeline", default=PIPELINE, help="as for recompute-opt -p (default: %(default)s)")
@@ -141,11 +141,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.write and (options.examples or options.size != "large" or options.pipeline != PIPELINE):
         parser.error("--write measures all examples with the defaults: leave out the other options")
-    unknown = set(options.examples) - BUILDERS.keys()
-    if unknown:
-        parser.error(f"unknown example {', '.join(sorted(unknown))}: choose from {', '.join(BUILDERS)}")
     comparisons: list[ExampleComparison] = []
-    for example in options.examples or BUILDERS:
+    for example in names_or_all(parser, options.examples, BUILDERS, "example"):
         comparison = compare(example, options.size, options.pipeline, options.write)
         comparisons.append(comparison)
         lines = [*table(comparison), *(f"  MISSED: {line}" for line in comparison.missed())]

@@ -11,7 +11,6 @@ step with `jax.checkpoint`. The exit status is 1 if a bar is missed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -24,6 +23,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ.setdefault("RECOMPUTE_CACHE_DIR", "")
@@ -141,7 +142,7 @@ def rows_of(step: BudgetedStep) -> Iterator[ExampleBudgetRow]:
 
     with step.context():
         compiled: Any = JIT(step.function, **step.options).lower(*step.arguments).compile()
-        plain, flops = compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
+        plain, flops = temporaries_and_flops(compiled)
         twin: Any = compile_keeping_barriers(step.checkpointed())
         for share in SHARES:
             yield row_of(step, f"{share}", share, plain, flops, None)
@@ -214,7 +215,7 @@ def in_order(size: str) -> int:
 
 def main() -> None:
     """Print a table row for each budget of each step, and exit with 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="the examples to measure; all by default")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")

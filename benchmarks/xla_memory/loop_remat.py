@@ -12,13 +12,14 @@ by more than 0.5 %.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
@@ -45,20 +46,15 @@ def built(name: str, size: str, checkpoint: bool = False) -> Step:
     return import_module(f"recompute.examples.loops.{name}").build(size, checkpoint)
 
 
-def needs(compiled: Any) -> Needs:
-    """Return the bytes of temporaries and the FLOPs of a compiled step."""
-    return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
-
-
 def smaller_needs(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Needs:
     """Compile with default flags and with barriers kept, and return the smaller of both results."""
-    return min(needs(compile_with(None)), needs(compile_with(KEEP_BARRIERS)))
+    return min(temporaries_and_flops(compile_with(None)), temporaries_and_flops(compile_with(KEEP_BARRIERS)))
 
 
 def ours(step: Step, **options: Any) -> Needs:
     """Compile with `recompute.jax.jit` and the given options, and return bytes and FLOPs."""
     jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donated, **options)
-    return needs(jitted.lower(*step.arguments).compile())
+    return temporaries_and_flops(jitted.lower(*step.arguments).compile())
 
 
 def row(name: str, size: str) -> Iterator[str]:
@@ -81,7 +77,7 @@ def row(name: str, size: str) -> Iterator[str]:
 
 def main() -> int:
     """Print the rows, and return 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"steps from {', '.join(NAMES)}; all by default")
     parser.add_argument("--size", choices=("small", "large"), default="large")
     options = parser.parse_args()

@@ -14,7 +14,6 @@ whether the rewrite of the foreign form is proved; and the guess about its phase
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from jax.interpreters import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -345,13 +345,11 @@ def row(name: str) -> str:
 
 def main() -> None:
     """Print a table row for each requested step."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(STEPS)}; all by default")
-    names = parser.parse_args().steps
-    if unknown := sorted(set(names) - set(STEPS)):
-        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(STEPS)}")
+    names = names_or_all(parser, parser.parse_args().steps, STEPS, "step")
     print(f"{'step':<20}{'form':<10}{'named':>8}{'foreign':>8}{'ratio':>8}")
-    for name in names or STEPS:
+    for name in names:
         print(row(name), flush=True)
 
 

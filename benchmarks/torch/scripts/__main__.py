@@ -10,7 +10,6 @@ results, crashes only under `recompute.torch`, or exceeds the time limit.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import torch
 
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.torch.scripts.all_scripts import scripts
 from recompute.benchmarks.torch.scripts.judge import Judgement, ScriptVerdict, judge
 from recompute.benchmarks.torch.scripts.script import Script
@@ -55,7 +55,7 @@ def judge_script(script: Script, budget: str) -> Judgement:
 
 def main() -> int:
     """Judge the requested scripts, print a table row for each, and return 1 if some verdict is a fault."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", help="patterns of script names; all by default")
     parser.add_argument(
         "--budget", default="min", help="budget of each graph (default: min, which adds the most copies), or none"

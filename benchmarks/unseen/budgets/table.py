@@ -11,7 +11,6 @@ step needs more FLOPs than `jax.checkpoint` with the same temporaries.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -25,6 +24,7 @@ import jax
 import numpy as np
 
 import recompute
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 
 from ..common import UnseenStep, random_inputs
@@ -185,7 +185,7 @@ def row_of(
 
 def main(say: Callable[..., None] = print) -> int:
     """Print a row for each budget of each step, and return 1 if a requirement is violated."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure; all by default")
     parser.add_argument("--json", type=Path, help="also write the rows to this file, as JSON")
     options = parser.parse_args()
