@@ -14,7 +14,7 @@ from typing import Any
 
 from recompute import rewrite
 from recompute.benchmarks.compile_time.speed import gpt_step
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.process_cost import cpu_seconds
 from recompute.frontends.jax.bridge import read, write
 from recompute.frontends.jax.internals import private

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import recompute
 from recompute.analysis.memory import peaks
 from recompute.analysis.memory.xla.memory import PlainStep
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.process_cost import run_python
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, Built

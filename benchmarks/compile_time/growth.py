@@ -23,7 +23,7 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.benchmarks.compile_time.long_steps import KINDS, Kind, blocks_for, long_step
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

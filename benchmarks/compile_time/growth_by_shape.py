@@ -18,7 +18,7 @@ from collections.abc import Callable
 from math import log
 from pathlib import Path
 
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.process_cost import run_python
 
 BAR = 1.15

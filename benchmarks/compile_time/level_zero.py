@@ -16,8 +16,8 @@ from typing import Any
 
 import jax
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, LARGE
 from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.process_cost import ProcessCost, cpu_seconds, run_python
 from recompute.examples.export import as_text
 from recompute.examples.models import gpt

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)

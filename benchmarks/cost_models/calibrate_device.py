@@ -17,7 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.rules.costs.device import Device, to_json
 
 

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.mlir_io.parser import parse_module

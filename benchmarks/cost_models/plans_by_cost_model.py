@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from recompute import RecomputeOptions, rewrite
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import Cost, cost_named

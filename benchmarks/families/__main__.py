@@ -20,16 +20,15 @@ from functools import partial
 import jax
 
 import recompute
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
+from recompute.benchmarks.families import block_steps, gradient_steps, loop_steps
+from recompute.benchmarks.families.parts import STEPS
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
-
-from . import blocks, gradients, loops
-from .parts import STEPS
 
 recompute.config.cache_dir = ""  # The seconds must include the rewrite.
 
-FAMILIES = loops, gradients, blocks
+FAMILIES = loop_steps, gradient_steps, block_steps
 POLICIES = jax.checkpoint_policies
 BY_HAND = (
     partial(jax.checkpoint, prevent_cse=False),

@@ -36,7 +36,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.driver.api import rewrite
 from recompute.examples.closeness import Closeness
 from recompute.examples.export import BUILDERS, SIZES

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.markdown import insert_tables
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.peers import tables
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer_forms import FORMS

@@ -13,7 +13,7 @@ import os
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.compiler_settings import DEFAULT

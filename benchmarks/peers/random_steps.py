@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import recompute
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.peers.form_costs import arrays
 from recompute.benchmarks.peers.peer import Built
 from recompute.benchmarks.peers.random_program import RandomProgram, build_step, program

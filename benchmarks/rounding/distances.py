@@ -22,8 +22,8 @@ from typing import Any
 import jax
 import jaxlib
 
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
 from recompute.benchmarks.harness.markdown import insert_tables, markdown_table
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.benchmarks.rounding.rounding_steps import STEPS
 from recompute.benchmarks.rounding.step_forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
 from recompute.examples.closeness import Closeness

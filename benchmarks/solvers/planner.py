@@ -24,7 +24,7 @@ from math import inf, log
 from pathlib import Path
 from time import perf_counter
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.solvers.checkmate_program import PublishedResult, checkmate
 from recompute.benchmarks.solvers.planner_graphs import NETS, chain, graph, inception, layered, lstm, unet
 from recompute.planning.solvers.effort import EFFORTS

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 
 BYTES = 4

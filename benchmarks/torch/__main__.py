@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching
 from recompute.benchmarks.torch.form_rows import FormRow, rows
 from recompute.benchmarks.torch.form_table import missed, table
 from recompute.benchmarks.torch.model_cases import CASES

@@ -24,8 +24,8 @@ from typing import Any
 
 import torch
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.torch.inductor_budgets import ROUNDING, distance
 from recompute.benchmarks.torch.inductor_budgets import measure as measure_by_allocator
 from recompute.benchmarks.torch.model_cases import make

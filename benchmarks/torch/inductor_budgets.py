@@ -21,8 +21,8 @@ from typing import Any
 
 import torch
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.torch.model_cases import CASES, ModelCase, make
 from recompute.benchmarks.torch.model_forms import Run, checkpoint_blocks
 from recompute.benchmarks.torch.training_step import Outcome, training_step

@@ -25,8 +25,8 @@ from typing import Any
 
 import torch
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching
 from recompute.benchmarks.torch.model_cases import make
 from recompute.benchmarks.torch.training_step import Outcome, meter_step, training_step
 

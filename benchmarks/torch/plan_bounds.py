@@ -15,8 +15,8 @@ import warnings
 
 import torch
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.torch.model_cases import make
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")

@@ -21,8 +21,8 @@ from typing import Any
 
 import torch
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching
 from recompute.benchmarks.torch.model_cases import CASES, make
 from recompute.benchmarks.torch.model_forms import Run, baselines
 from recompute.benchmarks.torch.training_step import training_step

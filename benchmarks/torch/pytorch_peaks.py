@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from functorch.compile import min_cut_rematerialization_partition
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.torch.form_rows import FormRow, measure_form
 from recompute.benchmarks.torch.model_cases import make
 from recompute.benchmarks.torch.model_forms import ModelForm, baselines, compile_with, compile_within_budget

@@ -20,8 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, matching, report_faults
 from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")

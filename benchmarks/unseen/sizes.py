@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 

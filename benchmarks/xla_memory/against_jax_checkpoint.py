@@ -23,7 +23,7 @@ from pathlib import Path
 import jax
 import jaxlib
 
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
 from recompute.support.units import format_bytes

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)

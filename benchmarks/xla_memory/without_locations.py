@@ -28,7 +28,7 @@ from jax.interpreters import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
-from recompute.benchmarks.harness.command_line import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
 from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

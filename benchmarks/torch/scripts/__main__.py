@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.torch.scripts.all_scripts import scripts
 from recompute.benchmarks.torch.scripts.judge import Judgement, ScriptVerdict, judge
 from recompute.benchmarks.torch.scripts.script import Script

@@ -9,8 +9,29 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AxisType, PartitionSpec
 
-from .common import Blocks, Builder, UnseenStep, adam, adam_state, integers, key_data, momentum, sgd, shape
-from .open.layers import attend, batch_norm, conv, cross_entropy, dense, layer_norm, linear, normed, split_heads
+from recompute.benchmarks.unseen.common import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    key_data,
+    momentum,
+    sgd,
+    shape,
+)
+from recompute.benchmarks.unseen.open.open_layers import (
+    attend,
+    batch_norm,
+    conv,
+    cross_entropy,
+    dense,
+    layer_norm,
+    linear,
+    normed,
+    split_heads,
+)
 
 
 def residual(p: Any, x: jax.Array) -> jax.Array:

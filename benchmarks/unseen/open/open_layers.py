@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..common import shape
+from recompute.benchmarks.unseen.common import shape
 
 Weights = dict[str, jax.Array]
 

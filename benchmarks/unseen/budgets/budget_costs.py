@@ -1,6 +1,6 @@
 """Measure budgets on the steps of this folder: the temporaries, the extra FLOPs, and the distance of the results.
 
-    python -m recompute.benchmarks.unseen.budgets.table [names] [--json rows.json]
+    python -m recompute.benchmarks.unseen.budgets.budget_costs [names] [--json rows.json]
 
 Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
 0.6 and 0.4 of the plain step's temporaries; 0.6 again, as MiB on the device; the temporaries of `jax.checkpoint`; and
@@ -24,11 +24,10 @@ import jax
 import numpy as np
 
 import recompute
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
-
-from ..common import UnseenStep, random_inputs
-from .steps import BUDGETS
+from recompute.benchmarks.unseen.budgets.budget_steps import BUDGETS
+from recompute.benchmarks.unseen.common import UnseenStep, random_inputs
 
 SHARES = (0.8, 0.6, 0.4)
 MAX_COMPILES = 4

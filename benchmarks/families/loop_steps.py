@@ -9,7 +9,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .parts import descend, layer_of, layers, loss_of, mean_square, mlp, normal, scanned, step
+from recompute.benchmarks.families.parts import (
+    descend,
+    layer_of,
+    layers,
+    loss_of,
+    mean_square,
+    mlp,
+    normal,
+    scanned,
+    step,
+)
 
 
 @step

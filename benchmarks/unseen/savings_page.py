@@ -1,6 +1,6 @@
 """Format the lines that `savings.py` writes as Markdown tables, each with a summary.
 
-`python -m recompute.benchmarks.unseen.table open.jsonl [more.jsonl]` prints the tables. `--write open.jsonl
+`python -m recompute.benchmarks.unseen.savings_page open.jsonl [more.jsonl]` prints the tables. `--write open.jsonl
 held_back.jsonl` copies the lines next to this file, and writes the tables into docs/measured/savings.md.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "measured" / "savings.md"

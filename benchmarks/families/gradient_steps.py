@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .parts import (
+from recompute.benchmarks.families.parts import (
     add,
     descend,
     global_norm,

@@ -8,8 +8,27 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ...common import Blocks, Builder, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from ...open.layers import attend, cross_entropy, dense, layer_norm, linear, normed, rms_norm, split_heads
+from recompute.benchmarks.unseen.common import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    momentum,
+    sgd,
+    shape,
+)
+from recompute.benchmarks.unseen.open.open_layers import (
+    attend,
+    cross_entropy,
+    dense,
+    layer_norm,
+    linear,
+    normed,
+    rms_norm,
+    split_heads,
+)
 
 
 def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:

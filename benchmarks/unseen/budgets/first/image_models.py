@@ -8,8 +8,30 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...common import Blocks, Builder, UnseenStep, adam, adam_state, integers, key_data, momentum, sgd, shape
-from ...open.layers import attend, avg_pool, batch_norm, conv, dense, group_norm, linear, normed, split_heads, upconv
+from recompute.benchmarks.unseen.common import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    key_data,
+    momentum,
+    sgd,
+    shape,
+)
+from recompute.benchmarks.unseen.open.open_layers import (
+    attend,
+    avg_pool,
+    batch_norm,
+    conv,
+    dense,
+    group_norm,
+    linear,
+    normed,
+    split_heads,
+    upconv,
+)
 
 
 def unet_attention(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -1,7 +1,7 @@
 """Compare the steps of `on_devices` with `jax.checkpoint`, with and without recomputation of collectives.
 
-    python -m recompute.benchmarks.unseen.devices
-    python -m recompute.benchmarks.unseen.devices moe ring_attention
+    python -m recompute.benchmarks.unseen.device_costs
+    python -m recompute.benchmarks.unseen.device_costs moe ring_attention
 
 Temporaries and FLOPs are XLA's values for one device, as multiples of the values with `jax.checkpoint` around the
 blocks. `n` is the number of collectives in the compiled step: plain, with `jax.checkpoint`, and with `recompute`.
@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
@@ -34,7 +34,7 @@ import numpy as np
 import recompute
 
 FOLDER = Path(__file__).resolve().parent / "on_devices"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "common"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "mesh_parts"))
 FORMER_NAMES = {
     "accum": "accumulation",
     "bn": "batch_norm",

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from .common import Builder, UnseenStep
-from .held_back import arithmetic, attentive, images, objectives, pointwise, signals, solvers
-from .open import convolutions, dense, dynamics, generative, losses, sequences, transformers, tuning
+from recompute.benchmarks.unseen.common import Builder, UnseenStep
+from recompute.benchmarks.unseen.held_back import arithmetic, attentive, images, objectives, pointwise, signals, solvers
+from recompute.benchmarks.unseen.open import (
+    convolutions,
+    dense_steps,
+    dynamics,
+    generative,
+    losses,
+    sequence_steps,
+    transformers,
+    tuning,
+)
 
 
 def lazy_builder(module: str, name: str) -> Builder:
@@ -21,18 +30,18 @@ def lazy_builder(module: str, name: str) -> Builder:
 
 OPEN: dict[str, Builder] = {
     **convolutions.STEPS,
-    **sequences.STEPS,
+    **sequence_steps.STEPS,
     **transformers.STEPS,
     **tuning.STEPS,
-    **dense.STEPS,
+    **dense_steps.STEPS,
     **generative.STEPS,
     **losses.STEPS,
     **dynamics.STEPS,
-    "linen_resnet": lazy_builder(".open.flax_linen", "linen_resnet"),
-    "linen_encoder": lazy_builder(".open.flax_linen", "linen_encoder"),
-    "nnx_residual": lazy_builder(".open.flax_nnx", "nnx_residual"),
-    "eqx_convnet": lazy_builder(".open.with_equinox", "eqx_convnet"),
-    "eqx_deep_mlp": lazy_builder(".open.with_equinox", "eqx_deep_mlp"),
+    "linen_resnet": lazy_builder(".open.linen_steps", "linen_resnet"),
+    "linen_encoder": lazy_builder(".open.linen_steps", "linen_encoder"),
+    "nnx_residual": lazy_builder(".open.nnx_steps", "nnx_residual"),
+    "eqx_convnet": lazy_builder(".open.equinox_steps", "eqx_convnet"),
+    "eqx_deep_mlp": lazy_builder(".open.equinox_steps", "eqx_deep_mlp"),
 }
 HELD_BACK: dict[str, Builder] = {
     **images.STEPS,

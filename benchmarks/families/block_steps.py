@@ -9,7 +9,18 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .parts import descend, draw, layer_of, layers, loss_of, mean_square, mlp, normal, step, unrolled
+from recompute.benchmarks.families.parts import (
+    descend,
+    draw,
+    layer_of,
+    layers,
+    loss_of,
+    mean_square,
+    mlp,
+    normal,
+    step,
+    unrolled,
+)
 
 
 def _integers(bound, *shape):
