@@ -9,7 +9,7 @@ from typing import Any
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 
 HIDING, SLOP = "xla_gpu_enable_latency_hiding_scheduler", "xla_gpu_memory_limit_slop_factor"
-KEPT, DEFAULT = "barriers kept", "default flags"
+BARRIERS_KEPT, DEFAULT = "barriers kept", "default flags"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class CompilerSetting:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-CPU = (CompilerSetting(KEPT, KEEP_BARRIERS), CompilerSetting(DEFAULT))
+CPU = (CompilerSetting(BARRIERS_KEPT, KEEP_BARRIERS), CompilerSetting(DEFAULT))
 GPU = (
     CompilerSetting(DEFAULT),
     CompilerSetting("latency hiding on", {HIDING: True}),

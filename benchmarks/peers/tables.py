@@ -1,4 +1,4 @@
-"""Markdown tables of the measurements. `Rows` maps the name of each step to the output of `row.py`."""
+"""Markdown tables of the measurements. `Rows` maps the name of each step to the output of `measure_peer.py`."""
 
 from __future__ import annotations
 

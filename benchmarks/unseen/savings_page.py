@@ -16,7 +16,7 @@ from recompute.benchmarks.harness.parsers import benchmark_parser
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent.parent / "docs" / "measured" / "savings.md"
-KEPT = {"open": HERE / "open.jsonl", "held_back": HERE / "held_back.jsonl"}
+STORED = {"open": HERE / "open.jsonl", "held_back": HERE / "held_back.jsonl"}
 EQUAL = 0.02
 """Amounts of memory whose relative difference is at most this share count as equal."""
 HEAD = (
@@ -85,7 +85,7 @@ def block(result: Sequence[Row]) -> str:
 def page() -> str:
     """Return the page of docs/ with the tables of the stored lines inserted."""
     text = PAGE.read_text()
-    for half, path in KEPT.items():
+    for half, path in STORED.items():
         begin, end = f"<!-- {half} -->", f"<!-- end of {half} -->"
         new = f"{begin}\n\n{block(rows([path]))}\n\n{end}"
         text = re.sub(f"{begin}.*?{end}", lambda _, new=new: new, text, flags=re.DOTALL)
@@ -94,7 +94,7 @@ def page() -> str:
 
 def store(half: str, result: Sequence[Row]) -> None:
     """Write the rows of one half of the steps next to this module."""
-    KEPT[half].write_text("".join(json.dumps(row) + "\n" for row in result))
+    STORED[half].write_text("".join(json.dumps(row) + "\n" for row in result))
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     if options.write:
-        for half, path in zip(KEPT, options.lines, strict=True):
+        for half, path in zip(STORED, options.lines, strict=True):
             store(half, rows([path]))
         PAGE.write_text(page())
     else:

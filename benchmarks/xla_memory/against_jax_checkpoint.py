@@ -5,8 +5,8 @@
     python -m recompute.benchmarks.xla_memory.against_jax_checkpoint --write  # also write docs/measured.json
 
 Each example is compiled three times with barriers kept: plain, with every block under `jax.checkpoint`, and after
-`recompute-opt`, which proves its output. Nothing is executed; `distances.py` compares results. The exit status is 1 if
-a bar is missed.
+`recompute-opt`, which proves its output. Nothing is executed; `rounding/distances.py` compares results. The exit
+status is 1 if a bar is missed.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_tables_of_unseen_steps_agree_with_the_records() -> None:
 
 
 def test_readme_states_the_number_of_external_steps() -> None:
-    text, rows = " ".join(README.split()), savings_page.rows(list(savings_page.KEPT.values()))
+    text, rows = " ".join(README.split()), savings_page.rows(list(savings_page.STORED.values()))
     better, equal, worse = savings_page.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
     less = f"less memory on {better} of {len(rows)} steps by another author"

@@ -18,7 +18,7 @@ def arrays_of(make: Any) -> tuple[Any, Any]:
     return eqx.partition(module, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
 
-class ConvNet(eqx.Module):
+class EquinoxConvNet(eqx.Module):
     stem: eqx.nn.Conv2d
     blocks: list[tuple[eqx.nn.Conv2d, eqx.nn.GroupNorm, eqx.nn.Conv2d]]
     head: eqx.nn.Linear
@@ -50,7 +50,7 @@ class ConvNet(eqx.Module):
 def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
     """Build a step that trains a convolutional network for single images, with `vmap` around the blocks."""
     run = Blocks(checkpoint, scopes)
-    params, static = arrays_of(ConvNet)
+    params, static = arrays_of(EquinoxConvNet)
 
     def loss(params: Any, image: jax.Array, labels: jax.Array) -> jax.Array:
         model = eqx.combine(params, static)
