@@ -69,7 +69,7 @@ generate: $(INSTALLED)
 	for script in reference api operations numbers conformance curve; do \
 		$(RUN)/python docs/generate_$$script.py || exit 1; \
 	done
-	$(RUN)/python -m recompute.benchmarks.unseen.table --write benchmarks/unseen/open.jsonl benchmarks/unseen/held_back.jsonl
+	$(RUN)/python -m recompute.benchmarks.unseen.savings_page --write benchmarks/unseen/open.jsonl benchmarks/unseen/held_back.jsonl
 
 generate-aten: $(TORCH)/.installed
 	$(TORCH)/bin/python docs/generate_aten.py

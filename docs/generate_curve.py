@@ -22,7 +22,7 @@ from recompute.reports.curve import Curve, Marker, Sweep, curve_of
 from recompute.reports.curve_chart import to_svg
 
 FOLDER = Path(__file__).resolve().parent
-GRAPHS = FOLDER.parent / "benchmarks" / "graphs"
+GRAPHS = FOLDER.parent / "benchmarks" / "solvers" / "graphs"
 COUNT = 20
 TITLE = "What memory costs: a training step of a 24-layer GPT"
 PYTORCH = {

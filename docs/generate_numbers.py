@@ -2,8 +2,8 @@
 
     python docs/generate_numbers.py
 
-`benchmarks/against_jax_checkpoint.py --write` measures them, and then runs this script. A test compares the pages with
-its output.
+`benchmarks/xla_memory/against_jax_checkpoint.py --write` measures them, and then runs this script. A test compares the
+pages with its output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TITLES = {
 # Page -> sentences with placeholders. A placeholder is a version, or an example, a form and a quantity.
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
-        "`python -m recompute.benchmarks.against_jax_checkpoint` with jax {jax}:",
+        "`python -m recompute.benchmarks.xla_memory.against_jax_checkpoint` with jax {jax}:",
         "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
         "allocates {gpt_train ours mib} of {gpt_train plain mib} MiB for the same step, or "
         "{gpt_train ours temporaries}.",

@@ -20,7 +20,8 @@ MODEL_ERROR = (
     "0.93 to 1.11 times what XLA:CPU allocates on the examples, compiled without its pass cse_barrier_expander "
     "(docs/command_line.md)"
 )
-"""The error of the model `xla`, as measured by `benchmarks/calibrate_xla_model.py` on plain and rewritten steps."""
+"""The error of the model `xla`, as measured by `benchmarks/cost_models/calibrate_xla_model.py` on plain and
+rewritten steps."""
 ORDER_ERROR = 5.3
 """The largest ratio of the peak in program order to the memory that XLA:CPU allocates, measured on the examples, plain
 and recomputed (docs/memory.md)."""

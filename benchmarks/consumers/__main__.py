@@ -15,45 +15,45 @@ from __future__ import annotations
 
 import os
 
-from ..xla_settings import flags_with_host_devices
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-import argparse
 import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..markdown import insert_tables
-from .measure import BUG, PASSES, Row, rows_of
-from .page import tables
-from .steps import CASES
+from recompute.benchmarks.consumers.all_cases import CASES
+from recompute.benchmarks.consumers.consumers_page import tables
+from recompute.benchmarks.consumers.step_checks import BUG, PASSES, CheckRow, rows_of
+from recompute.benchmarks.harness.markdown import insert_tables
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
 HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.checkpoint")
 
 
-def measure_apart(name: str, options: Sequence[str]) -> Iterator[Row]:
+def measure_apart(name: str, options: Sequence[str]) -> Iterator[CheckRow]:
     """Measure one step in a new process, and yield its rows. If the process fails, the last row states how."""
     chosen = ["--options", *options] if options else []
     command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows = [Row(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]
+    rows = [CheckRow(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]
     yield from rows
     if outcome.returncode not in (0, 1) or not rows:
         lines = [line for line in outcome.stderr.splitlines() if "Check failed" in line or "Error" in line] or ["?"]
-        yield Row(name, "?", BUG, f"the process ended with exit status {outcome.returncode}: {lines[-1]}")
+        yield CheckRow(name, "?", BUG, f"the process ended with exit status {outcome.returncode}: {lines[-1]}")
 
 
-def cells(row: Row) -> list[str]:
+def cells(row: CheckRow) -> list[str]:
     """Return the cells of a row, in the order of `HEAD`."""
     return [row.step, row.options, row.outcome, row.proof, row.numpy, row.xla, row.ours, row.theirs]
 
 
-def line_of(row: Row) -> str:
+def line_of(row: CheckRow) -> str:
     """Return a row as a line of aligned columns, with its reason at the end."""
     widths = (28, 12, 10, 6, 8, 8, 18, 18)
     text = " ".join(f"{cell:{width}}" for cell, width in zip(cells(row), widths, strict=True))
@@ -62,7 +62,7 @@ def line_of(row: Row) -> str:
 
 def main() -> int:
     """Measure the requested steps, print a line for each set of options, and return 1 if some row is a bug."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(CASES)}; all by default")
     parser.add_argument(
         "--options",
@@ -74,13 +74,11 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="measure in this process, and print each row as JSON")
     parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
     options = parser.parse_args()
-    if unknown := set(options.steps) - set(CASES):
-        parser.error(f"unknown step {', '.join(sorted(unknown))}: choose from {', '.join(CASES)}")
     if options.write and (options.steps or options.options):
         parser.error("--write cannot be combined with steps or options: the page lists all of them")
-    names, rows = options.steps or list(CASES), list[Row]()
+    names, rows = names_or_all(parser, options.steps, CASES, "step"), list[CheckRow]()
     if not options.json:
-        print(line_of(Row(*HEAD[:3], "", *HEAD[3:])))
+        print(line_of(CheckRow(*HEAD[:3], "", *HEAD[3:])))
     for name in names:
         for row in rows_of(CASES[name], options.options) if options.json else measure_apart(name, options.options):
             rows.append(row)

@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh
 
-CASES: dict[str, Case] = {}
+CASES: dict[str, ConsumerCase] = {}
 BATCH, WIDTH = 160, 40
 """Extents that make XLA split reductions, and that are not powers of two."""
 Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
-class Case:
+class ConsumerCase:
     """A step of the table.
 
     Attributes:
@@ -49,7 +49,7 @@ def case(arguments: Callable[[], tuple[Any, ...]], name: str = "", **options: An
     def add(build: Any) -> Any:
         title = name or build.__name__
         assert title not in CASES, f"two steps have the name {title!r}"
-        CASES[title] = Case(title, build, arguments, **options)
+        CASES[title] = ConsumerCase(title, build, arguments, **options)
         return build
 
     return add

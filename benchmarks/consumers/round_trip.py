@@ -67,21 +67,21 @@ def _outline(module: ModuleOp, op: ManualComputationOp, name: str, stay: bool) -
     module.body.block.add_op(function)
     inner, outer = list(types.inputs.data), list(op.result_types)
     local = list(op.inputs)
-    made = list[Any]()
+    new_ops = list[Any]()
     if inner:
-        made.append(_shape("GlobalToLocalShape", local, inner, {"in_shardings": op.in_shardings}, axes))
-        local = list(made[-1].results)
-    made.append(call := CallOp(name, local, list(types.outputs.data)))
+        new_ops.append(_shape("GlobalToLocalShape", local, inner, {"in_shardings": op.in_shardings}, axes))
+        local = list(new_ops[-1].results)
+    new_ops.append(call := CallOp(name, local, list(types.outputs.data)))
     if stay:
         call.attributes[FRONTEND_ATTRIBUTES] = DictionaryAttr({"inlineable": StringAttr("false")})
     results = list(call.results)
     if outer:
-        made.append(_shape("LocalToGlobalShape", results, outer, {"out_shardings": op.out_shardings}, axes))
-        results = list(made[-1].results)
-    for entry in made:
+        new_ops.append(_shape("LocalToGlobalShape", results, outer, {"out_shardings": op.out_shardings}, axes))
+        results = list(new_ops[-1].results)
+    for entry in new_ops:
         entry.location = op.location
     block = op.parent
-    block.insert_ops_before(made, op)
+    block.insert_ops_before(new_ops, op)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new)
         new.name_hint = old.name_hint

@@ -13,23 +13,22 @@ rewrite is proved.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from functools import partial
-from typing import Any
 
 import jax
 
 import recompute
-
-from ..xla_settings import KEEP_BARRIERS
-from . import blocks, gradients, loops
-from .parts import STEPS
+from recompute.benchmarks.families import block_steps, gradient_steps, loop_steps
+from recompute.benchmarks.families.parts import STEPS
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 
 recompute.config.cache_dir = ""  # The seconds must include the rewrite.
 
-FAMILIES = loops, gradients, blocks
+FAMILIES = loop_steps, gradient_steps, block_steps
 POLICIES = jax.checkpoint_policies
 BY_HAND = (
     partial(jax.checkpoint, prevent_cse=False),
@@ -39,22 +38,17 @@ BY_HAND = (
 )
 
 
-def needs(compiled: Any) -> tuple[int, float]:
-    """Return the bytes of temporaries and the FLOPs of a compiled step."""
-    return compiled.memory_analysis().temp_size_in_bytes, compiled.cost_analysis()["flops"]
-
-
 def row(name: str) -> str:
     """Measure one step, and return its table row as a string."""
     function, arguments = STEPS[name](lambda body: body)
-    plain, _ = needs(jax.jit(function).lower(*arguments).compile())
+    plain, _ = temporaries_and_flops(jax.jit(function).lower(*arguments).compile())
     by_hand = (jax.jit(STEPS[name](wrap)[0]).lower(*arguments) for wrap in BY_HAND)
-    size, flops = min(needs(lowered.compile(compiler_options=KEEP_BARRIERS)) for lowered in by_hand)
+    size, flops = min(temporaries_and_flops(lowered.compile(compiler_options=KEEP_BARRIERS)) for lowered in by_hand)
     start = time.monotonic()
     lowered = recompute.jax.jit(function).lower_quietly(*arguments)
     choice = lowered.compiled_step
     seconds = time.monotonic() - start
-    our_size, our_flops = needs(choice.compiled)
+    our_size, our_flops = temporaries_and_flops(choice.compiled)
     proved = lowered.rewritten is not None and bool(lowered.rewritten.proof)
     return (
         f"{name:<32}{size / plain:>8.3f}{our_size / plain:>8.3f}{our_size / size:>8.3f}{our_flops / flops:>8.3f}"
@@ -65,14 +59,12 @@ def row(name: str) -> str:
 
 def main() -> None:
     """Print a table row for each step that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(STEPS)}; all by default")
-    names = parser.parse_args().steps
-    if unknown := sorted(set(names) - set(STEPS)):
-        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(STEPS)}")
+    names = names_or_all(parser, parser.parse_args().steps, STEPS, "step")
     warnings.simplefilter("ignore", recompute.jax.NothingSaved)
     print(f"{'step':<32}{'by hand':>8}{'ours':>8}{'ratio':>8}{'FLOPs':>8}{'s':>7}")
-    for name in names or STEPS:
+    for name in names:
         print(row(name), flush=True)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS
+from recompute.benchmarks.peers.peer_forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS
 
 TEMP_BAR, FLOPS_BAR = 1.02, 1.005
 """The largest allowed temporaries and FLOPs with the same blocks, as multiples of remat's."""

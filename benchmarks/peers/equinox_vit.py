@@ -12,7 +12,7 @@ from recompute.benchmarks.peers.peer import SMALL, Built, Remat, cross_entropy, 
 CLASSES = 10
 
 
-class Block(eqx.Module):
+class EquinoxBlock(eqx.Module):
     """A Transformer block: attention and MLP, each after a normalization."""
 
     norm1: eqx.nn.LayerNorm
@@ -31,32 +31,32 @@ class Block(eqx.Module):
         self.dropout = eqx.nn.Dropout(0.1)
 
     def __call__(self, x: jax.Array, key: jax.Array) -> jax.Array:
-        seen = jax.vmap(self.norm1)(x)
-        x = x + self.attention(seen, seen, seen)
+        features = jax.vmap(self.norm1)(x)
+        x = x + self.attention(features, features, features)
         hidden = jax.nn.gelu(jax.vmap(self.up)(jax.vmap(self.norm2)(x)))
         return x + self.dropout(jax.vmap(self.down)(hidden), key=key)
 
 
-class ViT(eqx.Module):
+class EquinoxViT(eqx.Module):
     """A vision Transformer that classifies images of shape (3, side, side)."""
 
     patches: eqx.nn.Conv2d
-    places: jax.Array
-    blocks: list[Block]
+    positions: jax.Array
+    blocks: list[EquinoxBlock]
     head: eqx.nn.Linear
     remat: Remat = eqx.field(static=True)
 
     def __init__(self, side: int, width: int, layers: int, remat: Remat, key: jax.Array):
         keys = jax.random.split(key, layers + 3)
         self.patches = eqx.nn.Conv2d(3, width, 4, stride=4, key=keys[0])
-        self.places = 0.1 * jax.random.normal(keys[1], ((side // 4) ** 2, width))
+        self.positions = 0.1 * jax.random.normal(keys[1], ((side // 4) ** 2, width))
         self.head = eqx.nn.Linear(width, CLASSES, key=keys[2])
-        self.blocks = [Block(width, 4, key) for key in keys[3:]]
+        self.blocks = [EquinoxBlock(width, 4, key) for key in keys[3:]]
         self.remat = remat
 
     def __call__(self, pixels: jax.Array, key: jax.Array) -> jax.Array:
-        seen = self.patches(pixels.transpose(2, 0, 1))
-        x = seen.reshape(seen.shape[0], -1).T + self.places
+        features = self.patches(pixels.transpose(2, 0, 1))
+        x = features.reshape(features.shape[0], -1).T + self.positions
         for block, own in zip(self.blocks, jax.random.split(key, len(self.blocks)), strict=True):
             run = eqx.filter_checkpoint(block, policy=policy_of(self.remat)) if self.remat else block
             x = run(x, own)
@@ -68,7 +68,7 @@ def build(remat: Remat, size: str) -> Built:
     rows, side, width, layers = (4, 16, 32, 3) if size == SMALL else (32, 64, 96, 5)
 
     def model(seed: int) -> Any:
-        return eqx.partition(ViT(side, width, layers, remat, jax.random.key(seed)), eqx.is_array)
+        return eqx.partition(EquinoxViT(side, width, layers, remat, jax.random.key(seed)), eqx.is_array)
 
     _, static = model(0)
 

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import optax
 from flax.training.train_state import TrainState
 
-from recompute.benchmarks.peers.gpt import Size, size_of
 from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
+from recompute.benchmarks.peers.plain_gpt import Size, size_of
 
 
-class Block(nn.Module):
+class LinenBlock(nn.Module):
     """A Transformer block: causal attention and MLP, each after a normalization."""
 
     heads: int
@@ -28,7 +28,7 @@ class Block(nn.Module):
         return x + nn.Dropout(0.1, deterministic=not train)(nn.Dense(x.shape[-1])(hidden))
 
 
-class GPT(nn.Module):
+class LinenGPT(nn.Module):
     """A decoder-only Transformer over tokens of shape (rows, length)."""
 
     size: Size
@@ -38,16 +38,16 @@ class GPT(nn.Module):
     def __call__(self, tokens: jax.Array, train: bool = True) -> jax.Array:
         x = nn.Embed(self.size.words, self.size.width)(tokens)
         x = x + nn.Embed(self.size.length, self.size.width)(jnp.arange(self.size.length))
-        layer = Block
+        layer = LinenBlock
         if self.remat:
-            layer = nn.remat(Block, static_argnums=(2,), policy=policy_of(self.remat))
+            layer = nn.remat(LinenBlock, static_argnums=(2,), policy=policy_of(self.remat))
         for number in range(self.size.layers):
             # The name is the same with and without remat, so that both draw the same random numbers.
             x = layer(self.size.heads, name=f"Block_{number}")(x, train)
         return nn.Dense(self.size.words)(nn.LayerNorm()(x))
 
 
-def loss_of(model: GPT) -> Any:
+def loss_of(model: LinenGPT) -> Any:
     """Return the function `loss(parameters, tokens, following, key)`."""
 
     def loss(parameters: Any, tokens: jax.Array, following: jax.Array, key: jax.Array) -> jax.Array:
@@ -60,7 +60,7 @@ def loss_of(model: GPT) -> Any:
 def build(remat: Remat, size: str) -> Built:
     """Build the step that returns the loss and its gradients."""
     shape = size_of(size)
-    model = GPT(shape, remat)
+    model = LinenGPT(shape, remat)
     step = jax.value_and_grad(loss_of(model))
     return Built(step, lambda seed: (_parameters(model, seed), *_batch(shape, seed)))
 
@@ -68,7 +68,7 @@ def build(remat: Remat, size: str) -> Built:
 def build_adamw(remat: Remat, size: str) -> Built:
     """Build the step that updates a donated state with AdamW."""
     shape = size_of(size)
-    model, optimizer = GPT(shape, remat), optax.adamw(1e-3)
+    model, optimizer = LinenGPT(shape, remat), optax.adamw(1e-3)
 
     def step(state: TrainState, *batch: jax.Array) -> Any:
         loss, gradient = jax.value_and_grad(loss_of(model))(state.params, *batch)
@@ -81,7 +81,7 @@ def build_adamw(remat: Remat, size: str) -> Built:
     return Built(step, arguments, {"donate_argnums": 0})
 
 
-def _parameters(model: GPT, seed: int) -> Any:
+def _parameters(model: LinenGPT, seed: int) -> Any:
     tokens = jnp.zeros((1, model.size.length), jnp.int32)
     return model.init(jax.random.key(seed), tokens, train=False)["params"]
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from recompute.benchmarks.peers import gpt
+from recompute.benchmarks.peers import plain_gpt
 from recompute.benchmarks.peers.peer import SMALL, Built, Remat, checkpointed, descent, matrix, texts
 
 DEVICES = 8
@@ -35,27 +35,29 @@ def place_on_mesh(mesh: Mesh, weights: Any, batch: tuple[Any, ...]) -> tuple[Any
 
 def build_automatic(remat: Remat, size: str) -> Built:
     """Build a GPT step that XLA partitions according to the shardings of its arguments."""
-    mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
+    mesh, shape = mesh_of(AxisType.Auto), plain_gpt.size_of(size)
 
     def arguments(seed: int) -> tuple[Any, ...]:
-        return place_on_mesh(mesh, gpt.weights_of(seed, shape), texts(seed, shape.rows, shape.length, shape.words))
+        return place_on_mesh(
+            mesh, plain_gpt.weights_of(seed, shape), texts(seed, shape.rows, shape.length, shape.words)
+        )
 
-    return Built(descent(gpt.loss_of(shape, remat, named=True)), arguments, {"donate_argnums": 0})
+    return Built(descent(plain_gpt.loss_of(shape, remat, named=True)), arguments, {"donate_argnums": 0})
 
 
 def build_mapped(remat: Remat, size: str) -> Built:
     """Build a GPT step in which each device computes the gradients of its rows, which are then averaged."""
-    mesh, shape = mesh_of(AxisType.Auto), gpt.size_of(size)
+    mesh, shape = mesh_of(AxisType.Auto), plain_gpt.size_of(size)
     everywhere, rows = PartitionSpec(), PartitionSpec(("data", "model"))
 
     @partial(jax.shard_map, mesh=mesh, in_specs=(everywhere, rows, rows), out_specs=everywhere, check_vma=False)
     def step(weights: Any, tokens: jax.Array, following: jax.Array) -> Any:
-        value, gradient = jax.value_and_grad(gpt.loss_of(shape, remat, named=True))(weights, tokens, following)
+        value, gradient = jax.value_and_grad(plain_gpt.loss_of(shape, remat, named=True))(weights, tokens, following)
         value, gradient = jax.lax.pmean((value, gradient), ("data", "model"))
         return value, jax.tree.map(lambda w, g: w - 0.01 * g, weights, gradient)
 
     def arguments(seed: int) -> tuple[Any, ...]:
-        weights = jax.device_put(gpt.weights_of(seed, shape), NamedSharding(mesh, everywhere))
+        weights = jax.device_put(plain_gpt.weights_of(seed, shape), NamedSharding(mesh, everywhere))
         batch = texts(seed, shape.rows, shape.length, shape.words)
         return weights, *jax.device_put(batch, NamedSharding(mesh, rows))
 
@@ -64,7 +66,7 @@ def build_mapped(remat: Remat, size: str) -> Built:
 
 def explicit_block(w: Any, x: jax.Array) -> jax.Array:
     """Apply a residual MLP block with shardings in the types to x of shape (rows, length, width)."""
-    hidden = jax.nn.gelu(gpt.normalized(x, w["norm"]) @ w["up"])
+    hidden = jax.nn.gelu(plain_gpt.normalized(x, w["norm"]) @ w["up"])
     # The contraction sums over shards, so JAX requires the sharding of its result.
     return x + jnp.einsum("btf,fd->btd", hidden, w["down"], out_sharding=PartitionSpec("data"))
 

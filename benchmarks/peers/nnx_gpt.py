@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import optax
 from flax import nnx
 
-from recompute.benchmarks.peers.gpt import Size, size_of
 from recompute.benchmarks.peers.peer import Built, Remat, policy_of, texts
+from recompute.benchmarks.peers.plain_gpt import Size, size_of
 
 
-class Block(nnx.Module):
+class NnxBlock(nnx.Module):
     """A Transformer block: causal attention and MLP, each after a normalization."""
 
     def __init__(self, size: Size, rngs: nnx.Rngs):
@@ -28,20 +28,20 @@ class Block(nnx.Module):
         return x + self.down(nnx.gelu(self.up(self.norm2(x))))
 
 
-class GPT(nnx.Module):
+class NnxGPT(nnx.Module):
     """A decoder-only Transformer over tokens of shape (rows, length)."""
 
     def __init__(self, size: Size, remat: Remat, rngs: nnx.Rngs):
         self.tokens = nnx.Embed(size.words, size.width, rngs=rngs)
         self.places = nnx.Embed(size.length, size.width, rngs=rngs)
-        self.blocks = nnx.List([Block(size, rngs) for _ in range(size.layers)])
+        self.blocks = nnx.List([NnxBlock(size, rngs) for _ in range(size.layers)])
         self.norm = nnx.RMSNorm(size.width, rngs=rngs)
         self.remat = remat
 
     def __call__(self, tokens: jax.Array) -> jax.Array:
         x = self.tokens(tokens) + self.places(jnp.arange(tokens.shape[1]))
         for block in self.blocks:
-            run = nnx.remat(Block.__call__, policy=policy_of(self.remat)) if self.remat else Block.__call__
+            run = nnx.remat(NnxBlock.__call__, policy=policy_of(self.remat)) if self.remat else NnxBlock.__call__
             x = run(block, x)
         return self.tokens.attend(self.norm(x))
 
@@ -49,9 +49,9 @@ class GPT(nnx.Module):
 def build(remat: Remat, size: str) -> Built:
     """Build the training step of the given size, plain or with remat."""
     shape = size_of(size)
-    graph = nnx.graphdef(GPT(shape, remat, nnx.Rngs(0)))
+    graph = nnx.graphdef(NnxGPT(shape, remat, nnx.Rngs(0)))
 
-    def loss(model: GPT, tokens: jax.Array, following: jax.Array) -> jax.Array:
+    def loss(model: NnxGPT, tokens: jax.Array, following: jax.Array) -> jax.Array:
         return optax.softmax_cross_entropy_with_integer_labels(model(tokens), following).mean()
 
     def step(state: Any, tokens: jax.Array, following: jax.Array) -> Any:
@@ -59,7 +59,7 @@ def build(remat: Remat, size: str) -> Built:
         return value, jax.tree.map(lambda p, g: p - 0.01 * g, state, gradient)
 
     def arguments(seed: int) -> tuple[Any, ...]:
-        state = nnx.state(GPT(shape, remat, nnx.Rngs(seed)), nnx.Param)
+        state = nnx.state(NnxGPT(shape, remat, nnx.Rngs(seed)), nnx.Param)
         return state, *texts(seed, shape.rows, shape.length, shape.words)
 
     return Built(step, arguments)

@@ -84,8 +84,8 @@ def matrix(draw: np.random.Generator, *shape: int) -> jax.Array:
 
 def texts(seed: int, rows: int, length: int, words: int) -> tuple[jax.Array, jax.Array]:
     """Draw token sequences. Return the tokens, and the token that follows each position."""
-    drawn = np.random.default_rng(seed).integers(0, words, (rows, length + 1), dtype=np.int32)
-    return jnp.asarray(drawn[:, :-1]), jnp.asarray(drawn[:, 1:])
+    tokens = np.random.default_rng(seed).integers(0, words, (rows, length + 1), dtype=np.int32)
+    return jnp.asarray(tokens[:, :-1]), jnp.asarray(tokens[:, 1:])
 
 
 def images(seed: int, rows: int, side: int, classes: int) -> tuple[jax.Array, jax.Array]:

@@ -16,7 +16,7 @@ Weights = dict[str, Array]
 
 
 @dataclass(frozen=True)
-class Layer:
+class RandomLayer:
     """A layer of a random step.
 
     Attributes:
@@ -142,36 +142,38 @@ def bf16_layer(w: Weights, x: Array) -> Array:
     return x + jax.nn.silu(low @ w["w"].astype(jnp.bfloat16)).astype(x.dtype)
 
 
-LAYERS: Mapping[str, Layer] = {
-    "dense": Layer(square_matrix, lambda w, x, _: jax.nn.relu(x[0] @ w["w"])),
-    "tanh": Layer(square_matrix, lambda w, x, _: jnp.tanh(x[0] @ w["w"])),
-    "mlp": Layer(mlp_matrices, lambda w, x, _: mlp(w, x[0])),
-    "checkpointed": Layer(mlp_matrices, lambda w, x, _: jax.checkpoint(mlp)(w, x[0])),
-    "norm": Layer(scale_vector, lambda w, x, _: norm(x[0]) * w["scale"]),
-    "rms": Layer(
+LAYERS: Mapping[str, RandomLayer] = {
+    "dense": RandomLayer(square_matrix, lambda w, x, _: jax.nn.relu(x[0] @ w["w"])),
+    "tanh": RandomLayer(square_matrix, lambda w, x, _: jnp.tanh(x[0] @ w["w"])),
+    "mlp": RandomLayer(mlp_matrices, lambda w, x, _: mlp(w, x[0])),
+    "checkpointed": RandomLayer(mlp_matrices, lambda w, x, _: jax.checkpoint(mlp)(w, x[0])),
+    "norm": RandomLayer(scale_vector, lambda w, x, _: norm(x[0]) * w["scale"]),
+    "rms": RandomLayer(
         scale_vector, lambda w, x, _: x[0] * jax.lax.rsqrt(jnp.mean(x[0] ** 2, -1, keepdims=True) + 1e-5) * w["scale"]
     ),
-    "gate": Layer(two_matrices, lambda w, x, _: jax.nn.sigmoid(x[0] @ w["w"]) * (x[0] @ w["v"])),
-    "dropout": Layer(no_weights, lambda w, x, key: dropout(x[0], key)),
-    "residual": Layer(no_weights, lambda w, x, _: 0.7 * (x[0] + x[1]), reads=2),
-    "concat": Layer(joining_matrix, lambda w, x, _: jnp.concatenate(x, -1) @ w["w"], reads=2),
-    "mix": Layer(
+    "gate": RandomLayer(two_matrices, lambda w, x, _: jax.nn.sigmoid(x[0] @ w["w"]) * (x[0] @ w["v"])),
+    "dropout": RandomLayer(no_weights, lambda w, x, key: dropout(x[0], key)),
+    "residual": RandomLayer(no_weights, lambda w, x, _: 0.7 * (x[0] + x[1]), reads=2),
+    "concat": RandomLayer(joining_matrix, lambda w, x, _: jnp.concatenate(x, -1) @ w["w"], reads=2),
+    "mix": RandomLayer(
         square_matrix, lambda w, x, _: jnp.einsum("...i,ij,...j->...i", x[0], w["w"], jnp.tanh(x[1])), reads=2
     ),
-    "where": Layer(no_weights, lambda w, x, _: jnp.where(x[0] > 0, jnp.sin(x[0]), x[1]), reads=2),
-    "scan": Layer(stacked_matrices, lambda w, x, _: scan_layers(w, x[0])),
-    "cond": Layer(two_matrices, lambda w, x, _: conditional_layer(w, x[0])),
-    "custom_vjp": Layer(square_matrix, lambda w, x, _: softsign(x[0] @ w["w"])),
-    "bf16": Layer(square_matrix, lambda w, x, _: bf16_layer(w, x[0])),
-    "cumsum": Layer(no_weights, lambda w, x, _: jnp.cumsum(x[0], 1) / np.sqrt(x[0].shape[1])),
-    "sort": Layer(no_weights, lambda w, x, _: jnp.sort(x[0], axis=-1)),
+    "where": RandomLayer(no_weights, lambda w, x, _: jnp.where(x[0] > 0, jnp.sin(x[0]), x[1]), reads=2),
+    "scan": RandomLayer(stacked_matrices, lambda w, x, _: scan_layers(w, x[0])),
+    "cond": RandomLayer(two_matrices, lambda w, x, _: conditional_layer(w, x[0])),
+    "custom_vjp": RandomLayer(square_matrix, lambda w, x, _: softsign(x[0] @ w["w"])),
+    "bf16": RandomLayer(square_matrix, lambda w, x, _: bf16_layer(w, x[0])),
+    "cumsum": RandomLayer(no_weights, lambda w, x, _: jnp.cumsum(x[0], 1) / np.sqrt(x[0].shape[1])),
+    "sort": RandomLayer(no_weights, lambda w, x, _: jnp.sort(x[0], axis=-1)),
 }
 """The layers for values of any rank."""
-SEQUENCES: Mapping[str, Layer] = {
-    "attention": Layer(projections, lambda w, x, _: attend(w, x[0])),
-    "conv": Layer(kernel, lambda w, x, _: x[0] + jax.nn.silu(conv(w["k"], x[0], "H"))),
+SEQUENCES: Mapping[str, RandomLayer] = {
+    "attention": RandomLayer(projections, lambda w, x, _: attend(w, x[0])),
+    "conv": RandomLayer(kernel, lambda w, x, _: x[0] + jax.nn.silu(conv(w["k"], x[0], "H"))),
 }
-IMAGES: Mapping[str, Layer] = {
-    "conv2d": Layer(image_kernel, lambda w, x, _: x[0] + jax.nn.relu(conv(w["k"], x[0], "HW"))),
-    "pooled": Layer(square_matrix, lambda w, x, _: x[0] * jax.nn.sigmoid(x[0].mean((1, 2), keepdims=True) @ w["w"])),
+IMAGES: Mapping[str, RandomLayer] = {
+    "conv2d": RandomLayer(image_kernel, lambda w, x, _: x[0] + jax.nn.relu(conv(w["k"], x[0], "HW"))),
+    "pooled": RandomLayer(
+        square_matrix, lambda w, x, _: x[0] * jax.nn.sigmoid(x[0].mean((1, 2), keepdims=True) @ w["w"])
+    ),
 }

@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from recompute.benchmarks.peers.peer import Built, cross_entropy, matrix
-from recompute.benchmarks.peers.random_layers import IMAGES, LAYERS, SEQUENCES, Layer
+from recompute.benchmarks.peers.random_layers import IMAGES, LAYERS, SEQUENCES, RandomLayer
 
 KINDS = {"rows": LAYERS, "sequence": {**LAYERS, **SEQUENCES}, "images": {**LAYERS, **IMAGES}}
 SHAPES = {"rows": (2048,), "sequence": (16, 128), "images": (8, 16, 16)}
@@ -31,7 +31,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Program:
+class RandomProgram:
     """A random training step.
 
     Attributes:
@@ -74,13 +74,13 @@ class Program:
         return f"{', '.join(extras)}: {nodes}"
 
 
-def program(seed: int) -> Program:
+def program(seed: int) -> RandomProgram:
     """Draw the program that a seed determines."""
     draw = np.random.default_rng(seed)
     domain = str(draw.choice(list(KINDS)))
     count = int(draw.integers(5, 15))
     nodes = tuple(_node(draw, domain, index) for index in range(count))
-    return Program(
+    return RandomProgram(
         seed=seed,
         domain=domain,
         width=int(draw.choice([16, 32, 48])),
@@ -109,31 +109,31 @@ def _maybe(draw: np.random.Generator, count: int) -> int | None:
     return result if requested else None
 
 
-def build_step(made: Program) -> Built:
+def build_step(spec: RandomProgram) -> Built:
     """Build the training step of a program."""
-    layers = [KINDS[made.domain][node.kind] for node in made.nodes]
-    shape = (SHAPES[made.domain][0] // (8 if made.few_rows else 1), *SHAPES[made.domain][1:])
-    optimizer = {"none": None, "sgd": optax.sgd(0.01), "adam": optax.adam(1e-3)}[made.optimizer]
+    layers = [KINDS[spec.domain][node.kind] for node in spec.nodes]
+    shape = (SHAPES[spec.domain][0] // (8 if spec.few_rows else 1), *SHAPES[spec.domain][1:])
+    optimizer = {"none": None, "sgd": optax.sgd(0.01), "adam": optax.adam(1e-3)}[spec.optimizer]
 
     def arguments(seed: int) -> tuple[Any, ...]:
-        weights = weights_of(made, layers, np.random.default_rng(seed))
+        weights = weights_of(spec, layers, np.random.default_rng(seed))
         draw = np.random.default_rng(seed + 1)
-        x = draw.integers(0, CLASSES, shape) if made.embedded else draw.normal(0, 1, (*shape, made.width))
-        provided = jnp.asarray(x, jnp.int32 if made.embedded else jnp.float32)
+        x = draw.integers(0, CLASSES, shape) if spec.embedded else draw.normal(0, 1, (*shape, spec.width))
+        x_array = jnp.asarray(x, jnp.int32 if spec.embedded else jnp.float32)
         labels = jnp.asarray(draw.integers(0, CLASSES, shape), jnp.int32)
         state = (weights, optimizer.init(weights)) if optimizer else weights
-        return state, provided, labels, jax.random.key(seed)
+        return state, x_array, labels, jax.random.key(seed)
 
-    return Built(step_of(made, layers, optimizer), arguments, {"donate_argnums": 0} if made.donated else {})
+    return Built(step_of(spec, layers, optimizer), arguments, {"donate_argnums": 0} if spec.donated else {})
 
 
-def weights_of(made: Program, layers: list[Layer], draw: np.random.Generator) -> Any:
+def weights_of(spec: RandomProgram, layers: list[RandomLayer], draw: np.random.Generator) -> Any:
     """Draw the weights of a program."""
-    table, out = matrix(draw, CLASSES, made.width) * 4, matrix(draw, made.width, CLASSES)
-    return {"table": table, "out": out, "layers": [layer.weights(draw, made.width) for layer in layers]}
+    table, out = matrix(draw, CLASSES, spec.width) * 4, matrix(draw, spec.width, CLASSES)
+    return {"table": table, "out": out, "layers": [layer.weights(draw, spec.width) for layer in layers]}
 
 
-def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
+def step_of(spec: RandomProgram, layers: list[RandomLayer], optimizer: Any) -> Any:
     """Return the step function.
 
     It returns the loss and the auxiliary output, with the gradient, or with the new state if the program has an
@@ -141,11 +141,11 @@ def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
     """
 
     def loss(weights: Any, x: jax.Array, labels: jax.Array, key: jax.Array) -> Any:
-        values = run(made, layers, weights, x, key)
-        total = objective(made, weights, values[-1], labels)
-        if made.second is not None:
-            total += 0.1 * jnp.mean(jnp.abs(values[made.second]))
-        return total, {} if made.aux is None else {"mean": values[made.aux].mean(0), "most": values[made.aux].max()}
+        values = run(spec, layers, weights, x, key)
+        total = objective(spec, weights, values[-1], labels)
+        if spec.second is not None:
+            total += 0.1 * jnp.mean(jnp.abs(values[spec.second]))
+        return total, {} if spec.aux is None else {"mean": values[spec.aux].mean(0), "most": values[spec.aux].max()}
 
     def step(state: Any, *batch: jax.Array) -> Any:
         weights, moments = state if optimizer else (state, None)
@@ -158,19 +158,19 @@ def step_of(made: Program, layers: list[Layer], optimizer: Any) -> Any:
     return step
 
 
-def objective(made: Program, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
+def objective(spec: RandomProgram, weights: Any, x: jax.Array, labels: jax.Array) -> jax.Array:
     """Compute the loss from the last value."""
     scores = x @ weights["out"]
-    if made.loss == "softmax":
+    if spec.loss == "softmax":
         return cross_entropy(scores, labels)
     return jnp.mean((scores - jax.nn.one_hot(labels, CLASSES)) ** 2)
 
 
-def run(made: Program, layers: list[Layer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
+def run(spec: RandomProgram, layers: list[RandomLayer], weights: Any, x: jax.Array, key: jax.Array) -> list[jax.Array]:
     """Run the layers, and return the program's input and the value of each node."""
-    values = [weights["table"][x] if made.embedded else x]
-    for index, (node, layer, w) in enumerate(zip(made.nodes, layers, weights["layers"], strict=True)):
-        scope = jax.named_scope(f"layer{index // made.named}") if made.named else nullcontext()
+    values = [weights["table"][x] if spec.embedded else x]
+    for index, (node, layer, w) in enumerate(zip(spec.nodes, layers, weights["layers"], strict=True)):
+        scope = jax.named_scope(f"layer{index // spec.named}") if spec.named else nullcontext()
         with scope:
             read = tuple(values[source] for source in node.reads)
             values.append(layer.run(w, read, jax.random.fold_in(key, index)))

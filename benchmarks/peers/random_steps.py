@@ -11,7 +11,6 @@ bf16.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
@@ -23,10 +22,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import recompute
-from recompute.benchmarks.peers.costs import arrays
-from recompute.benchmarks.peers.distance import distance
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.peers.form_costs import arrays
 from recompute.benchmarks.peers.peer import Built
-from recompute.benchmarks.peers.random_program import Program, build_step, program
+from recompute.benchmarks.peers.random_program import RandomProgram, build_step, program
+from recompute.benchmarks.peers.result_distances import distance
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
 from recompute.frontends.jax.compilation.choice import choose_variant
 
@@ -45,7 +45,7 @@ class StepVerdict:
         distance: The largest distance of a result, in units of rounding (of bf16 if the step rounds to bf16).
     """
 
-    program: Program
+    program: RandomProgram
     plain_bytes: int
     ours_bytes: int
     why: str | None
@@ -70,20 +70,20 @@ class StepVerdict:
         return f"{first} {' '.join(marks)}".rstrip() + f" | {self.program}"
 
 
-def judge(made: Program) -> StepVerdict:
+def judge(spec: RandomProgram) -> StepVerdict:
     """Compile and run a program both ways, and compare the temporaries and the results."""
-    step = build_step(made)
+    step = build_step(spec)
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
-        lowered = recompute.jax.jit(step.step, **step.options).lower(*step.arguments(made.seed))
+        lowered = recompute.jax.jit(step.step, **step.options).lower(*step.arguments(spec.seed))
         choice = choose_variant(lowered)
     seconds = time.perf_counter() - start
-    plain = jax.jit(step.step, **step.options).lower(*step.arguments(made.seed)).compile()
+    plain = jax.jit(step.step, **step.options).lower(*step.arguments(spec.seed)).compile()
     before, after = temporary_bytes(plain), temporary_bytes(choice.compiled)
     assert before is not None and after is not None, "the compiler reports no memory"
-    units = farthest(step, plain, choice.compiled, made.seed) / (BF16 if made.rounds_to_bf16 else 1)
-    return StepVerdict(made, before, after, choice.why, units, seconds)
+    units = farthest(step, plain, choice.compiled, spec.seed) / (BF16 if spec.rounds_to_bf16 else 1)
+    return StepVerdict(spec, before, after, choice.why, units, seconds)
 
 
 def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
@@ -96,13 +96,13 @@ def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled,
 
 def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
     """Return a message for each missed bar, with the seeds of the steps."""
-    above = [verdict.program.seed for verdict in verdicts if verdict.is_above]
-    distant = [verdict.program.seed for verdict in verdicts if verdict.is_far]
-    left = [verdict.program.seed for verdict in verdicts if verdict.why is not None]
-    lines = [f"seeds whose step needs more memory than the plain step: {above}"] if above else []
-    lines += [f"seeds with a distance above {FARTHEST:g}: {distant}"] if distant else []
-    many = len(left) > PLAIN_SHARE * len(verdicts)
-    return lines + ([f"{len(left)} seeds run the plain step: {left}"] if many else [])
+    above_seeds = [verdict.program.seed for verdict in verdicts if verdict.is_above]
+    far_seeds = [verdict.program.seed for verdict in verdicts if verdict.is_far]
+    plain_seeds = [verdict.program.seed for verdict in verdicts if verdict.why is not None]
+    lines = [f"seeds whose step needs more memory than the plain step: {above_seeds}"] if above_seeds else []
+    lines += [f"seeds with a distance above {FARTHEST:g}: {far_seeds}"] if far_seeds else []
+    many = len(plain_seeds) > PLAIN_SHARE * len(verdicts)
+    return lines + ([f"{len(plain_seeds)} seeds run the plain step: {plain_seeds}"] if many else [])
 
 
 def summary(verdicts: Sequence[StepVerdict]) -> str:
@@ -119,7 +119,7 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
 
 def main() -> None:
     """Print a line for each step, and exit with 1 if a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--count", type=int, default=20, help="the number of random steps (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the random steps (default: 0)")
     options = parser.parse_args()

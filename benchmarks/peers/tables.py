@@ -1,14 +1,14 @@
-"""Markdown tables of the measurements. `Rows` maps the name of each step to the output of `row.py`."""
+"""Markdown tables of the measurements. `Rows` maps the name of each step to the output of `measure_peer.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from recompute.benchmarks.markdown import markdown_table
+from recompute.benchmarks.harness.markdown import markdown_table
 from recompute.benchmarks.peers.bars import missed, ratio
-from recompute.benchmarks.peers.forms import FORMS, OURS, PLAIN, SAME, THEIRS
 from recompute.benchmarks.peers.peer import Peer
+from recompute.benchmarks.peers.peer_forms import FORMS, OURS, PLAIN, SAME, THEIRS
 
 Rows = Mapping[str, Mapping[str, Any]]
 OTHERS = tuple(form for form in FORMS if form != PLAIN)
@@ -121,6 +121,6 @@ def farthest(leaves: Sequence[Mapping[str, Any]], most: int = 6) -> str:
 
 def is_close(leaf: Mapping[str, Any]) -> bool:
     """Return whether a result is close, according to `Leaf.is_close`."""
-    from recompute.benchmarks.peers.distance import Leaf
+    from recompute.benchmarks.peers.result_distances import Leaf
 
     return Leaf(leaf["name"], leaf["theirs"], leaf["ours"]).is_close

@@ -14,15 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from fnmatch import fnmatch
 from pathlib import Path
 
 import torch
 
-from recompute.benchmarks.torch.cases import CASES
-from recompute.benchmarks.torch.forms import RECOMPUTE_BUDGETS, baselines, recompute_forms
-from recompute.benchmarks.torch.measure import Row, rows
-from recompute.benchmarks.torch.table import missed, table
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching
+from recompute.benchmarks.torch.form_rows import FormRow, rows
+from recompute.benchmarks.torch.form_table import missed, table
+from recompute.benchmarks.torch.model_cases import CASES
+from recompute.benchmarks.torch.model_forms import RECOMPUTE_BUDGETS, baselines, recompute_forms
 
 
 def report_progress(text: str) -> None:
@@ -32,8 +32,8 @@ def report_progress(text: str) -> None:
 
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument(
         "--budgets",
         default=",".join(map(str, RECOMPUTE_BUDGETS)),
@@ -48,7 +48,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Print the table of each model, and return 1 if one of our forms misses a requirement."""
     options = arguments()
-    names = [name for name in CASES if not options.only or any(fnmatch(name, part) for part in options.only)]
+    names = matching(CASES, options.only)
     if not names:
         report_progress(f"error: no model matches --only: choose from {', '.join(CASES)}")
         return 2
@@ -56,7 +56,7 @@ def main() -> int:
     forms = baselines()[:1] if options.without_torch else baselines()
     forms += [] if options.without_ours else recompute_forms(budgets)
     torch.set_num_threads(1)
-    every: list[Row] = []
+    every: list[FormRow] = []
     for name in names:
         result = list(rows(name, forms, report_progress))
         print(table(result), end="\n\n", flush=True)

@@ -28,7 +28,7 @@ SAME_FLOPS = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class StepCost:
     """The peak of live storages of a step, and the FLOPs of its matrix products, convolutions and attention."""
 
     peak_bytes: int
@@ -60,9 +60,9 @@ class Meter(TorchDispatchMode):
         return True
 
     @property
-    def measured(self) -> Measured:
+    def measured(self) -> StepCost:
         """The peak in bytes and the FLOPs so far."""
-        return Measured(self.peak_bytes, self.flops)
+        return StepCost(self.peak_bytes, self.flops)
 
     @override
     def __enter__(self) -> Self:

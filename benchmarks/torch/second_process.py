@@ -10,19 +10,18 @@ exit status is 1 if the second process repeats the search, or if results differ.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import time
 import warnings
-from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from recompute.benchmarks.markdown import table_head, table_row
+from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")
@@ -33,7 +32,7 @@ def one_step(name: str, budget: str) -> dict[str, Any]:
     import torch
 
     import recompute.torch as rt
-    from recompute.benchmarks.torch.cases import make
+    from recompute.benchmarks.torch.model_cases import make
     from recompute.benchmarks.torch.training_step import training_step
 
     torch.set_num_threads(1)
@@ -59,8 +58,8 @@ def run_in_new_process(name: str, budget: str, cache: str) -> dict[str, Any]:
 
 def main() -> int:
     """Print a table row for each model, with the times of the first and the second process."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
     parser.add_argument("--budget", default="60%", help="the budget (default: 60%%)")
     parser.add_argument("--step", metavar="MODEL", help="run one step here, and print its times as JSON")
     options = parser.parse_args()
@@ -69,7 +68,7 @@ def main() -> int:
         return 0
     faults: list[str] = []
     print(table_head(HEAD), flush=True)
-    for name in (name for name in MODELS if not options.only or any(fnmatch(name, part) for part in options.only)):
+    for name in matching(MODELS, options.only):
         with TemporaryDirectory() as cache:
             first, second = (run_in_new_process(name, options.budget, cache) for _ in range(2))
         ratio = second["plan"] / first["plan"]
@@ -80,8 +79,7 @@ def main() -> int:
             faults.append(f"missed: {name}: the second process did not read the plan from the cache")
         if any(first[key] != second[key] for key in ("peak", "sums")):
             faults.append(f"missed: {name}: the results of the second process differ")
-    print(*faults, f"{len(faults)} faults", sep="\n", file=sys.stderr)
-    return 1 if faults else 0
+    return report_faults(faults)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from recompute.benchmarks.torch.peak_meter import Measured, Meter
+from recompute.benchmarks.torch.peak_meter import Meter, StepCost
 
 SEED = 1234
 """The seed with which each step begins."""
@@ -69,7 +69,7 @@ def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: t
     )
 
 
-def meter_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> Measured:
+def meter_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: tuple[Any, ...]) -> StepCost:
     """Measure the peak and the FLOPs of one step. The peak includes the gradients."""
     model.zero_grad(set_to_none=True)
     torch.manual_seed(SEED)

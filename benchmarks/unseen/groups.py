@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from recompute.benchmarks.unseen.all_steps import HELD_BACK, OPEN
+from recompute.benchmarks.unseen.gradient_loops import LOOPS
+
 from .common import Builder
-from .loops import LOOPS
-from .steps import HELD_BACK, OPEN
 
 GROUPS: dict[str, dict[str, Builder]] = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}

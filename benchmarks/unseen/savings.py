@@ -9,7 +9,6 @@ is one line of JSON. A step that the file already contains is not re-measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -18,7 +17,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
+
 from .sizes import say
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
@@ -61,9 +63,7 @@ def _without_name(wrappers: Sequence[str]) -> str:
 
 def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
     """Return the bytes of temporaries and the FLOPs of a lowered step."""
-    compiled = lowered.compile(compiler_options=KEEP_BARRIERS)
-    analysis: Any = compiled.cost_analysis()
-    return compiled.memory_analysis().temp_size_in_bytes, float(analysis["flops"])
+    return temporaries_and_flops(lowered.compile(compiler_options=KEEP_BARRIERS))
 
 
 def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
@@ -116,7 +116,7 @@ def row_of(build: Any, compiled: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure the requested steps, and append one line of JSON for each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("half", choices=GROUPS, help="the group of steps")
     parser.add_argument("names", nargs="*", help="steps to measure; all by default")
     parser.add_argument("--json", type=Path, required=True, help="the file to append to")

@@ -6,12 +6,12 @@ Some steps need `XLA_FLAGS=--xla_force_host_platform_device_count=2`, which this
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 
-from ..xla_settings import KEEP_BARRIERS, flags_with_host_devices
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 
 def say(*words: object) -> None:
@@ -21,7 +21,7 @@ def say(*words: object) -> None:
 
 def main() -> None:
     """Print a line for each step."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", help="steps to measure; all by default")
     parser.add_argument("--half", choices=("open", "held_back", "loops"))
     run = "also run the plain step once and check that its results are finite"

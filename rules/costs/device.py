@@ -17,7 +17,8 @@ Sources:
     tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
            are not published, so only the bytes of such operations count. f32 products have the rate of bf16, XLA's
            default precision
-    cpu    measured by `python -m recompute.benchmarks.calibrate_cost`: numpy on two shared cores of an AMD EPYC server
+    cpu    measured by `python -m recompute.benchmarks.cost_models.calibrate_device`: numpy on two shared cores of an
+           AMD EPYC server
 
 A transfer to or from the host uses one direction at a time, with half of the bidirectional bandwidth. For a device
 without a published bandwidth (TPU v5e), the user must state the bandwidth of transfers.

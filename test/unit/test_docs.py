@@ -118,7 +118,7 @@ def prepare(page: str, folder: Path) -> None:
     step = training_step(SCOPES.get(page, "block"))
     (folder / "step.mlir").write_text(step)
     (folder / "bare.mlir").write_text(re.sub(r" loc\(.*\)", "", step))
-    planner_graphs: Any = script("planner_graphs")
+    planner_graphs: Any = script("solvers.planner_graphs")
     (folder / "step.json").write_text(json.dumps(planner_graphs.unet(depth=2, blocks=1).finished()))
     (folder / "examples").symlink_to(ROOT / "examples")
 

@@ -1,4 +1,4 @@
-"""The work, in counted look-ups, grows linearly with the step; `benchmarks/growth.py` measures seconds."""
+"""The work, in counted look-ups, grows linearly with the step; `benchmarks/compile_time/growth.py` measures seconds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FACTOR = 4
 SLACK = 1.15
 
 
-STEPS = script("long_steps")
+STEPS = script("compile_time.long_steps")
 # So many blocks that each segment has more parts than are looked at.
 LARGE_SEGMENTS = STEPS.SEGMENTS * (BATCH_CANDIDATES + 8)
 

@@ -29,7 +29,7 @@ NOT_COPIED = shutil.ignore_patterns(
 IN_THE_SDIST = """
 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE Makefile mkdocs.yml setup.py .editorconfig
 docs/index.md docs/memory.svg docs/measured.json docs/measured/budgets.md test/unit/test_packaging.py
-test/filecheck/transforms/clone.mlir examples/stablehlo/mlp.small.mlir benchmarks/graphs/gpt24L.json.gz
+test/filecheck/transforms/clone.mlir examples/stablehlo/mlp.small.mlir benchmarks/solvers/graphs/gpt24L.json.gz
 .github/workflows/tests.yml .ci/run .githooks/commit-msg
 """.split()
 

@@ -12,7 +12,7 @@ import pytest
 
 from recompute.analysis.memory.list_schedules import lowest_peak_schedule
 from recompute.analysis.step.order import functions_of
-from recompute.benchmarks.unseen import table
+from recompute.benchmarks.unseen import savings_page
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
@@ -88,16 +88,16 @@ def test_measured_numbers_agree_with_the_file() -> None:
 
 
 def test_tables_of_unseen_steps_agree_with_the_records() -> None:
-    assert table.PAGE.read_text() == table.page(), "run make generate"
+    assert savings_page.PAGE.read_text() == savings_page.page(), "run make generate"
 
 
 def test_readme_states_the_number_of_external_steps() -> None:
-    text, rows = " ".join(README.split()), table.rows(list(table.KEPT.values()))
-    better, equal, worse = table.counts(rows, "named")
+    text, rows = " ".join(README.split()), savings_page.rows(list(savings_page.STORED.values()))
+    better, equal, worse = savings_page.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
     less = f"less memory on {better} of {len(rows)} steps by another author"
     assert f"{less}, the same on {equal} and more on {worse}; it refuses none" in text
-    within = sum(row["bare"][0]["bytes"] <= (1 + table.EQUAL) * row["checkpoint"]["bytes"] for row in rows)
+    within = sum(row["bare"][0]["bytes"] <= (1 + savings_page.EQUAL) * row["checkpoint"]["bytes"] for row in rows)
     assert f"at most 2 % more than `jax.checkpoint` on {round(100 * within / len(rows))} % of the steps" in text
 
 

@@ -36,7 +36,7 @@ def test_recipe_saves_memory_with_equal_results():
 @pytest.mark.slow
 def test_recipe_needs_no_more_memory_and_work_than_checkpoint(tmp_path: Path):
     result = tmp_path / "found.json"
-    output = run("benchmarks/against_jax_checkpoint.py", "chain", "mlp", "--json", str(result))
+    output = run("benchmarks/xla_memory/against_jax_checkpoint.py", "chain", "mlp", "--json", str(result))
     assert re.findall(r"^(\w+) large", output, re.MULTILINE) == ["chain", "mlp"]
     assert "MISSED" not in output
     measured = json.loads((ROOT / "docs" / "measured.json").read_text())
@@ -45,4 +45,4 @@ def test_recipe_needs_no_more_memory_and_work_than_checkpoint(tmp_path: Path):
             kept = measured["against_jax_checkpoint"][load["example"]]
             for name, cost in load["costs"].items():
                 same = all(cost[what] == number for what, number in kept[name].items())
-                assert same, f"{load['example']}, {name}: run benchmarks/against_jax_checkpoint.py --write"
+                assert same, f"{load['example']}, {name}: run benchmarks/xla_memory/against_jax_checkpoint.py --write"

@@ -10,7 +10,6 @@ results, crashes only under `recompute.torch`, or exceeds the time limit.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import sys
@@ -22,8 +21,9 @@ from pathlib import Path
 
 import torch
 
-from recompute.benchmarks.torch.scripts.judge import Judgement, Verdict, judge
-from recompute.benchmarks.torch.scripts.registry import scripts
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.torch.scripts.all_scripts import scripts
+from recompute.benchmarks.torch.scripts.judge import Judgement, ScriptVerdict, judge
 from recompute.benchmarks.torch.scripts.script import Script
 
 LIMIT_SECONDS = 600
@@ -44,10 +44,10 @@ def judge_script(script: Script, budget: str) -> Judgement:
     try:
         if receiver.poll(LIMIT_SECONDS):
             return receiver.recv()
-        return Judgement(script.name, Verdict.TIMEOUT, f"no result after {LIMIT_SECONDS} s")
+        return Judgement(script.name, ScriptVerdict.TIMEOUT, f"no result after {LIMIT_SECONDS} s")
     except EOFError:
         process.join()
-        return Judgement(script.name, Verdict.CRASH, f"the process ended with exit status {process.exitcode}")
+        return Judgement(script.name, ScriptVerdict.CRASH, f"the process ended with exit status {process.exitcode}")
     finally:
         process.kill()
         process.join()
@@ -55,7 +55,7 @@ def judge_script(script: Script, budget: str) -> Judgement:
 
 def main() -> int:
     """Judge the requested scripts, print a table row for each, and return 1 if some verdict is a fault."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", help="patterns of script names; all by default")
     parser.add_argument(
         "--budget", default="min", help="budget of each graph (default: min, which adds the most copies), or none"

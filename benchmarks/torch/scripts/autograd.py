@@ -62,7 +62,7 @@ def custom_operation(compile: Compile) -> Results:
 
     soft_sign.register_autograd(backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
 
-    class Model(nn.Module):
+    class CustomOperationNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layers = nn.ModuleList(nn.Linear(32, 32) for _ in range(4))
@@ -73,7 +73,7 @@ def custom_operation(compile: Compile) -> Results:
             return x.square().mean()
 
     torch.manual_seed(41)
-    model = Model()
+    model = CustomOperationNet()
     return final(model, train(model, compile(model), batches(3, 64, 32)))
 
 
@@ -110,7 +110,7 @@ def gradients_of_two_losses(step: Any) -> Results:
 def unused_output(compile: Compile) -> Results:
     """Train with two outputs, of which only one receives a gradient in each step."""
 
-    class Heads(nn.Module):
+    class TwoHeadedNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.body, self.left, self.right = mlp(), nn.Linear(32, 8), nn.Linear(32, 8)
@@ -120,7 +120,7 @@ def unused_output(compile: Compile) -> Results:
             return self.left(y).square().mean(), self.right(y).sin().mean()
 
     torch.manual_seed(43)
-    model = Heads()
+    model = TwoHeadedNet()
     step = compile(model)
     losses = train(model, lambda x: step(x)[0], batches(2, 64, 32))
     losses += train(model, lambda x: step(x)[1], batches(1, 64, 32))

@@ -55,7 +55,7 @@ class Reversible(torch.autograd.Function):
 def reversible_functions(compile: Compile) -> Results:
     """Train with reversible couplings, whose backward pass calls another function and reads options."""
 
-    class Model(nn.Module):
+    class ReversibleNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.weights = nn.ParameterList(nn.Parameter(torch.randn(16, 16) * 0.2) for _ in range(4))
@@ -67,7 +67,7 @@ def reversible_functions(compile: Compile) -> Results:
             return self.head(x).square().mean()
 
     torch.manual_seed(170)
-    model = Model()
+    model = ReversibleNet()
     return final(model, train(model, compile(model), batches(3, 64, 32)))
 
 
@@ -122,7 +122,7 @@ def filters_of_spectra(compile: Compile) -> Results:
 def tied_and_renormalized(compile: Compile) -> Results:
     """Train tied embeddings with weight normalization, an embedding with `max_norm`, and an orthogonal projection."""
 
-    class Model(nn.Module):
+    class TiedEmbeddingNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.words = weight_norm(nn.Embedding(40, 32))
@@ -136,7 +136,7 @@ def tied_and_renormalized(compile: Compile) -> Results:
             return F.cross_entropy(scores[:, :-1].flatten(0, 1), tokens[:, 1:].flatten(), label_smoothing=0.1)
 
     torch.manual_seed(173)
-    model = Model()
+    model = TiedEmbeddingNet()
     tokens = [(torch.randint(40, (8, 16)),) for _ in range(3)]
     return final(model, train(model, compile(model), tokens))
 
@@ -164,7 +164,7 @@ def penalties_of_second_order(compile: Compile) -> Results:
 def gaussian_process(compile: Compile) -> Results:
     """Train a deep kernel by the likelihood of a Gaussian process, with a Cholesky factor and triangular solves."""
 
-    class Model(nn.Module):
+    class GaussianProcess(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.net = mlp(dropout=0.0)
@@ -179,5 +179,5 @@ def gaussian_process(compile: Compile) -> Results:
             return 0.5 * solved.square().sum() + factor.diagonal().log().sum()
 
     torch.manual_seed(175)
-    model = Model()
+    model = GaussianProcess()
     return final(model, train(model, compile(model), batches(3, 48, 32)))

@@ -23,7 +23,7 @@ DIFFERENCES = 3
 """The number of differing tensors that the detail of a judgement names."""
 
 
-class Verdict(StrEnum):
+class ScriptVerdict(StrEnum):
     """The outcome of a script under `recompute.torch`. The last three are defects of `recompute`."""
 
     EQUAL = "equal"
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
     @property
     def is_fault(self) -> bool:
         """Whether the verdict makes the benchmark fail."""
-        return self in (Verdict.WRONG, Verdict.CRASH, Verdict.TIMEOUT)
+        return self in (ScriptVerdict.WRONG, ScriptVerdict.CRASH, ScriptVerdict.TIMEOUT)
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class Judgement:
     """The verdict on a script, with the reason, the differences or the error."""
 
     script: str
-    verdict: Verdict
+    verdict: ScriptVerdict
     detail: str = ""
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ScriptRun:
     """The results of a run, or the exception that ended it."""
 
     results: Results | None
@@ -122,15 +122,15 @@ def reason_for_no_copies(report: Any) -> str:
     return report.remarks[-1] if report.remarks else "no remark"
 
 
-def attempt(script: Script, compile: Compile) -> Attempt:
+def attempt(script: Script, compile: Compile) -> ScriptRun:
     """Run a script, and return its results or its exception."""
     torch._dynamo.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return Attempt(script.body(compile), None)
+            return ScriptRun(script.body(compile), None)
         except Exception as error:
-            return Attempt(None, error)
+            return ScriptRun(None, error)
 
 
 def judge(script: Script, budget: str) -> Judgement:
@@ -138,7 +138,7 @@ def judge(script: Script, budget: str) -> Judgement:
     `aot_eager`."""
     plain = attempt(script, eager)
     if plain.results is None:
-        return Judgement(script.name, Verdict.BROKEN, description_of(plain.error))
+        return Judgement(script.name, ScriptVerdict.BROKEN, description_of(plain.error))
     compile = Ours(budget)
     own = attempt(script, compile)
     if own.results is None:
@@ -146,20 +146,20 @@ def judge(script: Script, budget: str) -> Judgement:
     lines = Outcome(own.results).differences(Outcome(plain.results))
     if not lines:
         falls_back = any(report.reason for report in compile.reports())
-        return Judgement(script.name, Verdict.FALLBACK if falls_back else Verdict.EQUAL, compile.detail())
+        return Judgement(script.name, ScriptVerdict.FALLBACK if falls_back else ScriptVerdict.EQUAL, compile.detail())
     by_pytorch = attempt(script, compile_with_torch)
     if by_pytorch.results is not None and not Outcome(own.results).differences(Outcome(by_pytorch.results)):
-        return Judgement(script.name, Verdict.AS_TORCH, compile.detail())
+        return Judgement(script.name, ScriptVerdict.AS_TORCH, compile.detail())
     shown = ", ".join(lines[:DIFFERENCES])
-    return Judgement(script.name, Verdict.WRONG, f"{len(lines)} differ: {shown}; {compile.detail()}")
+    return Judgement(script.name, ScriptVerdict.WRONG, f"{len(lines)} differ: {shown}; {compile.detail()}")
 
 
-def error_verdict(script: Script, error: Exception | None) -> Verdict:
+def error_verdict(script: Script, error: Exception | None) -> ScriptVerdict:
     """Return the verdict on an error: a rejected budget, an error that PyTorch raises too, or a crash."""
     if "BudgetNotKept" in str(error):
-        return Verdict.REFUSED
+        return ScriptVerdict.REFUSED
     by_pytorch = attempt(script, compile_with_torch)
-    return Verdict.ERROR_AS_TORCH if type(error) is type(by_pytorch.error) else Verdict.CRASH
+    return ScriptVerdict.ERROR_AS_TORCH if type(error) is type(by_pytorch.error) else ScriptVerdict.CRASH
 
 
 def description_of(error: Exception | None) -> str:

@@ -75,7 +75,7 @@ def module_hooks(compile: Compile) -> Results:
 def tensor_hooks(compile: Compile) -> Results:
     """Train with hooks on parameters and on an intermediate value that clip and scale gradients."""
 
-    class Clipped(nn.Module):
+    class HookedNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.body = mlp()
@@ -86,7 +86,7 @@ def tensor_hooks(compile: Compile) -> Results:
             return self.body[8:](y).square().mean()
 
     torch.manual_seed(4)
-    model = Clipped()
+    model = HookedNet()
     for parameter in model.parameters():
         parameter.register_hook(lambda gradient: gradient * 2)
     return final(model, train(model, compile(model), batches(2, 64, 32)))
@@ -189,7 +189,7 @@ def dictionaries_and_dataclasses(compile: Compile) -> Results:
         loss: torch.Tensor
         hidden: list[torch.Tensor]
 
-    class Model(nn.Module):
+    class StructuredInputNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.body = mlp()
@@ -202,7 +202,7 @@ def dictionaries_and_dataclasses(compile: Compile) -> Results:
             return Output(((x - batch["y"]) * scale).square().mean(), hidden)
 
     torch.manual_seed(10)
-    model = Model()
+    model = StructuredInputNet()
     step = compile(model)
     pairs = [({"x": torch.randn(64, 32), "y": torch.randn(64, 32)},) for _ in range(3)]
     return final(model, train(model, lambda batch: step(batch, scale=2.0).loss, pairs))
@@ -212,7 +212,7 @@ def dictionaries_and_dataclasses(compile: Compile) -> Results:
 def embeddings_and_scatter(compile: Compile) -> Results:
     """Train with messages over a graph: padded embeddings, embedding bags, `gather`, `index_add` and `scatter_add`."""
 
-    class Messages(nn.Module):
+    class MessagePassingNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.embed = nn.Embedding(20, 32, padding_idx=0)
@@ -228,7 +228,7 @@ def embeddings_and_scatter(compile: Compile) -> Results:
             return x.square().mean()
 
     torch.manual_seed(11)
-    model = Messages()
+    model = MessagePassingNet()
     graphs = [(torch.randint(20, (24,)), torch.randint(24, (60,)), torch.randint(24, (60,))) for _ in range(3)]
     return final(model, train(model, compile(model), graphs, 0.01))
 
@@ -237,7 +237,7 @@ def embeddings_and_scatter(compile: Compile) -> Results:
 def einsum_attention(compile: Compile) -> Results:
     """Train with attention layers written with `einsum`."""
 
-    class Attention(nn.Module):
+    class EinsumAttention(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.w = nn.Parameter(torch.randn(3, 4, 32, 8) * 0.1)
@@ -251,7 +251,7 @@ def einsum_attention(compile: Compile) -> Results:
             return x.square().mean()
 
     torch.manual_seed(12)
-    model = Attention()
+    model = EinsumAttention()
     return final(model, train(model, compile(model), batches(3, 4, 32, 32)))
 
 

@@ -56,7 +56,7 @@ def scanned_recurrence(compile: Compile) -> Results:
 def routed_experts(compile: Compile) -> Results:
     """Train a mixture of experts that selects tokens with `where` and adds results with `index_add_`."""
 
-    class Experts(nn.Module):
+    class RoutedExperts(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.gate, self.experts = nn.Linear(32, 4), nn.ModuleList(mlp(depth=1) for _ in range(4))
@@ -71,7 +71,7 @@ def routed_experts(compile: Compile) -> Results:
             return (x + mixed).square().mean() + 0.01 * balance
 
     torch.manual_seed(102)
-    model = Experts()
+    model = RoutedExperts()
     return final(model, train(model, compile(model), batches(2, 64, 32)))
 
 

@@ -49,7 +49,7 @@ def sparse_embedding(compile: Compile) -> Results:
 def sparse_graph(compile: Compile) -> Results:
     """Train with messages over a graph, computed as a product with a constant sparse matrix."""
 
-    class Messages(nn.Module):
+    class SparseMessages(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             edges = torch.randint(64, (2, 256))
@@ -62,7 +62,7 @@ def sparse_graph(compile: Compile) -> Results:
             return x.square().mean()
 
     torch.manual_seed(91)
-    model = Messages()
+    model = SparseMessages()
     losses = train(model, compile(model), [(torch.randn(64, 32),) for _ in range(3)])
     model.edges = model.edges.to_dense()
     return final(model, losses)

@@ -44,7 +44,7 @@ class Clipped(torch.autograd.Function):
 def function_with_state(compile: Compile) -> Results:
     """Train with a `torch.autograd.Function` whose context contains numbers, and that has a result without gradient."""
 
-    class Model(nn.Module):
+    class StatefulNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = mlp(depth=2), mlp(depth=2)
@@ -55,7 +55,7 @@ def function_with_state(compile: Compile) -> Results:
             return self.second(y).square().mean(), count
 
     torch.manual_seed(70)
-    model = Model()
+    model = StatefulNet()
     step, counts = compile(model), list[torch.Tensor]()
 
     def loss(x: torch.Tensor) -> torch.Tensor:
@@ -71,7 +71,7 @@ def function_with_state(compile: Compile) -> Results:
 def packed_lengths(compile: Compile) -> Results:
     """Train with a GRU over packed sequences of different lengths, between two networks."""
 
-    class Tagger(nn.Module):
+    class PackedTagger(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.embed, self.before = nn.Embedding(50, 32), mlp(depth=2)
@@ -86,7 +86,7 @@ def packed_lengths(compile: Compile) -> Results:
             return F.cross_entropy(scores.flatten(0, 1), tags.flatten(), ignore_index=-1)
 
     torch.manual_seed(71)
-    model = Tagger()
+    model = PackedTagger()
     data = []
     for _ in range(3):
         lengths = torch.randint(2, 12, (8,))
@@ -109,7 +109,7 @@ def writes_through_views(compile: Compile) -> Results:
         y.index_add_(0, torch.tensor([1, 3]), x[:2])
         return y.masked_fill_(y > 0.9, 0.1)
 
-    class Model(nn.Module):
+    class ViewWritingNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = mlp(depth=2), mlp(depth=2)
@@ -118,7 +118,7 @@ def writes_through_views(compile: Compile) -> Results:
             return (self.second(mixed(self.first(x))) * mixed(x)).mean()
 
     torch.manual_seed(72)
-    model = Model()
+    model = ViewWritingNet()
     return final(model, train(model, compile(model), batches(3, 64, 32)))
 
 
@@ -126,7 +126,7 @@ def writes_through_views(compile: Compile) -> Results:
 def complex_phases(compile: Compile) -> Results:
     """Train with complex parameters, `polar`, conjugates, angles, and complex views of real values."""
 
-    class Model(nn.Module):
+    class ComplexPhaseNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.net = mlp(depth=3)
@@ -141,7 +141,7 @@ def complex_phases(compile: Compile) -> Results:
             return y.square().mean() + z.angle().cos().mean() + torch.linalg.vecdot(z, z).real.mean()
 
     torch.manual_seed(73)
-    model = Model()
+    model = ComplexPhaseNet()
     return final(model, train(model, compile(model), batches(3, 64, 32), 0.01))
 
 
@@ -266,7 +266,7 @@ def differential_equation(compile: Compile) -> Results:
 def random_layers(compile: Compile) -> Results:
     """Train with many kinds of random operations: dropout variants, `rrelu`, sampling, and random pooling."""
 
-    class Model(nn.Module):
+    class RandomLayerNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
@@ -281,7 +281,7 @@ def random_layers(compile: Compile) -> Results:
             return F.cross_entropy(scores - 0.1 * noise, labels) + scores.gather(1, drawn).square().mean()
 
     torch.manual_seed(79)
-    model = Model()
+    model = RandomLayerNet()
     data = [(torch.randn(4, 3, 12, 12), torch.randint(0, 10, (4,))) for _ in range(3)]
     return final(model, train(model, compile(model), data))
 
@@ -313,7 +313,7 @@ def linear_algebra(compile: Compile) -> Results:
 def sequences_and_grids(compile: Compile) -> Results:
     """Train with CTC loss, grid sampling, pooling with indices, sorting, and cumulative operations."""
 
-    class Model(nn.Module):
+    class SequenceGridNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.locate, self.conv = nn.Linear(3 * 64, 6), nn.Conv2d(3, 8, 3, padding=1)
@@ -331,7 +331,7 @@ def sequences_and_grids(compile: Compile) -> Results:
             return loss + ordered.logcumsumexp(1).mean() + y.flatten(1).topk(5, dim=1).values.mean()
 
     torch.manual_seed(81)
-    model = Model()
+    model = SequenceGridNet()
     data = [(torch.randn(4, 3, 8, 8), torch.randint(1, 12, (4, 3))) for _ in range(3)]
     return final(model, train(model, compile(model), data, 0.01))
 
@@ -342,7 +342,7 @@ def accumulate_in_process(rank: int, compile: Compile, folder: str) -> None:
     dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
     torch.manual_seed(82)
 
-    class Model(nn.Module):
+    class AccumulatingNet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.net, self.aside = mlp(depth=3), nn.Linear(32, 32)
@@ -351,7 +351,7 @@ def accumulate_in_process(rank: int, compile: Compile, folder: str) -> None:
             y = self.net(x)
             return y.square().mean() + (self.aside(y.detach()) - y).abs().mean()
 
-    model = Model()
+    model = AccumulatingNet()
     parallel = nn.parallel.DistributedDataParallel(model)
     step = compile(parallel)
     torch.manual_seed(rank)

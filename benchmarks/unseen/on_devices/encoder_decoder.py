@@ -10,7 +10,7 @@ import jax
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .common import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
 
 mesh = device_mesh((2, 4), ("d", "m"))
 WIDTH, HEADS, BATCH, LENGTH = 48, 4, 8, 32

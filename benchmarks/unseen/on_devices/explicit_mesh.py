@@ -12,7 +12,7 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .common import checkpoint_if, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, normal
 
 mesh = jax.make_mesh((4, 2), ("d", "m"), axis_types=(AxisType.Explicit,) * 2)
 jax.set_mesh(mesh)

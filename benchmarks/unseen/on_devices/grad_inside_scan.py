@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .common import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
 
 mesh = device_mesh((8,), ("d",))
 LAYERS, WIDTH, BATCH, MICROBATCHES = 6, 48, 32, 4

@@ -12,7 +12,7 @@ from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from .common import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
 
 mesh = device_mesh((4, 2), ("d", "m"))
 LAYERS, WIDTH, BATCH, LENGTH = 4, 32, 32, 32

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .common import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
 
 mesh = device_mesh((8,), ("s",))
 LAYERS, WIDTH, HEADS, BATCH, LENGTH = 3, 32, 4, 2, 512

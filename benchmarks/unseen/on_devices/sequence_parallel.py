@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .common import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
 
 mesh = device_mesh((2, 4), ("d", "m"))
 LAYERS, WIDTH, BATCH, LENGTH = 4, 64, 8, 64

@@ -8,8 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import (
+from recompute.benchmarks.unseen.open.open_layers import (
     avg_pool,
     batch_norm,
     conv,
@@ -21,6 +20,8 @@ from .layers import (
     normed,
     upconv,
 )
+
+from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def unet_transposed(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from recompute.benchmarks.unseen.open.open_layers import batch_norm, conv, dense, group_norm, linear, normed, upconv
+
 from ..common import Blocks, UnseenStep, adam, adam_state, key_data, momentum, sgd, shape
-from .layers import batch_norm, conv, dense, group_norm, linear, normed, upconv
 
 
 def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -8,8 +8,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from recompute.benchmarks.unseen.open.open_layers import (
+    avg_pool,
+    batch_norm,
+    conv,
+    cross_entropy,
+    dense,
+    linear,
+    max_pool,
+    normed,
+)
+
 from ..common import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
-from .layers import avg_pool, batch_norm, conv, cross_entropy, dense, linear, max_pool, normed
 
 
 def simclr(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -7,8 +7,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from recompute.benchmarks.unseen.open.open_layers import (
+    attend,
+    cross_entropy,
+    dense,
+    layer_norm,
+    linear,
+    normed,
+    rms_norm,
+    split_heads,
+)
+
 from ..common import Blocks, UnseenStep, adam, adam_state, integers, key_data, sgd, shape
-from .layers import attend, cross_entropy, dense, layer_norm, linear, normed, rms_norm, split_heads
 
 
 def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -20,7 +20,8 @@ fuses across the positions of removed barriers.
 """
 DISABLED = "xla_disable_hlo_passes"
 MEASURING: Mapping[str, Any] = {"xla_backend_optimization_level": 0}
-"""Options with which XLA:CPU reports the same temporaries and FLOPs in less time (`benchmarks/level_zero.py`)."""
+"""Options with which XLA:CPU reports the same temporaries and FLOPs in less time
+(`benchmarks/compile_time/level_zero.py`)."""
 _FLAG = re.compile(rf"--{DISABLED}=[\"']?([^\s\"']+)")
 
 

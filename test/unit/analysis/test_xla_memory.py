@@ -31,7 +31,8 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Measured:
-    """XLA:CPU's allocation for the text with this digest, measured by `benchmarks/calibrate_xla_model.py --write`."""
+    """XLA:CPU's allocation for the text with this digest, measured by
+    `benchmarks/cost_models/calibrate_xla_model.py --write`."""
 
     example: str
     segments: str
@@ -63,8 +64,8 @@ def as_measured(measurement: Measured) -> ModuleOp:
     """Return the measured module; skip the test if the passes have changed since the measurement."""
     module = prepared(measurement.example, measurement.segments)
     if sha256(print_module(module).encode()).hexdigest() != measurement.digest:
-        assert measurement.segments, "an example has changed: run benchmarks/calibrate_xla_model.py --write"
-        pytest.skip("the passes make another step now: run benchmarks/calibrate_xla_model.py --write")
+        assert measurement.segments, "an example has changed: run benchmarks/cost_models/calibrate_xla_model.py --write"
+        pytest.skip("the passes make another step now: run benchmarks/cost_models/calibrate_xla_model.py --write")
     return module
 
 

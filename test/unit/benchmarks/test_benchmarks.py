@@ -13,7 +13,7 @@ pytest.importorskip("jax", reason="the benchmark runs JAX")
 
 @pytest.fixture(scope="module")
 def benchmark() -> Any:
-    return script("against_jax_checkpoint")
+    return script("xla_memory.against_jax_checkpoint")
 
 
 PLAIN = {"temp_bytes": 1000, "flops": 1000.0, "alias_bytes": 64}
@@ -23,8 +23,8 @@ CHECKPOINT = {"temp_bytes": 400, "flops": 2000.0, "alias_bytes": 64}
 def missed(benchmark: Any, ours: dict[str, float]) -> list[str]:
     rest = {"argument_bytes": 0, "output_bytes": 0, "dots": 0, "compile_seconds": 0.0}
     rows = {"plain": PLAIN, "jax.checkpoint": CHECKPOINT, "ours": CHECKPOINT | ours}
-    costs = {name: benchmark.Cost(**rest, **row) for name, row in rows.items()}
-    return list(benchmark.Comparison("mlp", "large", costs).missed())
+    costs = {name: benchmark.CompiledCost(**rest, **row) for name, row in rows.items()}
+    return list(benchmark.ExampleComparison("mlp", "large", costs).missed())
 
 
 @pytest.mark.parametrize("ours", [{}, {"temp_bytes": 404, "flops": 2009.0}, {"temp_bytes": 1, "flops": 1.0}])

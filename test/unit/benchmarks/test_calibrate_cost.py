@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.benchmarks.calibrate_cost import Sizes, copies, main, products
+from recompute.benchmarks.cost_models.calibrate_device import Sizes, copies, main, products
 from recompute.rules.costs.cost import cost_named
 from recompute.rules.costs.device import read_device
 

@@ -14,10 +14,10 @@ import pytest
 pytest.importorskip("jax", reason="the benchmark runs JAX")
 pytest.importorskip("optax", reason="the benchmark has steps with optax")
 
-from recompute.benchmarks.consumers.measure import BUG, REFUSED, WRITTEN, Row
-from recompute.benchmarks.consumers.page import tables
-from recompute.benchmarks.consumers.steps import CASES
-from recompute.benchmarks.markdown import insert_tables
+from recompute.benchmarks.consumers.all_cases import CASES
+from recompute.benchmarks.consumers.consumers_page import tables
+from recompute.benchmarks.consumers.step_checks import BUG, REFUSED, WRITTEN, CheckRow
+from recompute.benchmarks.harness.markdown import insert_tables
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "measured" / "consumers.md"
 OPTIONS = ("plain", "inline")
@@ -36,22 +36,22 @@ EXPECTED = {
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
+def rows() -> list[CheckRow]:
     """Return the rows of the benchmark, run in another process, which has two devices and may be aborted by XLA."""
     command = [sys.executable, "-m", "recompute.benchmarks.consumers", "--json", *EXPECTED, "--options", *OPTIONS]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stdout + completed.stderr
-    return [Row(**json.loads(line)) for line in completed.stdout.splitlines()]
+    return [CheckRow(**json.loads(line)) for line in completed.stdout.splitlines()]
 
 
 @pytest.mark.slow
-def test_each_step_is_written_or_refused_as_expected(rows: list[Row]) -> None:
+def test_each_step_is_written_or_refused_as_expected(rows: list[CheckRow]) -> None:
     entries = {name: tuple(row.outcome for row in rows if row.step == name) for name in EXPECTED}
     assert entries == EXPECTED
 
 
 @pytest.mark.slow
-def test_written_modules_are_proved_compiled_and_equal(rows: list[Row]) -> None:
+def test_written_modules_are_proved_compiled_and_equal(rows: list[CheckRow]) -> None:
     written = [row for row in rows if row.outcome != REFUSED]
     assert {row.xla for row in written} == {"ok"}
     assert {row.proof for row in written} <= {"1", "2", "text"}
@@ -79,13 +79,13 @@ def test_xla_aborts_where_no_name_is_reserved() -> None:
     )
 
 
-GOOD = Row("step", "plain", WRITTEN, "", "1", "equal", "ok", "0", "0")
+GOOD = CheckRow("step", "plain", WRITTEN, "", "1", "equal", "ok", "0", "0")
 
 
 def test_good_row_is_not_a_bug() -> None:
     assert not GOOD.is_bug
     assert not replace(GOOD, proof="2", numpy="cannot").is_bug
-    assert not Row("step", "plain", REFUSED, "a.py:1:2: error: no gradient found").is_bug
+    assert not CheckRow("step", "plain", REFUSED, "a.py:1:2: error: no gradient found").is_bug
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_good_row_is_not_a_bug() -> None:
     ],
 )
 def test_row_that_breaks_a_promise_is_a_bug(change: dict[str, Any]) -> None:
-    assert Row(**{**GOOD.as_data(), **change}).is_bug
+    assert CheckRow(**{**GOOD.as_data(), **change}).is_bug
 
 
 def test_tables_have_a_line_for_each_step() -> None:
-    refused = Row("other", "plain", REFUSED, "a.py:1:2: error: no gradient found")
+    refused = CheckRow("other", "plain", REFUSED, "a.py:1:2: error: no gradient found")
     result = tables([GOOD, replace(GOOD, options="auto", proof="2", ours="1.5 / 2.0e-08"), refused])
     assert result["consumers"].splitlines()[2:] == [
         "| step | written | 1, 2 | equal | ok | 1.5 / 2.0e-08 | 0 |",

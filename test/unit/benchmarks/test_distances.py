@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from recompute.benchmarks.markdown import insert_tables
+from recompute.benchmarks.harness.markdown import insert_tables
 from recompute.test.benchmark_scripts import script
 
 pytest.importorskip("jax", reason="the benchmark runs JAX")
@@ -22,7 +22,7 @@ EPS = float(np.finfo(np.float32).eps)
 
 @pytest.fixture(scope="module")
 def distances() -> Any:
-    return script("distances")
+    return script("rounding.distances")
 
 
 def f32(*numbers: float) -> Any:
@@ -119,7 +119,7 @@ def test_form_with_other_numbers_is_reported(distances: Any) -> None:
 def test_setting_with_other_numbers_is_reported(distances: Any) -> None:
     """A setting in which XLA's numbers differ from numpy's, as with a disabled pass, is reported."""
     near, far = (distances.Closeness.of([f32(1)], [f32(number)]) for number in (1.001, 1.1))
-    row = distances.Row("step", "default", {pair: near for pair in distances.PAIRS})
+    row = distances.DistanceRow("step", "default", {pair: near for pair in distances.PAIRS})
     assert list(row.other_numbers()) == [] and not row.is_equal
     row.distances[distances.NUMPY, distances.OURS] = far
     assert list(row.other_numbers()) == [f"default: XLA's results for ours differ from numpy's: {far}"]

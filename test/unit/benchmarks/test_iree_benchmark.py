@@ -44,7 +44,7 @@ INSTALLED = which("iree-compile", path=Path(sys.executable).parent) or which("ir
 
 @pytest.fixture(scope="module")
 def benchmark() -> Any:
-    return import_module("recompute.benchmarks.iree")
+    return import_module("recompute.benchmarks.interoperability.iree")
 
 
 @pytest.fixture
@@ -102,11 +102,11 @@ ROW = {
     ],
 )
 def test_each_bar_can_be_missed(benchmark: Any, changed: dict[str, Any], bars: list[str]) -> None:
-    assert benchmark.Row(**{**ROW, **changed}).missed() == bars
+    assert benchmark.IreeRow(**{**ROW, **changed}).missed() == bars
 
 
 def test_each_row_has_a_cell_for_each_heading(benchmark: Any) -> None:
-    cells = benchmark.Row(**ROW).cells()
+    cells = benchmark.IreeRow(**ROW).cells()
     assert len(cells) == len(benchmark.HEADER)
     assert cells[:7] == ["mlp", "1,000", "640", "100", "0.640", "0.600", "0.500"]
     assert cells[-1] == "not executed"

@@ -13,20 +13,23 @@ import pytest
 pytest.importorskip("jax", reason="the benchmark runs JAX")
 pytest.importorskip("optax", reason="the optimizers of the steps")
 
-from recompute.benchmarks import jax_peers
-from recompute.benchmarks.peers import bars, costs, random_steps, settings, tables
-from recompute.benchmarks.peers.distance import Distances, Leaf, distance, largest_distances
-from recompute.benchmarks.peers.forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS, options_of
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
+from recompute.benchmarks.peers import __main__ as jax_peers
+from recompute.benchmarks.peers import bars, form_costs, random_steps, tables
+from recompute.benchmarks.peers.all_peers import PEERS
+from recompute.benchmarks.peers.compiler_settings import HIDING, SLOP, settings_of
+from recompute.benchmarks.peers.peer_forms import OURS, PLAIN, SAME, SAME_DOTS, THEIRS, THEIRS_DOTS, options_of
 from recompute.benchmarks.peers.random_program import program
-from recompute.benchmarks.peers.registry import PEERS
-from recompute.benchmarks.xla_settings import KEEP_BARRIERS
+from recompute.benchmarks.peers.result_distances import Distances, Leaf, distance, largest_distances
 
 ROOT = Path(__file__).resolve().parents[3]
 INF = float("inf")
 
 
 def cost(temp: int = 400, flops: float = 2000.0, **others: Any) -> dict[str, Any]:
-    return asdict(costs.Cost(temp, others.pop("alias", 64), flops, others.pop("differing", 1), 3, 2.0, **others))
+    return asdict(
+        form_costs.FormCost(temp, others.pop("alias", 64), flops, others.pop("differing", 1), 3, 2.0, **others)
+    )
 
 
 def of_setting(**ours: Any) -> dict[str, Any]:
@@ -117,10 +120,14 @@ def test_peaks_are_measured_in_separate_processes():
 
 def test_settings_vary_barriers_and_schedulers():
     """The settings vary the option for barriers on CPU, and the schedulers on GPU."""
-    assert [dict(item.options) for item in settings.settings_of("cpu")] == [KEEP_BARRIERS, {}]
-    on, off, less = settings.settings_of("gpu")[1:]
-    assert (on.options[settings.HIDING], off.options[settings.HIDING], less.options[settings.SLOP]) == (True, False, 50)
-    assert [item.name for item in settings.settings_of("tpu")] == ["default flags"]
+    assert [dict(item.options) for item in settings_of("cpu")] == [KEEP_BARRIERS, {}]
+    on, off, less = settings_of("gpu")[1:]
+    assert (
+        on.options[HIDING],
+        off.options[HIDING],
+        less.options[SLOP],
+    ) == (True, False, 50)
+    assert [item.name for item in settings_of("tpu")] == ["default flags"]
 
 
 def test_options_passed_to_our_variants():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recompute.benchmarks.public_programs import agree, measure
+from recompute.benchmarks.interoperability.public_programs import agree, measure
 
 GOOD = """
 func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {

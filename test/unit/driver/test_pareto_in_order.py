@@ -27,7 +27,7 @@ from recompute.test.examples import SMALL, original
 from recompute.transforms.phase import numbered_steps
 from recompute.transforms.preparation.prepare import prepare
 
-GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "graphs").glob("*.json.gz"))
+GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "solvers" / "graphs").glob("*.json.gz"))
 COUNT = 20
 
 

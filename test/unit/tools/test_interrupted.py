@@ -30,7 +30,7 @@ sys.exit(main())
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a graph file whose search takes minutes."""
-    planner_graphs: Any = script("planner_graphs")
+    planner_graphs: Any = script("solvers.planner_graphs")
     path = tmp_path_factory.mktemp("graph") / "unet.json"
     path.write_text(json.dumps(planner_graphs.unet().finished()))
     return str(path)

@@ -24,7 +24,7 @@ BRIEFLY = ("--effort", "brief")
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> str:
-    planner_graphs: Any = script("planner_graphs")
+    planner_graphs: Any = script("solvers.planner_graphs")
     path = tmp_path_factory.mktemp("graph") / "unet.json"
     path.write_text(json.dumps(planner_graphs.unet(depth=2, blocks=1).finished()))
     return str(path)

@@ -18,12 +18,12 @@ pytest.importorskip("jax", reason="the test compiles with JAX")
 
 @pytest.fixture(scope="module")
 def forms() -> Any:
-    return script("forms")
+    return script("rounding.step_forms")
 
 
 @pytest.fixture(scope="module")
 def distances() -> Any:
-    return script("distances")
+    return script("rounding.distances")
 
 
 @pytest.mark.slow("vision_transformer", "paddle_fleet")

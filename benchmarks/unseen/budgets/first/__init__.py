@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...common import Builder
-from . import images, learning, sequences
+from recompute.benchmarks.unseen.budgets.first import image_models, learning, sequence_models
 
-FIRST: dict[str, Builder] = {**images.STEPS, **sequences.STEPS, **learning.STEPS}
+from ...common import Builder
+
+FIRST: dict[str, Builder] = {**image_models.STEPS, **sequence_models.STEPS, **learning.STEPS}

@@ -8,8 +8,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from recompute.benchmarks.unseen.open.open_layers import (
+    attend,
+    cross_entropy,
+    dense,
+    layer_norm,
+    linear,
+    normed,
+    split_heads,
+)
+
 from ...common import Blocks, Builder, UnseenStep, adam, adam_state, integers, key_data, sgd, shape
-from ...open.layers import attend, cross_entropy, dense, layer_norm, linear, normed, split_heads
 
 
 def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:

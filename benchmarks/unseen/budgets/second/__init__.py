@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...common import Builder
-from . import images, relations, sequences
+from recompute.benchmarks.unseen.budgets.second import image_steps, relations, series_steps
 
-SECOND: dict[str, Builder] = {**images.STEPS, **sequences.STEPS, **relations.STEPS}
+from ...common import Builder
+
+SECOND: dict[str, Builder] = {**image_steps.STEPS, **series_steps.STEPS, **relations.STEPS}

@@ -7,8 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from recompute.benchmarks.unseen.open.open_layers import dense, layer_norm, linear, normed
+
 from ...common import Blocks, UnseenStep, integers, momentum, sgd, shape
-from ...open.layers import dense, layer_norm, linear, normed
 
 
 def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:

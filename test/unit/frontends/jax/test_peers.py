@@ -23,12 +23,12 @@ pytest.importorskip("jax", reason="the frontend for JAX")
 pytest.importorskip("optax", reason="the optimizers of the steps")
 
 from recompute.benchmarks.peers import bars
-from recompute.benchmarks.peers.distance import distances
-from recompute.benchmarks.peers.forms import PLAIN, SAME, THEIRS, Form, argument_shapes, forms_of
+from recompute.benchmarks.peers.all_peers import PEERS
+from recompute.benchmarks.peers.compiler_settings import CPU
 from recompute.benchmarks.peers.peer import SMALL
+from recompute.benchmarks.peers.peer_forms import PLAIN, SAME, THEIRS, PeerForm, argument_shapes, forms_of
 from recompute.benchmarks.peers.random_program import build_step, program
-from recompute.benchmarks.peers.registry import PEERS
-from recompute.benchmarks.peers.settings import CPU
+from recompute.benchmarks.peers.result_distances import distances
 from recompute.test.unit.frontends.jax.steps import jax
 
 ROOT = Path(recompute.__file__).resolve().parent
@@ -48,8 +48,8 @@ def compiled(name: str) -> dict[str, Any]:
     return {form: cost_of(first) for form, first in result.items()}
 
 
-def cost_of(form: Form | Exception) -> dict[str, Any]:
-    assert isinstance(form, Form), form
+def cost_of(form: PeerForm | Exception) -> dict[str, Any]:
+    assert isinstance(form, PeerForm), form
     actual = form.lowered.compile(compiler_options=dict(CPU[0].options))
     memory, work = actual.memory_analysis(), actual.cost_analysis()
     assert memory is not None and work is not None
@@ -81,9 +81,9 @@ import warnings
 import jax
 
 import recompute
-from recompute.benchmarks.peers.distance import distance
-from recompute.benchmarks.peers.costs import arrays
-from recompute.benchmarks.peers.registry import PEERS
+from recompute.benchmarks.peers.result_distances import distance
+from recompute.benchmarks.peers.form_costs import arrays
+from recompute.benchmarks.peers.all_peers import PEERS
 
 warnings.simplefilter("error", recompute.jax.NothingSaved)
 for name in ("mesh automatic", "mesh explicit"):

@@ -124,7 +124,7 @@ def test_step_peak_excludes_existing_memory():
 def test_a_compiled_step_is_seen(partition: str):
     import functorch.compile
 
-    from recompute.benchmarks.torch.forms import Run, compile_with
+    from recompute.benchmarks.torch.model_forms import Run, compile_with
 
     torch._dynamo.reset()
     torch.manual_seed(0)

@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="runs PyTorch")
 rt = pytest.importorskip("recompute.torch", reason="the PyTorch frontend is not there")
 
-from recompute.benchmarks.torch import cases  # noqa: E402
+from recompute.benchmarks.torch import model_cases  # noqa: E402
 from recompute.benchmarks.torch.training_step import meter_step, resident_bytes, training_step  # noqa: E402
 
 BUDGETS = 8
@@ -30,7 +30,7 @@ def compiled(model: Any, budget: Any) -> Any:
 
 def budgets(name: str) -> list[int]:
     """Return bytes of the device at equal distances, from the least that a plan needs to those of the plain step."""
-    model, inputs = cases.make(name)
+    model, inputs = model_cases.make(name)
     step = compiled(model, "min")
     training_step(model, step, inputs)
     (graph,) = step.report().graphs
@@ -43,7 +43,7 @@ def budgets(name: str) -> list[int]:
 @pytest.mark.slow("197838")
 @pytest.mark.parametrize("name", ["pytorch 190758", "pytorch 190717", "pytorch 197838"])
 def test_budgets_are_kept_and_peaks_never_rise(name: str):
-    model, inputs = cases.make(name)
+    model, inputs = model_cases.make(name)
     reference = copy.deepcopy(model)
     eager = training_step(reference, reference, inputs)
     peaks: list[int] = []
@@ -60,7 +60,7 @@ def test_budgets_are_kept_and_peaks_never_rise(name: str):
 def test_least_peak_is_close_to_its_bound():
     """PyTorch's issue 190717: the search of all sets of live storages needs a seventh less than the greedy search, and
     the refusal of a smaller budget states this peak and the proven bound."""
-    model, inputs = cases.make("pytorch 190717")
+    model, inputs = model_cases.make("pytorch 190717")
     step = compiled(model, "min")
     training_step(model, step, inputs)
     (least,) = step.report().graphs
@@ -78,7 +78,7 @@ def test_least_peak_is_close_to_its_bound():
 @pytest.mark.parametrize("budget", ["90%", "min"])
 def test_training_with_dropout_follows_the_eager_run(budget: str):
     """PyTorch's issue 190717: over several steps, the losses of both runs have equal bits."""
-    model, inputs = cases.make("pytorch 190717")
+    model, inputs = model_cases.make("pytorch 190717")
     losses = [trained(copy.deepcopy(model), wrap, inputs) for wrap in (lambda m: m, lambda m: compiled(m, budget))]
     assert losses[0] == losses[1]
     assert losses[0][-1] < losses[0][0]

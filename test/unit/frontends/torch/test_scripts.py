@@ -11,12 +11,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the scripts are of PyTorch")
 
 from recompute.benchmarks.torch.scripts import judge as judging  # noqa: E402
-from recompute.benchmarks.torch.scripts.judge import Ours, Verdict, judge  # noqa: E402
-from recompute.benchmarks.torch.scripts.registry import scripts  # noqa: E402
+from recompute.benchmarks.torch.scripts.all_scripts import scripts  # noqa: E402
+from recompute.benchmarks.torch.scripts.judge import Ours, ScriptVerdict, judge  # noqa: E402
 from recompute.benchmarks.torch.scripts.script import Script, batches, final, mlp, train  # noqa: E402
 
 
-def verdict(eager: Any, ours: Any, theirs: Any) -> Verdict:
+def verdict(eager: Any, ours: Any, theirs: Any) -> ScriptVerdict:
     """Return the verdict on a script with these bodies for the three ways to compile it."""
 
     def body(compile: Any) -> dict[str, Any]:
@@ -31,25 +31,25 @@ def verdict(eager: Any, ours: Any, theirs: Any) -> Verdict:
 @pytest.mark.parametrize(
     ("eager", "ours", "theirs", "expected"),
     [
-        (1.0, 1.0, 1.0, Verdict.EQUAL),
-        (1.0, 2.0, 2.0, Verdict.AS_TORCH),
-        (1.0, 2.0, 1.0, Verdict.WRONG),
-        (1.0, 2.0, ValueError("x"), Verdict.WRONG),
-        (1.0, KeyError("x"), 1.0, Verdict.CRASH),
-        (1.0, KeyError("x"), ValueError("x"), Verdict.CRASH),
-        (1.0, ValueError("x"), ValueError("x"), Verdict.ERROR_AS_TORCH),
-        (1.0, RuntimeError("raised: BudgetNotKept: no plan"), 1.0, Verdict.REFUSED),
-        (1.0, RuntimeError("backend='ours' raised:\nBudgetNotKept: no plan"), 1.0, Verdict.REFUSED),
-        (ValueError("x"), 1.0, 1.0, Verdict.BROKEN),
+        (1.0, 1.0, 1.0, ScriptVerdict.EQUAL),
+        (1.0, 2.0, 2.0, ScriptVerdict.AS_TORCH),
+        (1.0, 2.0, 1.0, ScriptVerdict.WRONG),
+        (1.0, 2.0, ValueError("x"), ScriptVerdict.WRONG),
+        (1.0, KeyError("x"), 1.0, ScriptVerdict.CRASH),
+        (1.0, KeyError("x"), ValueError("x"), ScriptVerdict.CRASH),
+        (1.0, ValueError("x"), ValueError("x"), ScriptVerdict.ERROR_AS_TORCH),
+        (1.0, RuntimeError("raised: BudgetNotKept: no plan"), 1.0, ScriptVerdict.REFUSED),
+        (1.0, RuntimeError("backend='ours' raised:\nBudgetNotKept: no plan"), 1.0, ScriptVerdict.REFUSED),
+        (ValueError("x"), 1.0, 1.0, ScriptVerdict.BROKEN),
     ],
 )
-def test_verdict_compares_eager_ours_and_theirs(eager: Any, ours: Any, theirs: Any, expected: Verdict):
+def test_verdict_compares_eager_ours_and_theirs(eager: Any, ours: Any, theirs: Any, expected: ScriptVerdict):
     assert verdict(eager, ours, theirs) is expected
-    assert expected.is_fault == (expected in (Verdict.WRONG, Verdict.CRASH))
+    assert expected.is_fault == (expected in (ScriptVerdict.WRONG, ScriptVerdict.CRASH))
 
 
 def test_a_negative_zero_is_a_difference():
-    assert verdict(0.0, -0.0, 0.0) is Verdict.WRONG
+    assert verdict(0.0, -0.0, 0.0) is ScriptVerdict.WRONG
 
 
 def test_each_script_states_its_purpose():
@@ -68,7 +68,7 @@ def test_eager_runs_are_repeatable(name: str):
 def test_complex_arguments_are_planned():
     """A graph with the argument `1j` is planned."""
     judgement = judge(scripts()["complex_phases"], "70%")
-    assert judgement.verdict is Verdict.EQUAL and judgement.detail.startswith("1 graphs, ")
+    assert judgement.verdict is ScriptVerdict.EQUAL and judgement.detail.startswith("1 graphs, ")
     assert "0 copies" not in judgement.detail
 
 

@@ -23,7 +23,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
 
     Checkmate runs the copies of a stage in program order, and may count an operation with several results twice.
     """
-    checkmate: Any = script("formulations").checkmate
+    checkmate: Any = script("solvers.checkmate_program").checkmate
     equal = actual = 0
     for _, problem, budget in given_problems(0, 120):
         problem = replace(problem, earliest_stage=0)
@@ -40,7 +40,7 @@ def test_checkmate_is_optimal_on_small_problems() -> None:
 
 
 def test_layered_graphs_are_deterministic() -> None:
-    layered: Any = script("planner_graphs").layered
+    layered: Any = script("solvers.planner_graphs").layered
     first, other = layered(50), layered(50)
     assert first.operands.tolist() == other.operands.tolist()
     assert first.storage_bytes.tolist() == other.storage_bytes.tolist()

@@ -35,7 +35,7 @@ SMALL_NETS: dict[str, dict[str, int]] = {
 
 
 def net(name: str) -> Problem:
-    planner_graphs: Any = script("planner_graphs")
+    planner_graphs: Any = script("solvers.planner_graphs")
     return read_graph(json.dumps(getattr(planner_graphs, name)(**SMALL_NETS[name]).finished()), name)
 
 

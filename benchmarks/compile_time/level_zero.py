@@ -1,0 +1,73 @@
+"""Check whether XLA reports the same temporaries and FLOPs at its lowest optimization level.
+
+    python -m recompute.benchmarks.compile_time.level_zero                  # the peers on one device, then the examples
+    python -m recompute.benchmarks.compile_time.level_zero --only 'linen gpt' --only chain
+
+If so, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each step,
+plain and with its framework's remat, the benchmark prints the temporaries, the FLOPs and the compiler's CPU time at
+level 0, as multiples of the values at the default level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import process_time
+from typing import Any
+
+import jax
+
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.peers.all_peers import PEERS
+from recompute.benchmarks.peers.peer import ALL, LARGE
+from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers
+
+
+def compile_costs(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
+    """Compile a step, and return the bytes of temporaries, the FLOPs, and the CPU seconds of the compiler."""
+    start = process_time()
+    executable = lowered.compile(options)
+    seconds = process_time() - start
+    return *temporaries_and_flops(executable), seconds
+
+
+def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
+    """Compile a step at both levels, and return the ratios of temporaries, FLOPs and CPU seconds as a string."""
+    full, level_zero = compile_costs(lower(), options), compile_costs(lower(), {**(options or {}), **MEASURING})
+    parts = zip(("temporaries", "FLOPs", "seconds"), level_zero, full, strict=True)
+    return ", ".join(f"{name} {zero / of_full:.4f}" for name, zero, of_full in parts if of_full)
+
+
+def peer_rows(name: str) -> Iterator[tuple[str, str]]:
+    """Yield each form of a model of `benchmarks/peers`, with its ratios."""
+    for form, remat, options in (("plain", None, None), ("remat", ALL, keeping_barriers(("cpu",)))):
+        built = PEERS[name].build(remat, LARGE)
+        with built.context():
+            step, arguments = jax.jit(built.step, **dict(built.options)), built.arguments(0)
+            yield form, row(lambda step=step, arguments=arguments: step.lower(*arguments), options)
+
+
+def example_rows(name: str) -> Iterator[tuple[str, str]]:
+    """Yield each form of an example, with its ratios."""
+    from recompute.examples.export import BUILDERS
+
+    yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
+    yield "remat", row(lambda: BUILDERS[name](LARGE, checkpoint=True).lower(), keeping_barriers(("cpu",)))
+
+
+def main() -> None:
+    """Print a line for each form of each step."""
+    from recompute.examples.export import BUILDERS
+
+    peers = [name for name, peer in PEERS.items() if peer.devices == 1]
+    parser = benchmark_parser(__doc__)
+    parser.add_argument(
+        "--only", action="append", choices=[*peers, *BUILDERS], metavar="STEP", help="a step to measure"
+    )
+    for name in parser.parse_args().only or [*peers, *BUILDERS]:
+        for form, text in peer_rows(name) if name in peers else example_rows(name):
+            print(f"{name}, {form}: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Measure one step with each set of options: rewrite, prove, execute in numpy, and compile and run with XLA."""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import re
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from xdsl.utils.exceptions import DiagnosticException
+
+from recompute.benchmarks.consumers.case import ConsumerCase, plain
+from recompute.benchmarks.consumers.round_trip import INLINABLE, round_trip
+from recompute.examples.closeness import Closeness
+from recompute.examples.with_jax import compile_keeping_barriers, with_module
+from recompute.interpreters.execute_check import PreparedPair
+from recompute.mlir_io.parser import parse_module
+from recompute.mlir_io.printer import print_module
+from recompute.tools import recompute_check, recompute_opt
+
+PASSES = {
+    "plain": "recompute",
+    "auto": 'recompute{loops="periodic(auto)"}',
+    "periodic": 'recompute{loops="periodic(2)"}',
+    "outputs": "recompute{outputs=true}",
+    "collectives": "recompute{collectives=true}",
+    "inline": "recompute-inline",
+}
+"""The pass of each set of options. `collectives` is only for steps with collectives, and `inline` for round trips."""
+ALWAYS = ("plain", "auto", "periodic", "outputs")
+COLLECTIVES = re.compile(r"stablehlo\.(all_reduce|all_gather|reduce_scatter|collective_permute|all_to_all)\b")
+LOCATED = re.compile(r"\S+:\d+:\d+: error: ")
+UNCHANGED, WRITTEN, REFUSED, BUG = "unchanged", "written", "refused", "bug"
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """The result of one step with one set of options.
+
+    Attributes:
+        outcome: `written`, `unchanged` (written, with nothing recomputed), `refused`, or `bug`.
+        reason: The reason why the step was not rewritten or not executed.
+        proof: The tier of the proof, `text` if both programs have the same text, or the failed verdict.
+        numpy: `equal`, `cannot` if numpy cannot execute the step, or the first difference.
+        xla: `ok`, or the error of XLA.
+        ours: The distance from the plain step under XLA, in rounding units and relative; `-` if there is none.
+        theirs: The same distance with `jax.checkpoint`.
+        far: Whether `ours` exceeds its limit.
+    """
+
+    step: str
+    options: str
+    outcome: str
+    reason: str = ""
+    proof: str = "-"
+    numpy: str = "-"
+    xla: str = "-"
+    ours: str = "-"
+    theirs: str = "-"
+    far: bool = False
+
+    @property
+    def is_bug(self) -> bool:
+        """Whether the row violates the guarantees that the documentation states."""
+        if self.outcome == REFUSED:
+            return False
+        is_equal = self.proof in ("1", "2", "text") and self.numpy in ("equal", "cannot")
+        return self.outcome == BUG or not is_equal or self.far or self.xla != "ok"
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the row as a dictionary, for JSON."""
+        return asdict(self)
+
+
+class LoweredCase:
+    """A lowered case with its plain results, and the distance of the results with `jax.checkpoint` from them."""
+
+    def __init__(self, case: ConsumerCase):
+        self.case = case
+        jax.config.update("jax_use_shardy_partitioner", case.shardy)
+        self.lowered = self._lower(plain)
+        self.text = self.lowered.as_text(debug_info=True)
+        if case.round_trip:
+            self.text = _crossed(self.text, case.round_trip)
+            self.lowered = with_module(self.lowered, self.text)
+        self.results = self._run(self.lowered)
+        self.theirs = Closeness.of(self.results, self._run(self._lower(jax.checkpoint))) if case.twin else None
+
+    def _lower(self, around: Any) -> jax.stages.Lowered:
+        function = jax.jit(self.case.build(around), keep_unused=True, **self.case.jit())
+        return function.lower(*self.case.arguments())
+
+    def _run(self, lowered: jax.stages.Lowered) -> Any:
+        return jax.block_until_ready(compile_keeping_barriers(lowered)(*self.case.arguments()))
+
+    def options(self) -> Sequence[str]:
+        """Return the names in `PASSES` of the sets of options that apply to the step."""
+        result = [*ALWAYS]
+        if COLLECTIVES.search(self.text):
+            result.append("collectives")
+        if self.case.round_trip:
+            result.append("inline")
+        return result
+
+    def row(self, options: str) -> CheckRow:
+        """Measure the step with one set of options.
+
+        An exception of a tool is a bug, which `rows_of` reports.
+        """
+        name = self.case.name
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
+            before.write_text(self.text)
+            arguments = [str(before), "-p", PASSES[options], "--print-debuginfo", "-o", str(after)]
+            code, _, words = _called(recompute_opt, arguments)
+            words = words.replace(f"{folder}/", "")
+            if code:
+                error = words.strip().splitlines()[-1]
+                is_refused = LOCATED.match(error) and "not proved" not in error
+                return CheckRow(name, options, REFUSED if is_refused else BUG, error)
+            _, verdict, complaint = _called(recompute_check, [str(before), str(after)])
+            written = after.read_text()
+        changed = "recompute.copy" in written or _has_changed(verdict) or options == "inline"
+        proof = _tier(verdict) if verdict else complaint.strip()
+        numpy, reason = self._executed(written)
+        try:
+            ours = Closeness.of(self.results, self._run(with_module(self.lowered, written)))
+        except Exception as error:
+            return CheckRow(name, options, BUG, reason, proof, numpy, f"failed: {str(error).splitlines()[0]}")
+        return CheckRow(
+            name,
+            options,
+            WRITTEN if changed else UNCHANGED,
+            reason if changed else _why_unchanged(words) or reason,
+            proof,
+            numpy,
+            "ok",
+            _distance(ours),
+            _distance(self.theirs) if self.theirs is not None else "-",
+            _is_far(ours, self.theirs),
+        )
+
+    def _executed(self, written: str) -> tuple[str, str]:
+        leaves = [
+            jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+            for leaf in jax.tree.leaves(self.case.arguments())
+        ]
+        try:
+            pair = PreparedPair.of(parse_module(self.text), parse_module(written))
+            result = pair.compare([np.asarray(leaf) for leaf in leaves])
+        except DiagnosticException as error:
+            return "cannot", str(error).partition("error: ")[2]
+        return ("equal" if result.equal else f"different: {result.difference}"), ""
+
+
+def _crossed(text: str, form: str) -> str:
+    """Return the program in the form that the round trip through HLO requires."""
+    if form == "inlinable":  # Only the name of the body changes: the GSPMD partitioner writes the other parts.
+        return text.replace("@shmap_body", f"@{INLINABLE}")
+    return print_module(round_trip(parse_module(text), stay=form == "stay"), debuginfo=True)
+
+
+def rows_of(case: ConsumerCase, options: Sequence[str] = ()) -> Iterator[CheckRow]:
+    """Yield a row for each of the given sets of options, or for all that apply. An exception becomes a bug."""
+    measured = LoweredCase(case)
+    for name in options or measured.options():
+        try:
+            yield measured.row(name)
+        except Exception:
+            yield CheckRow(case.name, name, BUG, traceback.format_exc().strip().replace("\n", " | ")[-600:])
+
+
+def _called(tool: Any, arguments: Sequence[str]) -> tuple[int, str, str]:
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = tool.main(arguments)
+    return code, out.getvalue(), err.getvalue()
+
+
+def _tier(verdict: str) -> str:
+    if not verdict.startswith("proved equal"):
+        return verdict.strip()
+    if "the text is the same" in verdict:
+        return "text"
+    return "2" if "by the rules for loops" in verdict else "1"
+
+
+def _has_changed(verdict: str) -> bool:
+    """Return whether the number of operations changed. It also changes if the carry of a loop becomes smaller."""
+    counts = re.search(r"(\d+) operations? before, (\d+) after", verdict)
+    return counts is not None and counts[1] != counts[2]
+
+
+def _why_unchanged(output: str) -> str:
+    remarks = [line.partition("remark: ")[2] for line in output.splitlines() if "remark: " in line]
+    return "; ".join(dict.fromkeys(remarks))
+
+
+def _distance(result: Closeness) -> str:
+    return f"{result.units:.2g} / {result.relative:.1e}" if result.differing else "0"
+
+
+def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:
+    """Return whether our distance exceeds both 64 rounding units and four times the distance with `jax.checkpoint`."""
+    bound = max(64.0, 4 * theirs.units if theirs is not None else 0.0)
+    return bool(ours.differing) and not ours.units <= bound

@@ -1,0 +1,119 @@
+"""Compare plans by cost model, and the roofline model with measured times, for docs/measured/costs.md.
+
+    python -m recompute.benchmarks.cost_models.plans_by_cost_model plans gpt.large unet.large
+    python -m recompute.benchmarks.cost_models.plans_by_cost_model times gpt.large resnet.large
+
+`plans` counts the plan of each cost model by all cost models, and proves that every planned step is equal to the
+original. `times` compares one run in XLA:CPU with the roofline. It uses the best of three runs after a warm-up;
+other load on the machine affects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from time import perf_counter
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from recompute import RecomputeOptions, rewrite
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.dialects.names import Names
+from recompute.mlir_io.parser import parse_module
+from recompute.rules.costs.cost import Cost, cost_named
+from recompute.support.operations import every_operation
+from recompute.test.imports import ROOT
+from recompute.transforms.inline import inline
+
+COST_MODELS = ("flops", "bytes", "roofline(cpu)", "roofline(h100)")
+ROUNDS = 4
+
+
+def text_of(name: str) -> str:
+    """Return the program text of an example, whose name is, for instance, `gpt.large`."""
+    return (ROOT / "examples" / "stablehlo" / f"{name}.mlir").read_text()
+
+
+def operations_of(module: ModuleOp) -> list[Operation]:
+    """Return the operations of the function `main` after inlining its calls."""
+    inline(module)
+    (main,) = [op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    return list(main.body.block.ops)
+
+
+def plans(name: str, budget: str) -> None:
+    """Print a row for each cost model with which the step is planned.
+
+    The cells are the cost of the plan's copies by each cost model, in percent of the step's cost.
+    """
+    before = operations_of(parse_module(text_of(name)))
+    costs = [cost_named(model) for model in COST_MODELS]
+    print(f"| {name} at {budget}, planned by | {' | '.join(COST_MODELS)} |")
+    print("|---" * (len(COST_MODELS) + 1) + "|")
+    for planned in COST_MODELS:
+        requested = RecomputeOptions(budget=budget, cost=planned, target="none", calls=False)
+        module = rewrite(text_of(name), requested).module
+        copies = [op for op in every_operation(module) if Names.COPY in op.attributes]
+        shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in costs]
+        print(f"| {planned} | {' | '.join(shares)} |")
+
+
+def _total(cost: Cost, operations: Sequence[Operation]) -> int:
+    return sum(cost.of(operations))
+
+
+def times(name: str) -> None:
+    """Print a row with the predicted and the measured seconds of a step."""
+    operations = operations_of(parse_module(text_of(name)))
+    roofline = sum(cost_named("roofline").of(operations)) / 1e12
+    print(f"| {name} | {roofline:.2f} | {(took := measured_seconds(name)):.2f} | {took / roofline:.1f} |", flush=True)
+
+
+def measured_seconds(name: str) -> float:
+    """Return the seconds of one run of the plain step in XLA:CPU."""
+    jax = import_module("jax")
+    client, private = jax.devices("cpu")[0].client, import_module("jax._src.lib").xla_client
+    devices = private._xla.DeviceList((jax.devices("cpu")[0],))
+    loaded = client.compile_and_load(text_of(name), devices, private.CompileOptions())
+    (main,) = [op for op in parse_module(text_of(name)).ops if isinstance(op, FuncOp) and op.sym_name.data == "main"]
+    durations = [
+        _once(loaded, [_ones(jax.numpy, type_) for type_ in main.function_type.inputs.data]) for _ in range(ROUNDS)
+    ]
+    return min(durations[1:])
+
+
+def _ones(numpy: Any, type_: Any) -> Any:
+    """Return a new argument of ones. Each run needs new arguments, since it consumes donated ones."""
+    names = {"f32": "float32", "bf16": "bfloat16", "i32": "int32", "ui32": "uint32", "i64": "int64", "i1": "bool"}
+    return numpy.ones(type_.get_shape(), names[str(type_.element_type)]).block_until_ready()
+
+
+def _once(loaded: Any, arguments: Sequence[Any]) -> float:
+    start = perf_counter()
+    for shards in loaded.execute_sharded(arguments).disassemble_into_single_device_arrays():
+        for shard in shards:
+            shard.block_until_ready()
+    return perf_counter() - start
+
+
+def main() -> None:
+    """Print the requested table."""
+    parser = benchmark_parser(__doc__)
+    parser.add_argument("what", choices=["plans", "times"], help="the table to print")
+    parser.add_argument("names", nargs="+", help="names of examples, such as gpt.large")
+    parser.add_argument("--budget", default="50%", help="the budget of the plans (default: 50%%)")
+    options = parser.parse_args()
+    if options.what == "times":
+        print("| step | roofline, s | XLA:CPU, s | measured / roofline |\n|---|---|---|---|")
+    for name in options.names:
+        if options.what == "plans":
+            plans(name, options.budget)
+        else:
+            times(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""The costs of a compiled step, as XLA reports them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def temporaries_and_flops(compiled: Any) -> tuple[int, float]:
+    """Return the bytes of temporaries and the FLOPs of a compiled step. A loop body counts once in the FLOPs."""
+    return compiled.memory_analysis().temp_size_in_bytes, float(compiled.cost_analysis()["flops"])

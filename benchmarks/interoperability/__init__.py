@@ -1,0 +1,1 @@
+"""Benchmarks of programs of other tools, and of our output in other compilers."""

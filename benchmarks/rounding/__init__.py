@@ -1,0 +1,1 @@
+"""Benchmark of the rounding of XLA:CPU, which differs between forms of a step."""

@@ -1,0 +1,1 @@
+"""Benchmarks of the planner and its solvers on graphs, without a framework."""

@@ -1,0 +1,1 @@
+"""Benchmarks of `recompute.torch`; `python -m recompute.benchmarks.torch` compares it with the controls of PyTorch."""

@@ -1,0 +1,83 @@
+"""Measure how far plans are from the optimum: their extra work and its proven lower bound, at shares of the plain peak.
+
+    python -m recompute.benchmarks.torch.plan_bounds                  # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.plan_bounds --only unet --shares 0.5,0.35
+
+The cost model counts the work, in percent of the plain step's. For a refused budget, the row shows the lower bound and
+the lowest peak of any plan. The exit status is 1 if a report states no bound.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+
+import torch
+
+from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
+from recompute.benchmarks.torch.model_cases import make
+
+MODELS = ("gpt6 dropout", "unet", "resnet50")
+SHARES = "0.75,0.5,0.35,0.25"
+HEAD = ("model", "budget", "MB", "extra work %", "lower bound %", "gap in points")
+_REFUSED = (
+    r"(?:no plan|none) needs less than (?:[\d.]+ .iB \()?(\d+) bytes",
+    r"the lowest peak of any plan is .*?(\d+) bytes",
+)
+
+
+def cells_within(name: str, share: float) -> tuple[str, ...]:
+    """Return the table row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
+    import recompute.torch as rt
+
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    step = rt.compile(model, budget=share, fullgraph=True)
+    try:
+        step(*inputs)
+    except Exception as error:
+        if "BudgetNotKept" not in str(error):
+            raise
+        bound, lowest = (re.search(pattern, str(error)) for pattern in _REFUSED)
+        needed = "no bound" if bound is None else f"at least {int(bound[1]) / 1e6:.2f} MB"
+        reached = "" if lowest is None else f"{int(lowest[1]) / 1e6:.2f} MB reached"
+        return name, f"{share:.0%}", "refused", reached, needed, ""
+    (graph,) = step.report().graphs
+    if graph.optimality is None:
+        raise RuntimeError(f"{name}, budget {share:.0%}: the report states no lower bound")
+    optimality = graph.optimality
+    megabytes = f"{graph.peak_bytes / 1e6:.2f}"
+    return (
+        name,
+        f"{share:.0%}",
+        megabytes,
+        f"{optimality.percent:.2f}",
+        f"{optimality.bound_percent:.2f}",
+        f"{optimality.gap:.2f}",
+    )
+
+
+def main() -> int:
+    """Print a row for each model and share, and return 1 if a report states no bound."""
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
+    parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
+    options = parser.parse_args()
+    names = matching(MODELS, options.only)
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    faults: list[str] = []
+    print(table_head(HEAD), flush=True)
+    for name in names:
+        for share in map(float, options.shares.split(",")):
+            try:
+                print(table_row(cells_within(name, share)), flush=True)
+            except RuntimeError as error:
+                faults.append(str(error))
+    return report_faults(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Measure the CPU seconds of each part of a plan (import, search, export, proof) and of the first step.
+
+    python -m recompute.benchmarks.torch.plan_times                     # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.plan_times --only resnet50 --budget 50%
+
+"plan and proof" is the time of the search, the rewrite, the export and the proof. "min_cut" and "ours" are the times of
+compilation and one step in program order, with PyTorch's `min_cut` and with `recompute.torch`. Times are CPU seconds
+of one process, on which other processes have little effect. No plan is read from the disk cache. The exit status is 1
+if a time exceeds its limit.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching
+from recompute.benchmarks.torch.model_cases import CASES, make
+from recompute.benchmarks.torch.model_forms import Run, baselines
+from recompute.benchmarks.torch.training_step import training_step
+from recompute.frontends.torch.partition import partitioner
+
+MODELS = ("gpt6 dropout", "gpt12 dropout", "resnet50", "unet")
+IMPORT_LIMIT, PLAN_LIMIT, STEP_LIMIT = 0.3, 2.5, 1.5
+"""The limits of three times: the import in seconds per 1,000 nodes, plan and proof in seconds per 1,800 nodes, and the
+first step as a multiple of the first step with `min_cut`."""
+HEAD = ("model", "nodes", "import s", "per 1,000", "plan and proof s", "per 1,800", "min_cut s", "ours s", "ratio")
+
+
+@dataclass
+class Clock:
+    """The CPU seconds of each part of a plan, and the number of nodes of its graph."""
+
+    nodes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    def time_calls(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function so that the time of its calls is added to the given part."""
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            start = time.process_time()
+            result = function(*args, **keywords)
+            self.seconds[part] = self.seconds.get(part, 0.0) + time.process_time() - start
+            return result
+
+        return call
+
+
+def first_step(name: str, wrap: Callable[[Any], Any]) -> float:
+    """Compile a model, run one step, and return the CPU seconds of both together."""
+    torch._dynamo.reset()
+    model, inputs = make(name)
+    start = time.process_time()
+    training_step(model, wrap(model), inputs)
+    return time.process_time() - start
+
+
+def time_plan(name: str, budget: str) -> tuple[Clock, float]:
+    """Return the times of the parts of a plan, and the CPU seconds of the first step."""
+    import recompute.torch as rt
+
+    clock, read = Clock(), partitioner.read_joint
+
+    def read_and_count(joint: torch.fx.GraphModule, *args: Any, **keywords: Any) -> Any:
+        clock.nodes = sum(node.op == "call_function" for node in joint.graph.nodes)
+        return read(joint, *args, **keywords)
+
+    partitioner.read_joint = clock.time_calls("import", read_and_count)
+    whole = partitioner.Partitioner.partition
+    partitioner.Partitioner.partition = clock.time_calls("plan", whole)
+    try:
+        seconds = first_step(name, lambda model: rt.compile(model, budget=budget, fullgraph=True))
+    finally:
+        partitioner.read_joint, partitioner.Partitioner.partition = read, whole
+    return clock, seconds
+
+
+def main() -> int:
+    """Print a table row for each model, and return 1 if a time exceeds its limit."""
+    parser = benchmark_parser(__doc__)
+    add_only(parser)
+    parser.add_argument(
+        "--budget", default="60%", help="the budget, as a share of the plain step's peak (default: 60%%)"
+    )
+    options = parser.parse_args()
+    os.environ["RECOMPUTE_CACHE_DIR"] = ""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    by_min_cut = next(form for form in baselines() if form.name == "min_cut")
+    print(table_head(HEAD), flush=True)
+    faults = 0
+    first_step("mlp batchnorm", lambda model: torch.compile(model, backend="aot_eager"))  # loads Dynamo
+    for name in matching(CASES, options.only or MODELS):
+        min_cut_seconds = first_step(name, lambda model: by_min_cut.wrap(Run(model, "")))
+        clock, own_seconds = time_plan(name, options.budget)
+        per_1000 = 1000 * clock.seconds["import"] / clock.nodes
+        per_1800 = 1800 * clock.seconds["plan"] / clock.nodes
+        faults += sum((per_1000 > IMPORT_LIMIT, per_1800 > PLAN_LIMIT, own_seconds > STEP_LIMIT * min_cut_seconds))
+        seconds = (
+            clock.seconds["import"],
+            per_1000,
+            clock.seconds["plan"],
+            per_1800,
+            min_cut_seconds,
+            own_seconds,
+            own_seconds / min_cut_seconds,
+        )
+        print(table_row((name, clock.nodes, *(f"{value:.2f}" for value in seconds))), flush=True)
+    print(f"{faults} times exceed their limits", file=sys.stderr)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

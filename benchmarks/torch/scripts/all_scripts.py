@@ -1,0 +1,35 @@
+"""Registry of all scripts of the corpus."""
+
+from __future__ import annotations
+
+from recompute.benchmarks.torch.scripts import (
+    autograd,
+    compositions,
+    control_in_models,
+    mixed,
+    modules,
+    processes,
+    recipes,
+    representations,
+    structures,
+    training,
+)
+from recompute.benchmarks.torch.scripts.script import SCRIPTS, Script
+
+MODULES = (
+    modules,
+    control_in_models,
+    autograd,
+    training,
+    mixed,
+    structures,
+    representations,
+    recipes,
+    compositions,
+    processes,
+)
+
+
+def scripts() -> dict[str, Script]:
+    """Return all scripts, by name."""
+    return SCRIPTS

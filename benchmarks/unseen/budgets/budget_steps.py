@@ -1,0 +1,10 @@
+"""Registry of the steps for budgets: names → builders."""
+
+from __future__ import annotations
+
+from recompute.benchmarks.unseen.budgets.first import FIRST
+from recompute.benchmarks.unseen.budgets.second import SECOND
+from recompute.benchmarks.unseen.common import Builder
+
+BUDGETS: dict[str, Builder] = {**FIRST, **SECOND}
+"""The builders by name. Two authors wrote one half each, without having seen the planner or the other half."""

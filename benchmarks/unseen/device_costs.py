@@ -1,0 +1,139 @@
+"""Compare the steps of `on_devices` with `jax.checkpoint`, with and without recomputation of collectives.
+
+    python -m recompute.benchmarks.unseen.device_costs
+    python -m recompute.benchmarks.unseen.device_costs moe ring_attention
+
+Temporaries and FLOPs are XLA's values for one device, as multiples of the values with `jax.checkpoint` around the
+blocks. `n` is the number of collectives in the compiled step: plain, with `jax.checkpoint`, and with `recompute`.
+`distance` is the largest distance of any result from the plain step's result, as a share of the largest magnitude in
+that result; XLA:CPU rounds fused operations differently.
+"""
+
+# pyright: basic
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
+
+os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import jax
+import numpy as np
+
+import recompute
+
+FOLDER = Path(__file__).resolve().parent / "on_devices"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "mesh_parts"))
+FORMER_NAMES = {
+    "accum": "accumulation",
+    "bn": "batch_norm",
+    "customvjp": "custom_vjp",
+    "encdec": "encoder_decoder",
+    "explicit": "explicit_mesh",
+    "flax": "flax_linen",
+    "grad_inside_accum": "grad_inside_scan",
+    "moescan": "ulysses_scan",
+    "multistep": "several_steps",
+    "nested": "nested_shard_map",
+    "optax": "optax_step",
+    "outercond": "outer_cond",
+    "partial": "partly_manual",
+    "penalty": "gradient_penalty",
+    "pipe": "pipeline",
+    "ring": "ring_attention",
+    "sp_bf16": "sequence_parallel",
+    "twice": "repeated_results",
+    "two": "two_shard_maps",
+    "vocab": "vocabulary",
+    "while": "fori_loop",
+}
+"""Maps former names of steps, which the command line still accepts, to current names."""
+COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+
+
+def costs_of(compiled: Any) -> tuple[int, float, int]:
+    """Return the bytes of temporaries, the FLOPs, and the number of collectives of a compiled step."""
+    memory, costs = compiled.memory_analysis(), compiled.cost_analysis()
+    return memory.temp_size_in_bytes, costs["flops"], len(COLLECTIVES.findall(compiled.as_text()))
+
+
+def distance(plain: Any, other: Any) -> float:
+    """Return the largest distance of any result from the corresponding result of the plain step.
+
+    A distance is the largest difference of two elements, as a share of the largest magnitude in the plain result.
+    """
+    result = 0.0
+    for expected, actual in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
+        if jax.dtypes.issubdtype(expected.dtype, jax.dtypes.prng_key):
+            expected, actual = jax.random.key_data(expected), jax.random.key_data(actual)
+        expected, actual = np.asarray(expected).astype(np.float64), np.asarray(actual).astype(np.float64)
+        largest = max(float(np.max(np.abs(expected), initial=0)), 1e-30)
+        result = max(result, float(np.max(np.abs(expected - actual), initial=0)) / largest)
+    return result
+
+
+def row(name: str) -> str:
+    """Measure all forms of a step, and return its table row as a string."""
+    step = import_module(f".on_devices.{name}", __package__)
+    options = dict(getattr(step, "JIT_OPTIONS", {}))
+    options.pop("donate_argnums", None)  # Each of the four forms runs on the same arguments.
+    forms = {
+        "plain": jax.jit(step.build_step(False), **options),
+        "checkpoint": jax.jit(step.build_step(True), **options),
+        "rewritten": recompute.jax.jit(step.build_step(False), measure=False, **options),
+        "with collectives": recompute.jax.jit(step.build_step(False), measure=False, collectives=True, **options),
+    }
+    compiled = {
+        form: jitted.lower(*step.ARGUMENTS).compile(compiler_options=KEEP_BARRIERS) for form, jitted in forms.items()
+    }
+    measured = {form: costs_of(executable) for form, executable in compiled.items()}
+    results = {form: executable(*step.ARGUMENTS) for form, executable in compiled.items()}
+    checkpoint, plain = measured["checkpoint"], measured["plain"]
+
+    def relative(form: str) -> str:
+        temporaries, flops, collectives = measured[form]
+        return f"{temporaries / checkpoint[0]:6.3f} {flops / checkpoint[1]:6.3f} {collectives:4}"
+
+    others = [form for form in forms if form != "plain"]
+    distances = " ".join(f"{distance(results['plain'], results[form]):8.1e}" for form in others)
+    counts = f"{plain[0] / checkpoint[0]:6.3f} {plain[2]:4} {checkpoint[2]:4}"
+    return f"{name:20} {counts}  {relative('rewritten')}  {relative('with collectives')}  {distances}"
+
+
+def main() -> int:
+    """Measure each step in its own process, since some steps set the mesh of the whole process."""
+    parser = benchmark_parser(__doc__)
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(NAMES)}; all by default")
+    names = [FORMER_NAMES.get(name, name) for name in parser.parse_args().steps] or NAMES
+    if unknown := sorted(set(names) - set(NAMES)):
+        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(NAMES)}")
+    if len(names) == 1:
+        warnings.simplefilter("ignore")
+        print(row(names[0]))
+        return 0
+    print(f"{'':20} plain   n    n  bytes, FLOPs, n    with collectives    distance: checkpoint, rewritten, both")
+    for name in names:
+        outcome = subprocess.run(
+            [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False
+        )
+        print(
+            outcome.stdout or f"{name:20} {(outcome.stderr.splitlines() or ['?'])[-1][:150]}",
+            end="" if outcome.stdout else None,
+        )
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
