@@ -22,9 +22,9 @@ from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
 from ..rewriting.rewrite import rewrite_unbudgeted
+from ..search.candidate_plans.pool import ModuleCandidate, Pool
+from ..search.candidate_plans.pool_cache import pool_of
 from ..search.limits import MODEL_ERROR
-from ..search.pool import ModuleCandidate, Pool
-from ..search.pool_cache import pool_of
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..transforms.phase import numbered_steps

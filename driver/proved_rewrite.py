@@ -17,9 +17,9 @@ from ..dialects.context import make_context
 from ..options.recompute_options import Pipeline, RecomputeOptions
 from ..planning.plan_file import from_json
 from ..rewriting.rewrite import rewrite_module
-from ..search.measured import choose_by_measurement, options_to_measure
+from ..search.choice.measured import choose_by_measurement, options_to_measure
+from ..search.choice.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..search.outcome import Recomputation
-from ..search.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..support.diagnostics import Remark, Topic, strict_refusal
 from ..support.operations import every_operation
 from ..transforms.merge_remat import without_remat

@@ -21,7 +21,7 @@ from ..dialects.stablehlo.control import WhileOp
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..search.choose import choose_for
+from ..search.choice.choose import choose_for
 from ..support.diagnostics import BadRequest, Remark, position_of
 from ..support.operations import name_of
 from ..transforms.outlining.nested_steps import outline_nested_steps

@@ -1,8 +1,8 @@
 """The objective of planning: what is minimized, and when a plan is worth applying.
 
-Without a budget, the plan with the lowest peak wins (`search/best_attempt.py`). It is applied only if it saves enough,
-and if it also saves memory under an executor that starts operations as soon as they are ready. With a budget in bytes,
-the cost of the copies is minimized, among the plans whose peak is within the budget (`solvers/`).
+Without a budget, the plan with the lowest peak wins (`search/choice/best_attempt.py`). It is applied only if it saves
+enough, and if it also saves memory under an executor that starts operations as soon as they are ready. With a budget in
+bytes, the cost of the copies is minimized, among the plans whose peak is within the budget (`solvers/`).
 
 The peak counts temporaries in program order (`liveness.py`), and the cost is the sum of `Graph.cost` over all copies.
 This module defines the thresholds that several methods share; a threshold of a single method is defined in its module.

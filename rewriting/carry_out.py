@@ -22,9 +22,9 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
 from ..rules.effects import Permission
-from ..search.choose import ChosenAttempt, choose_for
-from ..search.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
-from ..search.vetoes import why_worse
+from ..search.choice.choose import ChosenAttempt, choose_for
+from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
+from ..search.choice.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic, position_of
 from ..support.operations import name_of
 from ..transforms.clone import ClonedStep, clone_marked, clone_with_planner, clone_with_plans

@@ -26,7 +26,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass, read_plan
-from ..search.unchanged_steps import demand_effect_of_rewrite
+from ..search.choice.unchanged_steps import demand_effect_of_rewrite
 from ..support.diagnostics import tell
 from .rewrite import rewrite_in_place
 

@@ -7,7 +7,7 @@
 
 `rewrite_unbudgeted` repeats a rewrite in three cases: without copies, if copies lower no peak but loops were cut; with
 functions inlined, if their calls cost memory; and with calls left in place, if foreign attributes of the calls would be
-lost. `search/vetoes.py` makes the first two decisions.
+lost. `search/choice/vetoes.py` makes the first two decisions.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ..planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_co
 from ..planning.solvers.result import Stop, never_stop
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import rewrite_within_budget
+from ..search.choice.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
-from ..search.vetoes import calls_may_raise_peak, why_calls_stay_inlined
 from ..support.diagnostics import Refusal
 from ..support.interrupts import stop_predicate
 from ..support.timing import part

@@ -20,10 +20,10 @@ from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
+from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
+from ..search.choice.vetoes import why_all_worse
 from ..search.outcome import Recomputation
 from ..search.plan_cost import cost_remarks
-from ..search.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
-from ..search.vetoes import why_all_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import every_operation
 from ..transforms.calls.restore import restore_calls, restore_nothing

@@ -68,7 +68,7 @@ class Seconds:
 def measure(run: Callable[[], Any]) -> Seconds:
     """Measure one call of a function with empty caches, both of JAX and of this project."""
     jax.clear_caches()
-    from recompute.search.pool_cache import forget_pools
+    from recompute.search.candidate_plans.pool_cache import forget_pools
 
     forget_pools()
     with counting() as counts, warnings.catch_warnings():

@@ -36,7 +36,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.search.module_attempts import module_attempts
+from recompute.search.choice.module_attempts import module_attempts
 from recompute.transforms.inline import inline
 
 from .groups import GROUPS

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from ...support.diagnostics import Refusal
 from ...support.units import format_bytes, readable_bytes
-from ..pool import Pool
+from ..candidate_plans.pool import Pool
 from .compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
 from .refusal_text import refusal_text
 

@@ -20,7 +20,7 @@ from typing import Generic
 from ...planning.solvers.effort import is_compiled, time_limit
 from ...planning.solvers.result import Stop
 from ...support.interrupts import Interrupt
-from ..pool import ModuleCandidate, Pool
+from ..candidate_plans.pool import ModuleCandidate, Pool
 from .compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
 from .compiled_refusal import BudgetNotReached, FailedSearch
 from .compiler_backend import CompilerBackend, R, RewrittenStep, SearchRequest, T

@@ -12,7 +12,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...support.progress import ProgressLine
-from ..pool import ModuleCandidate, Pool
+from ..candidate_plans.pool import ModuleCandidate, Pool
 
 _LOG = getLogger("recompute.search")
 

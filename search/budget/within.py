@@ -20,11 +20,11 @@ from ...planning.solvers.result import Stop
 from ...support.counted import counted, counted_are
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
+from ..candidate_plans.pool import ModuleCandidate
+from ..candidate_plans.pool_cache import pool_of
 from ..limits import MODEL_ERROR, Budget, budget_limits
 from ..loop_choices import has_loops
 from ..outcome import RewriteResult
-from ..pool import ModuleCandidate
-from ..pool_cache import pool_of
 from .budget_problem import BudgetProblem, RunRewrite
 from .program_order import search_in_program_order
 from .rounds import Rounds

@@ -387,7 +387,7 @@ def test_files_that_a_page_names_exist() -> None:
 NAMES_IN_FILE = re.compile(
     r"(`\w+(?:\(\))?`(?:,?(?: and| or)? (?:the \w+ )?`\w+(?:\(\))?`)*)(?:, [^`.;|]*)? (?:in |of |\()`([\w/-]+\.py)`"
 )
-"""`choose` in `search/choose.py`, `choose` (`search/choose.py`), or `A`, `B` and the limit `C` in `choose.py`."""
+"""`choose` in `choice/choose.py`, `choose` (`choice/choose.py`), or `A`, `B` and the limit `C` in `choose.py`."""
 
 
 def names_in_files(text: str) -> list[tuple[str, str]]:

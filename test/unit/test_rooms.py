@@ -33,7 +33,9 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
     },
     "search": {
         TOP: frozenset(),
-        "budget": frozenset({TOP}),
+        "choice": frozenset(),
+        "candidate_plans": frozenset({TOP, "choice"}),
+        "budget": frozenset({TOP, "candidate_plans"}),
     },
     "frontends/jax": {
         "annotations": frozenset(),

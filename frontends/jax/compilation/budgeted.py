@@ -25,8 +25,8 @@ from ....search.budget.compiled_candidate import CompiledCandidate
 from ....search.budget.compiled_refusal import BudgetNotReached
 from ....search.budget.compiled_search import BEFORE_PLANS, CompiledSearch
 from ....search.budget.compiler_backend import SearchRequest
-from ....search.pool import ModuleCandidate, Pool
-from ....search.pool_cache import pool_of
+from ....search.candidate_plans.pool import ModuleCandidate, Pool
+from ....search.candidate_plans.pool_cache import pool_of
 from ....support.diagnostics import Refusal
 from ....support.interrupts import stop_predicate
 from ....support.progress import ProgressLine

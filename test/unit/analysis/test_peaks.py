@@ -7,7 +7,7 @@ import pytest
 from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.step.order import functions_of
-from recompute.search.vetoes import why_worse
+from recompute.search.choice.vetoes import why_worse
 from recompute.test.examples import SMALL, classified, inlined, peaks_before
 
 

@@ -13,7 +13,7 @@ from recompute.analysis.step.step import Step
 from recompute.planning.by_segment import by_structure
 from recompute.planning.by_segment.by_structure import UNEVEN_SHARES, Cuts, cut_into, cuts_by_blocks, cuts_by_structure
 from recompute.planning.graph import Graph
-from recompute.search.attempts import Attempt
+from recompute.search.choice.attempts import Attempt
 from recompute.test.examples import SMALL, classified, inlined
 
 DEPTH = 16

@@ -7,8 +7,8 @@ import pytest
 from recompute.analysis.memory.peaks import Peaks
 from recompute.options.selection import AUTO
 from recompute.rewriting.carry_out import CarriedOut
-from recompute.search.attempts import DEFAULT_ATTEMPT
-from recompute.search.planned_attempts import AttemptTargets, plan_attempt
+from recompute.search.choice.attempts import DEFAULT_ATTEMPT
+from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import inlined, peaks_before
 from recompute.transforms.clone import ClonedStep
 from recompute.transforms.phase import numbered_steps

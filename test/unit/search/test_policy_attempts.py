@@ -11,8 +11,8 @@ from recompute.driver.api import rewrite
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.search import solver_plans
-from recompute.search.pool import ModuleCandidate, Pool
+from recompute.search.candidate_plans import solver_plans
+from recompute.search.candidate_plans.pool import ModuleCandidate, Pool
 
 BRANCHES = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "branches.small.mlir").read_text()
 POLICY = "dots_saveable"

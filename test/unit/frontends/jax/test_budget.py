@@ -31,9 +31,9 @@ from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOption
 from recompute.planning.calibrated_search import Prediction
 from recompute.planning.solvers.result import never_stop
 from recompute.search.budget.rounds import MAX_EXTRA_CANDIDATES, Rounds
-from recompute.search.plan_origin import PlanOrigin, PlanSource
-from recompute.search.pool import ModuleCandidate, Pool
-from recompute.search.pool_cache import forget_pools
+from recompute.search.candidate_plans.plan_origin import PlanOrigin, PlanSource
+from recompute.search.candidate_plans.pool import ModuleCandidate, Pool
+from recompute.search.candidate_plans.pool_cache import forget_pools
 from recompute.support.diagnostics import Refusal
 from recompute.support.interrupts import Interrupt
 from recompute.support.progress import ProgressLine

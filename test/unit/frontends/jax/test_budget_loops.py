@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.search.pool_cache import forget_pools
+from recompute.search.candidate_plans.pool_cache import forget_pools
 from recompute.support.diagnostics import Refusal
 
 pytest.importorskip("jax")

@@ -14,7 +14,7 @@ import pytest
 import recompute
 from recompute.frontends.jax.annotations.flax_modules import LostUpdate
 from recompute.planning.solvers import effort
-from recompute.search.pool_cache import forget_pools
+from recompute.search.candidate_plans.pool_cache import forget_pools
 
 from .steps import batch, jax, jnp, mlp, weights
 

@@ -14,8 +14,8 @@ import recompute
 from recompute.frontends.jax import jitted
 from recompute.frontends.jax.compilation import budgeted
 from recompute.planning.solvers import solve_graph
-from recompute.search.pool_cache import forget_pools
-from recompute.search.solver_plans import SHARES
+from recompute.search.candidate_plans.pool_cache import forget_pools
+from recompute.search.candidate_plans.solver_plans import SHARES
 from recompute.test.unit.frontends.jax.steps import batch, jax, mlp, weights
 
 STEP = mlp().step

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.search.measured import choose_by_measurement
+from recompute.search.choice.measured import choose_by_measurement
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from .attempts import AttemptKind
+from ..choice.attempts import AttemptKind
 
 
 class PlanSource(Enum):

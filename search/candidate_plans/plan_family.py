@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..planning.plan import Plan
-from ..planning.plan_file import OperationNote
-from ..planning.solvers.result import Stop
+from ...planning.plan import Plan
+from ...planning.plan_file import OperationNote
+from ...planning.solvers.result import Stop
 from .plan_origin import PlanOrigin
 
 NEARLY_FITS = 1.2

@@ -9,18 +9,18 @@ from functools import cached_property, partial
 from math import isinf
 from typing import TYPE_CHECKING
 
-from ..analysis.copies.segments_within_budgets import SegmentLimits
-from ..planning.calibrated_search import Prediction, Ratio
-from ..planning.graph import Graph
-from ..planning.plan_file import OperationNote
-from ..planning.solvers.result import Stop
-from .beside_segments import SegmentLimitsByGraph
+from ...analysis.copies.segments_within_budgets import SegmentLimits
+from ...planning.calibrated_search import Prediction, Ratio
+from ...planning.graph import Graph
+from ...planning.plan_file import OperationNote
+from ...planning.solvers.result import Stop
+from ..beside_segments import SegmentLimitsByGraph
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate, StepForecasts
 
 if TYPE_CHECKING:
-    from ..planning.solvers.solve_graph import PreparedGraph
+    from ...planning.solvers.solve_graph import PreparedGraph
 
 SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
 """The budgets for the solvers, as shares of the peak in program order. There are many of them, because a lower budget
@@ -67,15 +67,15 @@ class SolverPlans:
 
     @cached_property
     def _prepared(self) -> PreparedGraph:
-        from ..planning.solvers.solve_graph import PreparedGraph
+        from ...planning.solvers.solve_graph import PreparedGraph
 
         return PreparedGraph(self.graph)
 
     def _plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
         """Return a plan within a share of the peak in program order; None if no plan is found."""
         # The solvers are imported here, so that only callers that need them wait for the import.
-        from ..planning.solvers.result import NoPlan
-        from ..planning.solvers.solve_graph import SearchOptions, plan_within
+        from ...planning.solvers.result import NoPlan
+        from ...planning.solvers.solve_graph import SearchOptions, plan_within
 
         budget = int(share_of_peak * self._prepared.peak_bytes)
         segments = SegmentLimitsByGraph(

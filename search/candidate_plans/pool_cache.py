@@ -8,14 +8,14 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.jax_paths import path_of
-from ..analysis.step.phase_sources import registered_sources, sources
-from ..mlir_io.printer import print_module
-from ..options.recompute_options import RecomputeOptions
-from ..planning.solvers.result import Stop, never_stop
-from ..rules.registry import BUILT_IN
-from ..support.locations import LocationNumbers
-from ..support.operations import every_operation, name_of
+from ...analysis.step.jax_paths import path_of
+from ...analysis.step.phase_sources import registered_sources, sources
+from ...mlir_io.printer import print_module
+from ...options.recompute_options import RecomputeOptions
+from ...planning.solvers.result import Stop, never_stop
+from ...rules.registry import BUILT_IN
+from ...support.locations import LocationNumbers
+from ...support.operations import every_operation, name_of
 from .pool import Pool
 
 CACHED_POOLS = 4

@@ -7,9 +7,9 @@ from recompute.options.recompute_options import DEFAULT_OPTIONS
 from recompute.planning.calibrated_search import Prediction
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
-from recompute.search.plan_family import LESS_WORK_NEXT, UnscoredPlan
-from recompute.search.plan_origin import PlanOrigin, PlanSource
-from recompute.search.step_forecasts import StepForecasts
+from recompute.search.candidate_plans.plan_family import LESS_WORK_NEXT, UnscoredPlan
+from recompute.search.candidate_plans.plan_origin import PlanOrigin, PlanSource
+from recompute.search.candidate_plans.step_forecasts import StepForecasts
 from recompute.test.examples import inlined
 from recompute.transforms.phase import numbered_steps
 

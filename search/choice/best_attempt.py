@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..analysis.memory.peaks import Peaks
-from ..planning.by_segment.by_structure import CutMethod
-from ..planning.objective import raises_peak
+from ...analysis.memory.peaks import Peaks
+from ...planning.by_segment.by_structure import CutMethod
+from ...planning.objective import raises_peak
 from .attempts import MANY_OPERATIONS
 from .planned_attempts import PlannedAttempt
 from .vetoes import why_peak_rises, why_worse

@@ -10,11 +10,11 @@ from typing import Generic, Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..options.recompute_options import RecomputeOptions
-from ..planning.objective import WORTH_IT
-from ..planning.plan import plan_nothing
-from ..support.units import readable_bytes
-from ..transforms.plans.limit_segments import selection_without_budgets
+from ...options.recompute_options import RecomputeOptions
+from ...planning.objective import WORTH_IT
+from ...planning.plan import plan_nothing
+from ...support.units import readable_bytes
+from ...transforms.plans.limit_segments import selection_without_budgets
 from .module_attempts import module_attempts
 
 

@@ -10,11 +10,11 @@ from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOption
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import planner_within
-from recompute.search.plan_origin import PlanSource
-from recompute.search.plan_reduction import group_subsets, with_groups
-from recompute.search.pool import Pool
+from recompute.search.candidate_plans.plan_origin import PlanSource
+from recompute.search.candidate_plans.plan_reduction import group_subsets, with_groups
+from recompute.search.candidate_plans.pool import Pool
 
-CHAIN = (Path(__file__).resolve().parents[3] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
+CHAIN = (Path(__file__).resolve().parents[4] / "examples" / "stablehlo" / "chain.small.mlir").read_text()
 
 
 def test_fewer_copies_are_proved_equal() -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ..planning.graph import Graph
-from ..planning.plan import CopyGroup, Plan
-from ..planning.plan_file import OperationNote
-from ..planning.solvers.result import Stop
-from .best_attempt import ScoredAttempt
+from ...planning.graph import Graph
+from ...planning.plan import CopyGroup, Plan
+from ...planning.plan_file import OperationNote
+from ...planning.solvers.result import Stop
+from ..choice.best_attempt import ScoredAttempt
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import Reduction
 from .plan_reduction import group_subsets, mix, thin_out, with_groups

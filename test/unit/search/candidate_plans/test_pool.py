@@ -14,9 +14,9 @@ from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOption
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
-from recompute.search import pool
-from recompute.search.pool import Pool
-from recompute.search.pool_cache import forget_pools, pool_of
+from recompute.search.candidate_plans import pool
+from recompute.search.candidate_plans.pool import Pool
+from recompute.search.candidate_plans.pool_cache import forget_pools, pool_of
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 

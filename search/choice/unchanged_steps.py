@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from xdsl.ir import Operation
 
-from ..planning.by_segment.numbered_segments import is_numbered
-from ..support.diagnostics import Refusal, Remark, Topic, strict_refusal
+from ...planning.by_segment.numbered_segments import is_numbered
+from ...support.diagnostics import Refusal, Remark, Topic, strict_refusal
 
 UNCHANGED = "the step is left as it is"
 _OTHERS_UNCHANGED = "the rest of the step is left as it is"

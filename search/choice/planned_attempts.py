@@ -9,16 +9,16 @@ from functools import cached_property
 
 from xdsl.ir import Operation
 
-from ..analysis.copies.copying import CloneOptions, refused_marks, targets_of_marks, with_dependent_targets
-from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
-from ..analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation, SegmentDecisions, segment_decisions
-from ..analysis.step.marks import ChosenMark
-from ..analysis.step.step import Step
-from ..options.selection import Selection
-from ..planning.by_segment.copy_groups import GroupOptions
-from ..planning.by_segment.plan_targets import Targets
-from ..planning.plan import Plan
-from ..support.timing import part
+from ...analysis.copies.copying import CloneOptions, refused_marks, targets_of_marks, with_dependent_targets
+from ...analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
+from ...analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation, SegmentDecisions, segment_decisions
+from ...analysis.step.marks import ChosenMark
+from ...analysis.step.step import Step
+from ...options.selection import Selection
+from ...planning.by_segment.copy_groups import GroupOptions
+from ...planning.by_segment.plan_targets import Targets
+from ...planning.plan import Plan
+from ...support.timing import part
 from .attempts import Attempt
 
 

@@ -19,13 +19,13 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.memory.peaks import Peaks
-from ..analysis.step.order import functions_of
-from ..planning.objective import WORTH_IT, is_worth_it, raises_peak
-from ..support.diagnostics import Remark
-from ..support.units import readable_bytes
-from ..transforms.cse import cse
-from ..transforms.preparation.timelines import flat_copy, peaks_in_order
+from ...analysis.memory.peaks import Peaks
+from ...analysis.step.order import functions_of
+from ...planning.objective import WORTH_IT, is_worth_it, raises_peak
+from ...support.diagnostics import Remark
+from ...support.units import readable_bytes
+from ...transforms.cse import cse
+from ...transforms.preparation.timelines import flat_copy, peaks_in_order
 from .unchanged_steps import remark_on_unchanged_step
 
 

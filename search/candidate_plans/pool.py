@@ -15,27 +15,27 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.memory.peaks import Forecast, Peaks
-from ..analysis.step.step import Step
-from ..options.loop_schedule import UNCUT, LoopSchedule
-from ..options.recompute_options import RecomputeOptions
-from ..options.selection import BadSelection
-from ..planning.calibrated_search import Prediction, Ratio
-from ..planning.host_moves import Offload
-from ..planning.plan import Plan
-from ..planning.plan_file import StepPlan
-from ..planning.solvers.result import Stop, never_stop
-from ..support.diagnostics import BadRequest
-from ..support.operations import every_operation
-from ..support.timing import part
-from ..transforms.per_device.outline import is_stand_in
-from ..transforms.phase import numbered_steps
-from ..transforms.preparation.prepare import prepare
-from .best_attempt import ScoredAttempt
+from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.step.step import Step
+from ...options.loop_schedule import UNCUT, LoopSchedule
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import BadSelection
+from ...planning.calibrated_search import Prediction, Ratio
+from ...planning.host_moves import Offload
+from ...planning.plan import Plan
+from ...planning.plan_file import StepPlan
+from ...planning.solvers.result import Stop, never_stop
+from ...support.diagnostics import BadRequest
+from ...support.operations import every_operation
+from ...support.timing import part
+from ...transforms.per_device.outline import is_stand_in
+from ...transforms.phase import numbered_steps
+from ...transforms.preparation.prepare import prepare
+from ..checked_options import cost_option
+from ..choice.best_attempt import ScoredAttempt
+from ..choice.choose import choose, policy_attempts
+from ..loop_choices import loop_choices
 from .candidates import StepCandidates
-from .checked_options import cost_option
-from .choose import choose, policy_attempts
-from .loop_choices import loop_choices
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.peaks import Peaks
-from recompute.search.vetoes import why_all_worse, why_worse
+from recompute.search.choice.vetoes import why_all_worse, why_worse
 
 
 def peaks(in_order: int, xla: int) -> Peaks:

@@ -1,7 +1,7 @@
 """Attempts: ways to divide a step into segments and to copy the segments.
 
-The search plans each attempt and chooses one by trust, then by memory (`search/best_attempt.py`). *Candidates* are the
-plans that a search under a budget compares: plans of attempts, plans of the solvers, and parts of both.
+The search plans each attempt and chooses one by trust, then by memory (`search/choice/best_attempt.py`). *Candidates*
+are the plans that a search under a budget compares: plans of attempts, plans of the solvers, and parts of both.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from enum import Enum, auto
 
 from xdsl.ir import Operation
 
-from ..analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation
-from ..analysis.step.marks import explicit_mark
-from ..analysis.step.step import Step
-from ..dialects.names import Names
-from ..options.selection import Selection
-from ..planning.by_segment.by_structure import (
+from ...analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation
+from ...analysis.step.marks import explicit_mark
+from ...analysis.step.step import Step
+from ...dialects.names import Names
+from ...options.selection import Selection
+from ...planning.by_segment.by_structure import (
     CutMethod,
     Cuts,
     cut_into,
@@ -25,7 +25,7 @@ from ..planning.by_segment.by_structure import (
     cuts_by_structure,
     single_segment,
 )
-from ..planning.graph import Graph
+from ...planning.graph import Graph
 
 MANY_OPERATIONS = 2000
 """In a step with at least this number of operations, only one way of copying named segments is tried. Among 89 such

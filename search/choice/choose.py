@@ -11,20 +11,20 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.copies.segment_decisions import Segmentation
-from ..analysis.memory.peaks import Forecast, Peaks
-from ..analysis.request.policies import SelectionByFunction
-from ..analysis.request.segments import named_segments
-from ..analysis.step.marks import is_forced
-from ..analysis.step.step import Step
-from ..dialects.names import Names
-from ..options.recompute_options import RecomputeOptions
-from ..options.selection import Selection
-from ..planning.by_segment.each_pass import repeat_in_each_pass
-from ..planning.plan import Plan
-from ..support.counted import counted
-from ..support.diagnostics import Remark, RemarkKind, Topic
-from ..support.units import format_bytes
+from ...analysis.copies.segment_decisions import Segmentation
+from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.request.policies import SelectionByFunction
+from ...analysis.request.segments import named_segments
+from ...analysis.step.marks import is_forced
+from ...analysis.step.step import Step
+from ...dialects.names import Names
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import Selection
+from ...planning.by_segment.each_pass import repeat_in_each_pass
+from ...planning.plan import Plan
+from ...support.counted import counted
+from ...support.diagnostics import Remark, RemarkKind, Topic
+from ...support.units import format_bytes
 from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
 from .best_attempt import ScoredAttempt, best_attempt
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt

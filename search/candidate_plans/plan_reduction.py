@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ..planning.graph import Graph
-from ..planning.pairs import plan_of_pairs
-from ..planning.plan import CopyGroup, Plan
+from ...planning.graph import Graph
+from ...planning.pairs import plan_of_pairs
+from ...planning.plan import CopyGroup, Plan
 
 FAMILY_SIZE = 12
 """The approximate number of smaller plans that are made from one plan, in each of the two orders."""
@@ -71,7 +71,7 @@ def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGrou
 def with_groups(graph: Graph, groups: Iterable[CopyGroup]) -> Plan:
     """Return a plan with only these groups. A read of a copy in another group becomes a read of the original."""
     # The solvers are imported here, so that only callers that need them wait for the import.
-    from ..planning.solvers.solve_graph import pairs_with_views
+    from ...planning.solvers.solve_graph import pairs_with_views
 
     pairs = {(group.before, op) for group in groups for op in group.operations}
     return plan_of_pairs(graph, pairs_with_views(graph, pairs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recompute.mlir_io.parser import parse_module
-from recompute.search.unchanged_steps import (
+from recompute.search.choice.unchanged_steps import (
     UNCHANGED,
     remark_on_unchanged_step,
     reword_beside_rewritten,

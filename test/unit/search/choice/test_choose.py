@@ -22,13 +22,13 @@ from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.search import attempts
-from recompute.search import best_attempt as best_attempt_module
-from recompute.search.attempts import DEFAULT_ATTEMPT, Attempt, SegmentSource, attempts_at, attempts_for
-from recompute.search.best_attempt import ScoredAttempt, best_attempt
-from recompute.search.choose import choose, choose_for
-from recompute.search.module_attempts import module_attempts
-from recompute.search.planned_attempts import AttemptTargets, plan_attempt
+from recompute.search.choice import attempts
+from recompute.search.choice import best_attempt as best_attempt_module
+from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt, SegmentSource, attempts_at, attempts_for
+from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt
+from recompute.search.choice.choose import choose, choose_for
+from recompute.search.choice.module_attempts import module_attempts
+from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
 from recompute.transforms.phase import numbered_steps
