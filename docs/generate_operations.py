@@ -22,8 +22,8 @@ from recompute.dialects.chlo import CHLO
 from recompute.dialects.sdy import SDY
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.interpreters.block_compiler import is_known
-from recompute.proof.per_device import COLLECTIVES
-from recompute.proof.pure_operations import PURE_OPERATIONS, TERMINATORS
+from recompute.proof.operations.pure_operations import PURE_OPERATIONS, TERMINATORS
+from recompute.proof.translation.per_device import COLLECTIVES
 from recompute.rules.facts import Effect, Facts
 from recompute.rules.registry import facts_by_name
 

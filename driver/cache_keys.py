@@ -21,7 +21,7 @@ from ..analysis.step.phase_sources import registered_sources
 from ..options.option_facts import option_facts_of
 from ..options.recompute_options import RecomputeOptions
 from ..planning.solvers.effort import is_compiled
-from ..proof.declarations import registered_pure
+from ..proof.operations.declarations import registered_pure
 from ..rules.registry import registrations
 from ..support.fingerprint import NoFingerprint, fingerprint
 

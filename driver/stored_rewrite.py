@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from ..planning.plan_file import StepPlan, from_json
-from ..proof.verdict import Proof
+from ..proof.verdicts.verdict import Proof
 from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, place_of, position_of
 from .rewritten import Rewritten
 

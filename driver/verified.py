@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from ..dialects.cloning import clone_of
 from ..dialects.names import Names
 from ..mlir_io.repeated_operations import VerifiedOperations
-from ..proof.declarations import registered_pure
+from ..proof.operations.declarations import registered_pure
 from ..proof.prove import Proof, prove
 from ..rules.effects import HIDDEN_STATE
 from ..rules.registry import BUILT_IN

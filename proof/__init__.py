@@ -4,6 +4,6 @@ The package shares no facts with the passes. The functions exported here declare
 pure; docs/foreign_dialects.md shows how to use them.
 """
 
-from .declarations import register_pure, registrations_undone
+from .operations.declarations import register_pure, registrations_undone
 
 __all__ = ["register_pure", "registrations_undone"]

@@ -14,8 +14,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from ..support.nested_modules import inner_modules
-from .operation_parts import without_ours
-from .verdict import Proof, proof_of_identity, same_text
+from .operations.operation_parts import without_ours
+from .verdicts.verdict import Proof, proof_of_identity, same_text
 
 Prove = Callable[[ModuleOp, ModuleOp], Proof]
 _STAND_IN = "recompute_proof.inner_module"

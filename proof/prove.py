@@ -140,23 +140,23 @@ from xdsl.ir import Operation
 
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation, name_of
-from .declarations import registered_pure
-from .first_difference import AFTER, BEFORE, Difference, describe, first_difference
+from .expressions.memory_spaces import names_a_memory
+from .expressions.terms import Terms, leaves
 from .inner_modules import prove_with_inner_modules
-from .loop_difference import COUNT_DIFFERENTLY
 from .loop_rules.numbering import BRANCHES, WHILE, LoopNumbering
 from .loop_rules.rules import LoopRules
-from .memory_spaces import names_a_memory
-from .operation_parts import entry_functions, functions_of, public_functions, result_types
-from .per_device import newly_shared
-from .program_declarations import declarations_only_after, declared_repeatable
-from .pure_operations import PURE_OPERATIONS, declared_target
-from .risks import is_implied
-from .scope import Exchange, FunctionTerms
+from .operations.declarations import registered_pure
+from .operations.operation_parts import entry_functions, functions_of, public_functions, result_types
+from .operations.program_declarations import declarations_only_after, declared_repeatable
+from .operations.pure_operations import PURE_OPERATIONS, declared_target
 from .signature import signature, signature_difference
-from .terms import Terms, leaves
-from .value_numbering import Numbering, NumberingOptions
-from .verdict import Proof, proof_of_identity, same_text, size
+from .translation.per_device import newly_shared
+from .translation.risks import is_implied
+from .translation.scope import Exchange, FunctionTerms
+from .translation.value_numbering import Numbering, NumberingOptions
+from .verdicts.first_difference import AFTER, BEFORE, Difference, describe, first_difference
+from .verdicts.loop_difference import COUNT_DIFFERENTLY
+from .verdicts.verdict import Proof, proof_of_identity, same_text, size
 
 FRAMES_PER_CALL, DEEPEST = 10, 200_000
 

@@ -7,10 +7,10 @@ from xdsl.ir import Operation
 
 from ..dialects.stablehlo.tuples import leaf_types
 from ..support.diagnostics import Refusal
-from .first_difference import first_attribute
-from .operation_parts import attributes_of, entry_functions, position_attributes
-from .terms import Attributes, Terms
-from .value_numbering import Numbering
+from .expressions.terms import Attributes, Terms
+from .operations.operation_parts import attributes_of, entry_functions, position_attributes
+from .translation.value_numbering import Numbering
+from .verdicts.first_difference import first_attribute
 
 BY_POSITION = ("arg_attrs", "res_attrs")
 

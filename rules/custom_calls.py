@@ -5,7 +5,7 @@
     stablehlo.custom_call @mine(%x)                               impure: its results are saved
     stablehlo.custom_call @log(%x) {has_side_effect = true}       impure, whatever its target
 
-The proof has its own list (`proof/pure_operations.py`).
+The proof has its own list (`proof/operations/pure_operations.py`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ..analysis.explain.executed_flops import executed_flops, runs_of
 from ..analysis.memory.timeline import peak_in_order
 from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
-from ..proof.verdict import Proof
+from ..proof.verdicts.verdict import Proof
 from ..support.diagnostics import DynamicShape, Remark, RemarkKind, Topic
 from ..support.operations import every_operation, operations_in
 from ..support.units import format_bytes

@@ -23,7 +23,7 @@ from ..driver.scheduled_pass import ScheduledPass
 from ..driver.verified import assumption_remarks, change_in_place
 from ..mlir_io.parser import parse_module
 from ..mlir_io.printer import print_module
-from ..proof.verdict import Proof
+from ..proof.verdicts.verdict import Proof
 from ..support.operations import every_operation
 from ..support.timing import part, time_parts
 from .command_line import CommandLine

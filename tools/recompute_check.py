@@ -29,9 +29,9 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
-from ..proof.declarations import registered_pure
+from ..proof.operations.declarations import registered_pure
 from ..proof.prove import ProofOptions, prove
-from ..proof.verdict import Proof, proof_of_identity
+from ..proof.verdicts.verdict import Proof, proof_of_identity
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections

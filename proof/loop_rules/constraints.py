@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import IntegerType
 from ...dialects.sdy.axes import parse_sharding, with_free_dimensions, without_free_dimensions
 from ...dialects.sdy.shardings import ShardingAttr
 from ...support.type_guards import is_tensor
-from ..terms import Head, Terms
+from ..expressions.terms import Head, Terms
 from .integers import Integers
 from .stack_terms import RowTermBuilder, extents, keeps_order
 

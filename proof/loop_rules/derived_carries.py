@@ -17,7 +17,7 @@ from typing import NamedTuple
 from xdsl.ir import Block, OpResult, SSAValue
 
 from ...support.operations import name_of
-from ..scope import RegionScope
+from ..translation.scope import RegionScope
 from .constraints import CONSTRAINT
 from .integers import Sum, whole
 from .loop_terms import IDENTITIES, ConditionalLoop, Counter, CountingLoop, LoopPart, counter_of

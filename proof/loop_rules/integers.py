@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import i1
 from ...dialects.dense import DenseAttr, to_numpy
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...support.type_guards import is_integer_type, is_tensor, is_unsigned
-from ..comparisons import comparison_of
-from ..terms import Head, Terms
+from ..expressions.terms import Head, Terms
+from ..operations.comparisons import comparison_of
 
 Interval = tuple[int, int]
 CONSTANT = "stablehlo.constant"

@@ -23,9 +23,9 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...support.operations import name_of
-from ..comparisons import comparison_of
-from ..operation_parts import attributes_of
-from ..terms import Head, OpenRegion, Terms
+from ..expressions.terms import Head, OpenRegion, Terms
+from ..operations.comparisons import comparison_of
+from ..operations.operation_parts import attributes_of
 from .integers import Integers
 
 IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})

@@ -35,13 +35,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation
 
 from ...support.operations import name_of
-from ..block_requirements import is_plain_terminator, refuse_symbols, single_block
-from ..head_cache import CachedHead
-from ..operation_parts import attributes_of
-from ..risks import close_risks, record_closure_risks
-from ..scope import Branch, RegionScope
-from ..terms import Head, Side
-from ..value_numbering import Numbering, NumberingOptions
+from ..expressions.block_requirements import is_plain_terminator, refuse_symbols, single_block
+from ..expressions.terms import Head, Side
+from ..operations.operation_parts import attributes_of
+from ..translation.head_cache import CachedHead
+from ..translation.risks import close_risks, record_closure_risks
+from ..translation.scope import Branch, RegionScope
+from ..translation.value_numbering import Numbering, NumberingOptions
 from .constraints import CONSTRAINT
 from .derived_carries import DerivedCarries, NumberedLoop
 from .integers import whole

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
-from ..terms import Head, OpenRegion, RegionTerm
+from ..expressions.terms import Head, OpenRegion, RegionTerm
 from .integers import Sum, whole
 from .loop_terms import ConditionalLoop, CountingLoop, LoopPart, slice_of_loop
 from .rules import LoopRules

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 
 from xdsl.ir import Operation
 
-from ..risks import executed_operations, record_risk
-from ..scope import RegionScope
-from ..termination import why_endless
+from ..translation.risks import executed_operations, record_risk
+from ..translation.scope import RegionScope
+from ..translation.termination import why_endless
 from .constraints import CONSTRAINT
 from .derived_carries import NumberedLoop
 from .loop_terms import LoopPart, carries_behind, reaches

@@ -34,8 +34,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..memory_spaces import MemorySpaces
-from ..terms import Head, OpenRegion, RegionTerm, Terms
+from ..expressions.memory_spaces import MemorySpaces
+from ..expressions.terms import Head, OpenRegion, RegionTerm, Terms
 from . import constraints
 from .integers import LARGEST, Integers, Interval, Sum, whole
 from .loop_terms import AnyLoop, ConditionalLoop, CountingLoop, Slice, reaches, slice_of_loop

@@ -26,7 +26,7 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType
 
-from ..terms import Head, OpenRegion, RegionTerm, Terms
+from ..expressions.terms import Head, OpenRegion, RegionTerm, Terms
 from .integers import Integers, Sum, whole
 from .loop_terms import CountingLoop, reaches
 

@@ -38,7 +38,10 @@ PASSES = (
 )
 PLANNING = (*PASSES, "unit/planning")
 VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_verifier_rejects_each_bug")
-PROOF = tuple(f"unit/proof/test_{name}.py" for name in ("prove_refusals", "prove", "prove_dialects", "attribute_keys"))
+PROOF = tuple(
+    f"unit/proof/{name}.py"
+    for name in ("test_prove_refusals", "test_prove", "test_prove_dialects", "expressions/test_attribute_keys")
+)
 RULES = ("filecheck/transforms", "unit/rules")
 STORAGE = ("unit/analysis/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
@@ -57,11 +60,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     },
     "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
-    **{
-        f"proof/{name}.py": PROOF
-        for name in ("prove", "value_numbering", "call_inliner", "head_cache", "terms", "attribute_keys")
-    },
-    "proof/pure_operations.py": ("unit/proof/test_pure_operations.py",),
+    "proof/prove.py": PROOF,
+    **{f"proof/translation/{name}.py": PROOF for name in ("value_numbering", "call_inliner", "head_cache")},
+    **{f"proof/expressions/{name}.py": PROOF for name in ("terms", "attribute_keys")},
+    "proof/operations/pure_operations.py": ("unit/proof/operations/test_pure_operations.py",),
     **{
         f"rules/{name}.py": RULES
         for name in (

@@ -11,7 +11,7 @@ import pytest
 import recompute
 from recompute.driver import verified
 from recompute.options.selection import Selection
-from recompute.proof.verdict import Proof
+from recompute.proof.verdicts.verdict import Proof
 from recompute.support.interface import command_line, interface_wording, option
 from recompute.test.examples import FOLDER
 from recompute.tools.recompute_opt import main

@@ -37,6 +37,14 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "candidate_plans": frozenset({TOP, "choice"}),
         "budget": frozenset({TOP, "candidate_plans"}),
     },
+    "proof": {
+        "operations": frozenset(),
+        "expressions": frozenset({"operations"}),
+        "translation": frozenset({"operations", "expressions"}),
+        "loop_rules": frozenset({"operations", "expressions", "translation"}),
+        "verdicts": frozenset({"operations", "expressions"}),
+        TOP: frozenset({"operations", "expressions", "translation", "loop_rules", "verdicts"}),
+    },
     "frontends/jax": {
         "annotations": frozenset(),
         "internals": frozenset(),

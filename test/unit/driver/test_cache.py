@@ -22,7 +22,7 @@ from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.proof import register_pure
 from recompute.proof import registrations_undone as purity_undone
-from recompute.proof.verdict import Proof
+from recompute.proof.verdicts.verdict import Proof
 from recompute.rules import pure, register, registrations_undone
 from recompute.support.diagnostics import Remark
 from recompute.support.fingerprint import NoFingerprint

@@ -15,7 +15,7 @@ from recompute.driver.verified import NotProved, prove_equal
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.plan import plan_nothing
-from recompute.proof.verdict import Proof
+from recompute.proof.verdicts.verdict import Proof
 from recompute.test.unit.frontends.jax.steps import jax
 
 REASON = "the loops differ"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.proof import call_inliner
 from recompute.proof.prove import ProofOptions, prove
+from recompute.proof.translation import call_inliner
 
 from .programs import GROUP, SQUARE, T, compare, load, main, private, program_of_one
 

@@ -8,7 +8,7 @@ import pytest
 
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.prove import ProofOptions, prove
-from recompute.proof.verdict import Proof
+from recompute.proof.verdicts.verdict import Proof
 
 from .test_prove_loops import CUT, PLAIN, SECOND
 

@@ -14,19 +14,12 @@ from typing import Any
 import pytest
 
 from recompute.mlir_io.parser import parse_module
-from recompute.proof import (
-    call_inliner,
-    conditions,
-    head_cache,
-    memory_spaces,
-    operation_parts,
-    terms,
-    transparent_ops,
-    value_numbering,
-)
 from recompute.proof import prove as proof
+from recompute.proof.expressions import conditions, memory_spaces, terms
 from recompute.proof.loop_rules import patterns, preserved_operations
-from recompute.proof.pure_operations import OF_THE_REGION, PURE_OPERATIONS
+from recompute.proof.operations import operation_parts
+from recompute.proof.operations.pure_operations import OF_THE_REGION, PURE_OPERATIONS
+from recompute.proof.translation import call_inliner, head_cache, transparent_ops, value_numbering
 
 STATIC, DYNAMIC = "tensor<4xf32>", "tensor<?xf32>"
 NEED_REGIONS = frozenset({"scf.for", "scf.while"})

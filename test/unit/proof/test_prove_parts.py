@@ -7,7 +7,7 @@ from inspect import get_annotations
 import pytest
 from xdsl.ir import Block, Operation, Region
 
-from recompute.proof.operation_parts import PARTS
+from recompute.proof.operations.operation_parts import PARTS
 
 from .programs import GROUP, T, compare, main, private
 

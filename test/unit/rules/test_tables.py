@@ -22,7 +22,7 @@ from recompute.dialects.stablehlo.binary import BINARY
 from recompute.dialects.stablehlo.compare_select import ELEMENTWISE
 from recompute.dialects.stablehlo.unary import UNARY
 from recompute.mlir_io.parser import parse_module
-from recompute.proof.pure_operations import PURE_OPERATIONS
+from recompute.proof.operations.pure_operations import PURE_OPERATIONS
 from recompute.rules import pure, register, registrations_undone
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS, TERMINATORS, reads_memory, why_impure, writes_memory
 from recompute.rules.facts import COMMUNICATION_REASON, Effect, OpClass

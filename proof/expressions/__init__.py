@@ -1,0 +1,1 @@
+"""Terms, the expressions that represent values, with their conditions and simplifications."""

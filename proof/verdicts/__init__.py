@@ -1,0 +1,1 @@
+"""The verdict of a proof, and the difference that explains why a proof failed."""
