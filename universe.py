@@ -75,7 +75,7 @@ def _pass(word: str) -> Callable[[], type[ModulePass]]:
 
 
 def _target(name: str) -> Callable[[], type[Target]]:
-    return lambda: getattr(import_module(".tools.targets", __package__), name)
+    return lambda: getattr(import_module(".tools.runs.targets", __package__), name)
 
 
 def _dialect(module: str, name: str) -> Callable[[], Dialect]:

@@ -22,8 +22,8 @@ from recompute.dialects import recompute, structured
 from recompute.dialects.discardable import KNOWN
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
-from recompute.tools.opt_arguments import argument_parser as recompute_opt
-from recompute.tools.option_help import options_of, summary
+from recompute.tools.arguments.opt_arguments import argument_parser as recompute_opt
+from recompute.tools.help.option_help import options_of, summary
 from recompute.tools.recompute_check import argument_parser as recompute_check
 from recompute.tools.recompute_plan import argument_parser as recompute_plan
 from recompute.tools.recompute_run import argument_parser as recompute_run

@@ -13,7 +13,7 @@ from ..interpreters.execute_check import Equality, compare
 from ..interpreters.executor import function_named
 from ..interpreters.inputs import INPUT_KINDS, check_inputs, load_inputs, random_inputs
 from ..interpreters.kernels.arrays import Array
-from .files import FileError
+from .file_access.files import FileError
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:

@@ -37,13 +37,13 @@ from ..support.diagnostics import Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
 from ..support.operations import name_of, root_of
+from .arguments.opt_arguments import as_argparse_expects
+from .arguments.tool_parser import ToolParser
+from .diagnostics.reporting import InputText, of_exception
 from .execution import add_input_options, run_both
-from .files import FileError, add_split_option, chunks, read_text
-from .opt_arguments import as_argparse_expects
-from .reporting import InputText, of_exception
-from .rule_files import add_rules_option, load_rules
+from .file_access.files import FileError, add_split_option, chunks, read_text
+from .file_access.rule_files import add_rules_option, load_rules
 from .start import version_of
-from .tool_parser import ToolParser
 
 _OPERATION = re.compile(r"\w[\w$-]*(?:\.[\w$-]+)+", re.ASCII)
 PROVED, UNPROVED, BAD_INPUT = 0, 1, 2

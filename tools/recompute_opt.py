@@ -25,15 +25,22 @@ from ..support.counted import counted
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
 from ..support.progress import ProgressLine, progress
-from .command_line import CommandLine, parse_arguments, passes_to_run
-from .expected_diagnostics import mismatches
-from .files import FileError, chunks, read_text, write_outputs, write_text
-from .pass_runs import ModuleRun
-from .reporting import Diagnostic, InputText, format_diagnostic, merge_remarks, of_exception, remarks_of_categories
-from .reproducer import pipeline_in
-from .rule_files import load_rules
-from .run_cache import Answer, RunCache
-from .usage_error import UsageError
+from .arguments.command_line import CommandLine, parse_arguments, passes_to_run
+from .arguments.usage_error import UsageError
+from .diagnostics.expected_diagnostics import mismatches
+from .diagnostics.reporting import (
+    Diagnostic,
+    InputText,
+    format_diagnostic,
+    merge_remarks,
+    of_exception,
+    remarks_of_categories,
+)
+from .file_access.files import FileError, chunks, read_text, write_outputs, write_text
+from .file_access.rule_files import load_rules
+from .instrumentation.reproducer import pipeline_in
+from .runs.pass_runs import ModuleRun
+from .runs.run_cache import Answer, RunCache
 
 
 class Failed(Exception):

@@ -50,9 +50,9 @@ from ..support.interface import command_line
 from ..support.interrupts import Interrupt
 from ..support.progress import ProgressLine
 from ..support.units import format_bytes, parse_budget, readable_bytes
-from .curve_files import demand_format, markers_of, with_named_views, write_curves
-from .files import FileError, chunks, read_text, write_outputs
-from .plan_arguments import (
+from .file_access.files import FileError, chunks, read_text, write_outputs
+from .plan.curve_files import demand_format, markers_of, with_named_views, write_curves
+from .plan.plan_arguments import (
     BAD_INPUT,
     BY_PRECEDENCE,
     INTERRUPTED,
@@ -66,7 +66,7 @@ from .plan_arguments import (
     progress_line,
     sweep_count,
 )
-from .plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, sweep_lines, title
+from .plan.plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, sweep_lines, title
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def _plan(options: argparse.Namespace) -> int:
     text, name = read_text(options.graph)
     if not _is_graph(text, name):
         # Imported here, because the modules that read MLIR are slow to import.
-        from .planned_step import plan_step
+        from .plan.planned_step import plan_step
 
         codes = [plan_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
         return max(codes, key=BY_PRECEDENCE.index)

@@ -37,13 +37,13 @@ from ..support.units import readable_bytes
 from ..transforms.inline import inline
 from ..transforms.inline_gradient import inline_gradient
 from ..transforms.inline_segments import inline_segments
+from .arguments.opt_arguments import as_argparse_expects
+from .arguments.tool_parser import ToolParser
+from .diagnostics.reporting import Diagnostic, InputText, of_exception
 from .execution import add_input_options, inputs_from
-from .files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
-from .opt_arguments import as_argparse_expects
-from .reporting import Diagnostic, InputText, of_exception
-from .rule_files import add_rules_option, load_rules
+from .file_access.files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
+from .file_access.rule_files import add_rules_option, load_rules
 from .start import version_of
-from .tool_parser import ToolParser
 
 
 @command_line()

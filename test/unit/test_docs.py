@@ -36,7 +36,7 @@ from recompute.test.documentation import (
 )
 from recompute.test.run_lines.execute import run_command
 from recompute.test.run_lines.script import Command
-from recompute.test.unit.tools.test_planned_step import STEP as FIVE_VALUES
+from recompute.test.unit.tools.plan.test_planned_step import STEP as FIVE_VALUES
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 LANGUAGES = {"python", "sh", "console", "mlir", "json", "text"}

@@ -67,6 +67,16 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "partition": frozenset({"fx", "program_order", "reports"}),
         "inductor": frozenset({"fx", "partition", "program_order", "reports"}),
     },
+    # The modules at the top are left out: the argument parsers import `version_of` from `start.py`.
+    "tools": {
+        "diagnostics": frozenset(),
+        "file_access": frozenset(),
+        "help": frozenset(),
+        "instrumentation": frozenset({"file_access"}),
+        "arguments": frozenset({"diagnostics", "file_access", "help", "instrumentation"}),
+        "plan": frozenset({"arguments", "diagnostics", "file_access"}),
+        "runs": frozenset({"arguments", "diagnostics", "file_access", "instrumentation"}),
+    },
 }
 """What each room of a package imports of the others. For `frontends/jax`, whose report asks the step for its compiled
 forms, imports for type checkers and inside functions are left out."""

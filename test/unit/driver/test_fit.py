@@ -12,7 +12,7 @@ import recompute
 from recompute.driver.fit import Verdict
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
-from recompute.test.unit.tools.test_planned_step import KIB, STEP
+from recompute.test.unit.tools.plan.test_planned_step import KIB, STEP
 
 # `recompute.driver.fit` is also the name of a function.
 fit_module: Any = import_module("recompute.driver.fit")

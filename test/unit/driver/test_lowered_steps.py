@@ -8,7 +8,7 @@ import pytest
 
 import recompute
 from recompute.driver.fit import Verdict
-from recompute.test.unit.tools.test_planned_step import KIB, STEP
+from recompute.test.unit.tools.plan.test_planned_step import KIB, STEP
 
 
 class WithoutLocations:

@@ -15,7 +15,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.reports.curve_chart import to_svg
 from recompute.search.candidate_plans.pool_cache import forget_pools
 from recompute.test.examples import original
-from recompute.test.unit.tools.test_planned_step import STEP
+from recompute.test.unit.tools.plan.test_planned_step import STEP
 from recompute.tools.recompute_plan import main
 
 

@@ -13,7 +13,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import LocationNumbers, location_text, source_position
 from recompute.test.growing_inputs import CHAINED_LOCATIONS, DOUBLING_ALIASES, LOCATION_USE, aliases
-from recompute.tools.reporting import InputText, of_exception
+from recompute.tools.diagnostics.reporting import InputText, of_exception
 
 DEEP = 3_000
 

@@ -13,7 +13,7 @@ from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection
 from recompute.rewriting.plan import PlanPass
 from recompute.rewriting.recompute import RecomputePass
-from recompute.tools.option_help import options_of
+from recompute.tools.help.option_help import options_of
 from recompute.transforms.loops import LoopsPass
 from recompute.transforms.mark import MarkPass
 from recompute.transforms.offload import OffloadPass

@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from recompute.driver import pipeline
-from recompute.tools import command_line
-from recompute.tools.completion import SHELLS, completion
-from recompute.tools.opt_arguments import argument_parser, as_argparse_expects
+from recompute.tools.arguments import command_line
+from recompute.tools.arguments.opt_arguments import argument_parser, as_argparse_expects
+from recompute.tools.help.completion import SHELLS, completion
+from recompute.tools.instrumentation.reproducer import pipeline_in, reproducer
 from recompute.tools.recompute_opt import main
-from recompute.tools.reproducer import pipeline_in, reproducer
 from recompute.universe import RECOMPUTE_PASSES
 
 STEP = """\

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recompute.tools import opt_arguments, recompute_check, recompute_opt, recompute_plan, recompute_run
+from recompute.tools import recompute_check, recompute_opt, recompute_plan, recompute_run
+from recompute.tools.arguments import opt_arguments
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 STEP = """\

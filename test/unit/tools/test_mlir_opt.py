@@ -18,7 +18,7 @@ from recompute.dialects.context import make_context
 from recompute.dialects.recompute import RECOMPUTE, DependOp, TokenOp
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-from recompute.tools.irdl import irdl_of
+from recompute.tools.help.irdl import irdl_of
 from recompute.tools.recompute_opt import main
 
 SUITE = Path(__file__).resolve().parents[2] / "filecheck"

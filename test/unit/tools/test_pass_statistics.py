@@ -9,8 +9,8 @@ import pytest
 
 from recompute.support.timing import TimedPart, part, time_parts
 from recompute.test.unit.tools.test_recompute_opt import EXAMPLE
+from recompute.tools.instrumentation.timings import times
 from recompute.tools.recompute_opt import main
-from recompute.tools.timings import times
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from recompute.proof.prove import Proof
 from recompute.support import progress as progress_module
 from recompute.test.documentation import training_step
 from recompute.test.excerpts import diagnostics_of
+from recompute.tools.diagnostics.reporting import ELLIPSIS, LONGEST_SOURCE_LINE
 from recompute.tools.recompute_opt import main
-from recompute.tools.reporting import ELLIPSIS, LONGEST_SOURCE_LINE
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
 EXAMPLE = EXAMPLES / "chain.small.mlir"

@@ -1,0 +1,1 @@
+"""Print errors and remarks, and compare them with the ones that an input expects."""

@@ -1,0 +1,1 @@
+"""Read and write files, and load the Python files that users give."""

@@ -1,0 +1,1 @@
+"""Describe a run of passes: IR dumps, timings, statistics, gains, and reproducers."""

@@ -1,0 +1,1 @@
+"""The modes of recompute-plan: their arguments, files, and output."""

@@ -1,0 +1,163 @@
+"""The command line of recompute-plan, and the exit codes and the output functions that its modes share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+
+from ...options.memory_model import MODELS, ORDER
+from ...planning.solvers.effort import EFFORTS, Effort
+from ...planning.solvers.result import Infeasible
+from ...planning.solvers.solvers_by_name import SOLVER_NAMES
+from ...planning.solvers.sweep import Outcome
+from ...support.progress import ProgressLine, progress
+from ..arguments.tool_parser import ToolParser
+from ..file_access.files import add_split_option, demand_different_files, write_text
+from ..start import version_of
+
+PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes. `REFUSED` means that no plan exists, which is proved; `UNPROVED` means that no plan was found."""
+BY_PRECEDENCE = (PLANNED, REFUSED, UNPROVED, BAD_INPUT, INTERRUPTED)
+"""The exit codes in ascending precedence. A run on several steps returns the highest code of any step."""
+FIT_SECONDS = 300.0
+"""The default time limit of `--fit` for a step, in seconds.
+
+For a large step and a small budget, the search could take much longer, but its later candidates rarely meet the budget.
+"""
+
+
+def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line of recompute-plan. For wrong usage, argparse ends the process with exit code 2."""
+    options = parser.parse_args(arguments)
+    modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
+    if len(modes) != 1 and not (options.evaluate and not modes):
+        parser.error("give exactly one of --budget, --sweep and --fit, or --evaluate alone")
+    if options.evaluate is not None and options.sweep is not None:
+        parser.error("--evaluate requires --budget")
+    if (options.curve is not None or options.beside) and options.sweep is None:
+        parser.error("--curve and --beside require --sweep")
+    if options.split_input_file and options.curve is not None:
+        parser.error("--curve writes a file for a single step: remove --split-input-file")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        parser.error(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
+    files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
+    try:
+        demand_different_files({option: path for option, path in files.items() if path is not None})
+    except ValueError as error:
+        parser.error(str(error))
+    return options
+
+
+def sweep_count(options: argparse.Namespace) -> int:
+    """Return the number of budgets of a sweep. Raises `ValueError` if it is less than 1."""
+    if options.sweep < 1:
+        raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
+    return options.sweep
+
+
+def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
+    """Return the effort of the search that the options select. `default`: the name of the effort if `--effort` is
+    absent."""
+    return EFFORTS[options.effort or default]()
+
+
+def exit_code_of(outcomes: Sequence[Outcome]) -> int:
+    """Return the exit code for the outcomes of one or more budgets: `PLANNED` if any of them has a plan."""
+    refusals = [outcome for outcome in outcomes if isinstance(outcome, Infeasible)]
+    if len(refusals) < len(outcomes):
+        return PLANNED
+    return REFUSED if all(refusal.proved for refusal in refusals) else UNPROVED
+
+
+@contextmanager
+def progress_line(options: argparse.Namespace, task: str) -> Generator[ProgressLine, None, None]:
+    """Show the progress of the task in a line on standard error within the context, unless `--quiet` is given."""
+    if options.quiet:
+        yield ProgressLine(task)
+        return
+    with progress(f"recompute-plan: {task}", has_parts=False) as line:
+        yield line
+
+
+def print_lines(lines: Iterable[str], to_stderr: bool = False) -> None:
+    """Print lines on standard output, or on standard error if a file is written to standard output."""
+    text = "".join([f"{line}\n" for line in lines])
+    if to_stderr:
+        print(text, end="", file=sys.stderr, flush=True)
+    else:
+        write_text(None, text)
+
+
+def plan_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the parser for the command line of recompute-plan."""
+    parser = ToolParser(
+        prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")
+    parser.add_argument("--budget", help="for graphs: the limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
+    parser.add_argument("--sweep", type=int, metavar="N", help="plan for the budgets 1/N, 2/N, … of the plain peak")
+    parser.add_argument("--curve", metavar="FILE", help="with --sweep: write the curve as .json, .svg, .png or .html")
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="with --sweep of a graph: add the plans in FILE, made by another planner, to the curve; may be repeated",
+    )
+    parser.add_argument(
+        "--fit",
+        metavar="BUDGET",
+        help="report whether the step fits; the budget of a training step is in bytes of device memory",
+    )
+    parser.add_argument(
+        "--memory-model",
+        choices=MODELS,
+        default=ORDER,
+        help="the memory model for planning a step (default: order)",
+    )
+    parser.add_argument(
+        "--solver",
+        choices=SOLVER_NAMES,
+        default="auto",
+        help="the solver; auto selects a portfolio by the size of the graph",
+    )
+    effort = (
+        "search effort: seconds, a minute, or ten minutes and more; with --fit of a step, the effort for the "
+        "lower bound, brief by default"
+    )
+    parser.add_argument("--effort", choices=tuple(EFFORTS), help=effort)
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="seconds after which the search stops with its best plan; without it, the search has no limit, but --fit "
+        "of a step stops after 300 seconds",
+    )
+    _add_graph_options(parser)
+    add_split_option(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
+    return parser
+
+
+def _add_graph_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that apply only to graphs and print or write plans and orders of them."""
+    parser.add_argument(
+        "--view-copies", choices=("on", "off"), default="off", help="for graphs: also allow copies of views"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="PLAN.json",
+        help="for graphs: write the copies to this file as JSON; '-' is standard output",
+    )
+    parser.add_argument(
+        "--sequence", metavar="ORDER.txt", help="for graphs: write the order of execution, one node id per line"
+    )
+    parser.add_argument(
+        "--evaluate",
+        metavar="ORDER.txt",
+        help="for graphs: print the peak and the cost of this order of execution, and exit",
+    )

@@ -1,0 +1,109 @@
+"""The output of `recompute-plan` as lines of text: plans, refusals and sweeps over budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...driver.fit_answer import NO_BOUND_KNOWN, without_operations
+from ...planning.solvers.problem import Problem
+from ...planning.solvers.result import Infeasible, Result
+from ...planning.solvers.sweep import Outcome
+from ...reports.curve import Curve, Marker, Point
+from ...support.counted import counted
+from ...support.units import readable_bytes
+
+
+def title(name: str, problem: Problem, plain_peak: int) -> str:
+    """Return the first line of the output: the size of the graph and its plain peak. `plain_peak`: the peak in
+    bytes."""
+    counts = f"{counted(len(problem), 'operation')}, {counted(len(problem.storage_bytes), 'storage')}"
+    return f"{name}: {counts}, plain peak {readable_bytes(plain_peak)}"
+
+
+def result_lines(result: Result, plain_peak: int) -> list[str]:
+    """Return lines that describe a plan: its budget, peak, cost and lower bound. `plain_peak`: the plain peak in
+    bytes."""
+    copies = f"{len(result.pairs)} cop{'y' if len(result.pairs) == 1 else 'ies'}"
+    ended = "" if result.finished else "; stopped: the best plan so far"
+    if result.budget >= plain_peak:
+        return [f"budget: {readable_bytes(result.budget)}, not below the plain peak: no recomputation is needed"]
+    return [
+        f"budget: {readable_bytes(result.budget)}, {result.budget / plain_peak:.6f} of the plain peak",
+        peak_line(result.peak_bytes, plain_peak),
+        f"extra cost: {result.percent:.4f} %, {copies}",
+        f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); gap {result.gap:.4f} points",
+        f"found by: {result.provenance}; {result.path}; {result.seconds:.1f} s{ended}",
+    ]
+
+
+def peak_line(peak_bytes: int, plain_peak: int) -> str:
+    """Return a line that states the peak of a plan, in bytes and relative to the plain peak."""
+    return f"peak: {readable_bytes(peak_bytes)}, {peak_bytes / plain_peak:.6f} of the plain peak"
+
+
+def _solver_of(result: Result) -> str:
+    return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best plan so far"
+
+
+def fit_line(outcome: Outcome, budget: str) -> str:
+    """Return a line that states whether a graph fits the budget."""
+    if isinstance(outcome, Infeasible):
+        if outcome.proved:
+            return f"no: the graph does not fit in {budget}"
+        return f"unknown: no plan was found with which the graph fits in {budget}, and none is proved impossible"
+    if not outcome.pairs:
+        return f"yes, as it is: the graph fits in {budget}"
+    bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
+    if outcome.bound_percent == 0 < outcome.percent:
+        bound = NO_BOUND_KNOWN
+    return f"yes, with recomputation: the graph fits in {budget} at {outcome.percent:.4f} % extra work ({bound})"
+
+
+def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
+    """Return table rows for the plans of other planners, with the columns of `sweep_lines`."""
+    rows = [
+        f"{'':<13} {marker.peak_bytes / plain_peak:<13.4f} {marker.percent:<30.4f} {marker.name}" for marker in markers
+    ]
+    return ["beside", *rows] if rows else []
+
+
+def refusal_lines(refusal: Infeasible) -> list[str]:
+    """Return lines that explain why a budget has no plan: the reason, the proven minimum and the values that determine
+    it."""
+    lines = [f"refused: {refusal.reason}"]
+    if refusal.minimum_bytes:
+        lines.append(f"proven minimum: {readable_bytes(refusal.minimum_bytes)}, determined by")
+        lines += [f"  {value}" for value in refusal.holding]
+    return lines
+
+
+def unproved_lines(curve: Curve) -> list[str]:
+    """Return the lines of a table with a row for each budget of a curve without lower bounds."""
+    peak = curve.plain_peak_bytes
+    rows = list[tuple[int, str]]()
+    for point in curve.points:
+        cells = f"{point.peak_bytes / peak:<13.4f} {point.percent:<10.4f} {_solver_of_point(point)}"
+        rows.append((point.budget_bytes, cells))
+    for refused in curve.refused:
+        rows.append((refused.budget_bytes, f"{'-':<13} {'-':<10} {refused.reason}"))
+    return [
+        "budget        peak          extra %    found by",
+        *(f"{budget / peak:<13.4f} {cells}" for budget, cells in sorted(rows)),
+    ]
+
+
+def _solver_of_point(point: Point) -> str:
+    return point.found_by if point.finished else f"{point.found_by}; stopped: the best plan so far"
+
+
+def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
+    """Return the lines of a table with a row for each budget."""
+    lines = ["budget        peak          extra %    bound %    gap      found by"]
+    for budget, outcome in zip(budgets, outcomes, strict=True):
+        share = f"{budget / plain_peak:<13.4f}"
+        if isinstance(outcome, Infeasible):
+            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {without_operations(outcome.reason)}")
+            continue
+        costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
+        lines.append(f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {_solver_of(outcome)}")
+    return lines

@@ -1,0 +1,172 @@
+"""`recompute-plan step.mlir`: print the trade-off curve of a training step, or whether the step fits a budget."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import DiagnosticException, ParseError
+
+from ...driver.fit import fit
+from ...driver.fit_answer import Fit, Verdict, fit_lines
+from ...driver.pareto_by_model import NO_BOUND, swept_by_model
+from ...driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
+from ...driver.verified import verify_module
+from ...mlir_io.parser import parse_module
+from ...options.memory_model import ORDER
+from ...reports.curve import Point, SegmentRecomputation
+from ...support.counted import counted
+from ...support.interrupts import Interrupt, stop_predicate
+from ...support.units import readable_bytes
+from ...transforms.take_marks import take_marks
+from ..diagnostics.reporting import InputText, of_exception
+from .curve_files import write_curves
+from .plan_arguments import (
+    BAD_INPUT,
+    FIT_SECONDS,
+    INTERRUPTED,
+    PLANNED,
+    REFUSED,
+    UNPROVED,
+    effort_of,
+    exit_code_of,
+    print_lines,
+    progress_line,
+    sweep_count,
+)
+from .plan_output import sweep_lines, unproved_lines
+
+FOR_GRAPHS = "budget evaluate output sequence beside".split()
+"""The options that apply only to graphs."""
+INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
+SEGMENTS = 6
+"""The maximum number of segments that are listed for a point of a curve. The most expensive ones are listed."""
+
+
+def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
+    """Answer `--fit` or `--sweep` for a step: print the result, and return the exit code.
+
+    Args:
+        options: The command line.
+        text: The step as MLIR.
+        name: The name of the file.
+
+    Raises:
+        ValueError: For options that apply only to graphs, and for an invalid budget.
+        FileError: For a file that cannot be written.
+    """
+    graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
+    graph_options += ["--view-copies"] if options.view_copies == "on" else []
+    if graph_options:
+        raise ValueError(f"{graph_options[0]} applies only to graphs; for a step, use --sweep, --fit or {INSTEAD}")
+    if options.fit is not None and options.solver != "auto":
+        search = "the search of recompute{budget=…}"
+        raise ValueError(f"--solver applies only to graphs and to --sweep; --fit always uses {search}")
+    try:
+        module = step_of(text, name)
+        return _fit(options, module, name) if options.sweep is None else _sweep(options, module, name)
+    except (ParseError, DiagnosticException) as error:
+        print(of_exception(error, InputText(name, text)).to_text(), file=sys.stderr)
+        return BAD_INPUT
+
+
+def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+    effort = effort_of(options, default="brief")
+    seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
+    interrupts = Interrupt.count
+    with progress_line(options, name) as line, stop_predicate(seconds) as stop:
+        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.set_phase)
+    print_lines(_lines_of(answer, options.memory_model, name))
+    if answer.verdict is Verdict.NOT_FOUND:
+        return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
+    return PLANNED if answer.fits else REFUSED
+
+
+def _lines_of(answer: Fit, model: str, name: str) -> list[str]:
+    """Return the output of `--fit`: the answer, and the command that rewrites the step accordingly.
+
+    Args:
+        answer: The answer.
+        model: The memory model.
+        name: The name of the file.
+    """
+    lines = fit_lines(answer)
+    if answer.verdict is Verdict.RECOMPUTED:
+        lines[-1] += "; written and proved equal by"
+        options = f"budget={answer.budget} memory-model={model}"
+        lines.append(f"  recompute-opt {name} -p 'recompute{{{options}}}' --print-debuginfo")
+    return lines
+
+
+def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+    if options.memory_model != ORDER:
+        return _sweep_by_model(options, module, name)
+    with progress_line(options, name) as line, Interrupt() as interrupt:
+        sweep = SweepOptions(
+            count=sweep_count(options),
+            solver=options.solver,
+            effort=effort_of(options),
+            seconds=options.time_limit,
+            progress=line.set_phase,
+            stop=interrupt.is_set,
+        )
+        steps = swept_steps(module, sweep)
+    print_lines([line for step in steps for line in _sweep_lines(step)])
+    if options.curve is not None:
+        write_curves(options.curve, [step.curve for step in steps])
+    return exit_code_of([outcome for step in steps for outcome in step.outcomes])
+
+
+def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+    if options.solver != "auto" or options.time_limit is not None:
+        raise ValueError(
+            "--solver and --time-limit apply only to --memory-model order: the model xla uses its own search"
+        )
+    with progress_line(options, name) as line, Interrupt() as interrupt:
+        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set)
+    peak = curve.plain_peak_bytes
+    lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
+    lines += [*unproved_lines(curve), "recomputed operations"]
+    print_lines([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
+    if options.curve is not None:
+        write_curves(options.curve, [curve])
+    return PLANNED if curve.points else UNPROVED
+
+
+def step_of(text: str, name: str) -> ModuleOp:
+    """Parse and verify a step, with its marks converted to attributes.
+
+    Raises `ParseError`, and `Refusal` for a module that does not verify."""
+    module = parse_module(text, name)
+    take_marks(module)
+    verify_module(module)
+    return module
+
+
+def _sweep_lines(step: SweptStep) -> Iterator[str]:
+    peak, count = step.plain_peak_bytes, len(step.problem)
+    size = f"{readable_bytes(peak)} of temporaries"
+    yield f"{step.name}: {counted(count, 'operation')}, plain peak {size}, in program order"
+    yield from sweep_lines(step.budgets, step.outcomes, peak)
+    if step.curve.refused:
+        yield f"proven minimum: {readable_bytes(step.curve.minimum_bytes)} of temporaries, determined by"
+        yield from (f"  {line}" for line in step.curve.holding)
+    yield "recomputed operations"
+    for point in step.curve.points:
+        yield from _again_lines(point, peak)
+
+
+def _again_lines(point: Point, peak: int) -> Iterator[str]:
+    if not point.recomputed_segments:
+        yield f"  {point.budget_bytes / peak:.4f}: nothing"
+        return
+    others = point.recomputed_segments[SEGMENTS:]
+    listed = ", ".join(map(_segment_cost, point.recomputed_segments[:SEGMENTS]))
+    more = f", and {counted(len(others), 'more segment')}, {sum(row.percent for row in others):.4f} %" if others else ""
+    yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
+
+
+def _segment_cost(row: SegmentRecomputation) -> str:
+    return f"{row.segment or 'outside segments'} {row.percent:.4f} % ({row.executions})"
