@@ -32,7 +32,7 @@ QUIETLY = ("-x", "-q", "-p", "no:cacheprovider")
 
 PASSES = (
     "filecheck/transforms",
-    *(f"unit/analysis/test_{name}.py" for name in ("decide", "names", "segments", "taken")),
+    *(f"unit/analysis/test_{name}.py" for name in ("segment_decisions", "names", "segments", "taken")),
     *(f"unit/transforms/test_{name}.py" for name in ("clone", "cse", "mark", "stagger")),
     "property/test_found.py",
 )
