@@ -33,8 +33,9 @@ steps in the examples and benchmarks, this restriction raises the peak of none a
 way would take a tenth of the time of the whole pass."""
 
 STRUCTURES = 3
-"""Number of divisions by structure that are tried in addition to named segments. The score is an estimate, so the
-division with the best score is not always the best one."""
+"""Number of divisions by structure that are tried in addition to named segments; in a step with fewer than
+`MANY_OPERATIONS` operations, one more. The score is an estimate, so the division with the best score is not always the
+best one."""
 MAX_OUTSIDE_SHARE = 0.5
 """The segments are considered useless if more than this share of the saved bytes lies outside all of them."""
 
@@ -134,7 +135,7 @@ DEFAULT_ATTEMPT = Attempt()
 def attempts_at(step: Step, selection: Selection, named: Mapping[Operation, str] | None) -> Iterator[Attempt]:
     """Yield the attempts at dividing a step, the most promising ones first.
 
-    If the named segments contain most of the saved bytes, only `STRUCTURES` divisions by structure are tried.
+    If the named segments contain most of the saved bytes, only a few divisions by structure are tried (`STRUCTURES`).
 
     Args:
         step: The step.
@@ -146,7 +147,8 @@ def attempts_at(step: Step, selection: Selection, named: Mapping[Operation, str]
     structures = None
     if source is SegmentSource.NAMES:
         outside, saved = saved_outside(step, set(step.positions(named or {})))
-        structures = STRUCTURES if outside <= MAX_OUTSIDE_SHARE * saved else None
+        if outside <= MAX_OUTSIDE_SHARE * saved:
+            structures = STRUCTURES + (len(step.graph) < MANY_OPERATIONS)
     return attempts_for(step.graph, source, selection.segment_count, structures)
 
 
