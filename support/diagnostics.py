@@ -59,7 +59,8 @@ def place_of(op: Operation) -> str:
 
 def _symbol_of_whole(op: ModuleOp | FuncOp) -> str:
     """Return the symbol of the module that `op` is, or is the function `main` of; "" without one."""
-    module = op.parent_op() if isinstance(op, FuncOp) and op.sym_name.data == "main" else op
+    is_main = op.properties.get("sym_name") == StringAttr("main")
+    module = op.parent_op() if isinstance(op, FuncOp) and is_main else op
     return module.sym_name.data if isinstance(module, ModuleOp) and module.sym_name is not None else ""
 
 

@@ -27,14 +27,15 @@ def layers_step(blocks: Any, x: Any) -> Any:
     return jax.grad(loss)(blocks)
 
 
-def micro_step(blocks: Any, batches: Any) -> Any:
-    def loss(blocks: Any, x: Any) -> Any:
-        for block in blocks:
-            x = jax.nn.gelu(x @ block)
-        return jnp.mean(x**2)
+def unrolled_loss(blocks: Any, x: Any) -> Any:
+    for block in blocks:
+        x = jax.nn.gelu(x @ block)
+    return jnp.mean(x**2)
 
+
+def micro_step(blocks: Any, batches: Any) -> Any:
     def add(total: Any, x: Any) -> tuple[Any, None]:
-        value, gradient = jax.value_and_grad(loss)(blocks, x)
+        value, gradient = jax.value_and_grad(unrolled_loss)(blocks, x)
         return jax.tree.map(jnp.add, total, gradient), value
 
     return jax.lax.scan(add, jax.tree.map(jnp.zeros_like, blocks), batches)
@@ -121,8 +122,9 @@ def test_reports_name_lines_in_place_of_numbered_segments() -> None:
 def test_reasons_name_segments_by_their_place() -> None:
     from recompute.frontends.jax.messages.why_plain import nothing_recomputed
 
-    step, arguments = STEPS["microbatches"]
-    remarks = [r for r in recompute.jax.jit(step).report(*arguments).remarks if isinstance(r, Remark)]
+    blocks, (x, *_) = STEPS["microbatches"][1]
+    step = recompute.jax.jit(jax.value_and_grad(unrolled_loss))
+    remarks = [remark for remark in step.report(blocks, x).remarks if isinstance(remark, Remark)]
     numbered = [remark for remark in remarks if re.search(r"segment 'segment\d'", remark.reason)]
     message = nothing_recomputed("step", numbered[-1:])
     assert re.match(r"step: the plain step runs: segment 'test_explained_loops\.py:\d+' is not recomputed: ", message)
