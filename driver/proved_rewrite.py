@@ -70,7 +70,8 @@ def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritt
         if options.planned is not None or not result.outcome.in_loops.copies:
             raise
         reason = f"loops are left unchanged, because their rewrite is not proved equal: {error.proof.reason}"
-    loops_left, options = Remark(functions_of(original)[0], reason), replace(options, loops=False)
+    loops_left = Remark(functions_of(original)[0], reason, topic=Topic.LOOPS_NOT_PROVED)
+    options = replace(options, loops=False)
     rewritten = _proved(original, _search(original, options), options)
     return replace(rewritten, remarks=(loops_left, *rewritten.remarks))
 

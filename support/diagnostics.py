@@ -137,6 +137,7 @@ class Topic(StrEnum):
             later loop reads.
         LOOP_COLLECTIVES: Like `LOOP_STACKS_SMALLEST`, for a loop whose collectives also prevent its recomputation.
         LOOP_NOT_COUNTED: A loop is left unchanged, because it has no counter.
+        LOOPS_NOT_PROVED: All loops of a step are left unchanged, because their rewrite is not proved equal.
         CHOICE: The choice between candidates.
         EAGER: The peak on an executor that starts operations early, unlike XLA.
         COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
@@ -153,6 +154,7 @@ class Topic(StrEnum):
     LOOP_STACKS_SMALLEST = "loop-stacks-smallest"
     LOOP_COLLECTIVES = "loop-collectives"
     LOOP_NOT_COUNTED = "loop-not-counted"
+    LOOPS_NOT_PROVED = "loops-not-proved"
     CHOICE = "choice"
     EAGER = "eager"
     COLLECTIVES = "collectives"

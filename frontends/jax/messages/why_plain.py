@@ -38,6 +38,10 @@ _REMEDIES: Mapping[Topic, str] = {
         "a budget"
     ),
     Topic.LOOP_NOT_COUNTED: "write the loop as jax.lax.scan, or as jax.lax.fori_loop with constant bounds",
+    Topic.LOOPS_NOT_PROVED: (
+        "report this step to the developers of recompute, and meanwhile run it with jax.jit and jax.checkpoint around "
+        "the body of each loop"
+    ),
 }
 _CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
@@ -64,13 +68,13 @@ E = TypeVar("E", bound=Exception)
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     """Return the message on a step in which nothing is recomputed, given the remarks of its rewrite.
 
-    Remarks on loops have precedence, because loops save the most bytes, then remarks on collectives. The remark on the
-    chosen attempt is not a reason.
+    A failed proof of the loops has precedence, because it alone keeps them unchanged. Then come other remarks on loops,
+    which save the most bytes, and remarks on collectives. The remark on the chosen attempt is not a reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
-    remark = main_reason(loops or collectives or reasons or remarks)
+    remark = main_reason(_failed_proof(reasons) or loops or collectives or reasons or remarks)
     return plain_message(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
 
 
@@ -96,7 +100,7 @@ def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks:
         rewritten_bytes: The temporaries of the rewritten step in bytes.
         remarks: The remarks of the rewrite.
     """
-    remark = main_reason(remarks)
+    remark = main_reason(_failed_proof(remarks) or remarks)
     sizes = (
         f"as compiled, it needs {format_bytes(plain_bytes)} of temporaries, and the rewritten step needs "
         f"{format_bytes(rewritten_bytes)}"
@@ -193,6 +197,11 @@ def main_reason(remarks: Sequence[Remark]) -> Remark | None:
     """Return the last remark that states a specific reason, or else the last remark; None without remarks."""
     specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
     return next(reversed(specific or remarks), None)
+
+
+def _failed_proof(remarks: Sequence[Remark]) -> list[Remark]:
+    """Return the remarks which state that the rewrite of the loops is not proved equal."""
+    return [remark for remark in remarks if remark.topic is Topic.LOOPS_NOT_PROVED]
 
 
 def reason_in(message: str) -> str:

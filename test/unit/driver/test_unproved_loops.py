@@ -16,6 +16,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.plan import plan_nothing
 from recompute.proof.verdicts.verdict import Proof
+from recompute.support.diagnostics import Topic
 from recompute.test.unit.frontends.jax.steps import jax
 
 REASON = "the loops differ"
@@ -54,6 +55,7 @@ def test_unproved_loops_are_left_unchanged(monkeypatch: pytest.MonkeyPatch) -> N
     result = api.rewrite(step)
     first, *others = result.remarks
     assert first.reason == f"loops are left unchanged, because their rewrite is not proved equal: {REASON}"
+    assert first.topic is Topic.LOOPS_NOT_PROVED
     assert result.text == without_loops.text and result.copies == without_loops.copies
     assert [remark.reason for remark in others] == [remark.reason for remark in without_loops.remarks]
 

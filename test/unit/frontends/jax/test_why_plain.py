@@ -36,6 +36,7 @@ def remark(reason: str, topic: Topic = Topic.OTHER) -> Remark:
         (Topic.LOOP_STACKS_SMALLEST, "checkpoint the carries of the loop"),
         (Topic.LOOP_COLLECTIVES, "allow them with recompute.jax.jit(step, collectives=True)"),
         (Topic.LOOP_NOT_COUNTED, "write the loop as jax.lax.scan"),
+        (Topic.LOOPS_NOT_PROVED, "report this step"),
         (Topic.COLLECTIVES, "allow them with recompute.jax.jit(step, collectives=True)"),
         (Topic.COLLECTIVES_UNEQUAL, "take the collectives out of the branch"),
     ],
@@ -50,6 +51,7 @@ def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
     ("remarks", "reason"),
     [
         ([remark("loop", Topic.LOOP_LEFT), remark("collective", Topic.COLLECTIVES), remark("last")], "loop"),
+        ([remark("proof", Topic.LOOPS_NOT_PROVED), remark("loop", Topic.LOOP_LEFT), remark("last")], "proof"),
         ([remark("collective", Topic.COLLECTIVES), remark("last")], "collective"),
         ([remark("first"), remark("last"), remark("none", Topic.NOTHING_RECOMPUTED)], "last"),
         ([remark("why"), remark("attempt", Topic.CHOICE)], "why"),
@@ -59,6 +61,12 @@ def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
 )
 def test_reason_is_the_most_important_remark(remarks: list[Remark], reason: str) -> None:
     assert nothing_recomputed("step", remarks).startswith(f"step: the plain step runs: {reason}; ")
+
+
+def test_larger_rewritten_step_states_the_failed_proof() -> None:
+    remarks = [remark("proof", Topic.LOOPS_NOT_PROVED), remark("less than 1 % saved", Topic.STEP_LEFT)]
+    message = plain_is_smaller("step", 1, 2, remarks)
+    assert "(proof)" in message and "less than 1 % saved" not in message
 
 
 @pytest.mark.parametrize("reason", FREES_NOTHING)
