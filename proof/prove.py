@@ -59,10 +59,10 @@ The rules, applied to both programs alike
   sharding, the parts are the original ones. The proof trusts a sharding that omits an axis: all devices along the axis
   hold the same value.
 * Some operations with static extents and no further attributes equal simpler terms (`identities.py`). Consecutive
-  reshapes are one reshape, and consecutive transposes one transpose. `reduce_precision` to the format of its operand
-  and `convert` to the type of its operand are that operand. A splat constant that is broadcast, reshaped or transposed
-  is the splat constant of the result type. An element of a `tuple` operation is the corresponding operand, for all
-  extents.
+  reshapes are one reshape, and consecutive transposes one transpose. A broadcast that only adds dimensions of extent 1
+  is a reshape. `reduce_precision` to the format of its operand and `convert` to the type of its operand are that
+  operand. A splat constant that is broadcast, reshaped or transposed is the splat constant of the result type. An
+  element of a `tuple` operation is the corresponding operand, for all extents.
 * A `func.call` equals the inlined body of its callee. Recursion is refused.
 * A `stablehlo.composite` without regions equals the inlined body of its decomposition. Its name, attributes and version
   are ignored, but the proof reports the composites that only one program has.

@@ -5,6 +5,7 @@
     reduce_precision(x) to its own format   x
     convert(x) to its own type              x
     broadcast_in_dim(splat)                 the splat constant of the result type; the same for reshape and transpose
+    broadcast_in_dim(x), new extents all 1  reshape(x), if the dimensions of x stay in order
     get_tuple_element(tuple(x, y))[1]       y
 
 The rules apply only to operations without further attributes. All rules except the last also require static types
@@ -81,7 +82,7 @@ class Identities:
             case "stablehlo.convert", keys if not keys:
                 return operand if self._terms.types_of(operand) == self._heads.types(op.results, op) else None
             case "stablehlo.broadcast_in_dim", keys if keys == {"broadcast_dimensions"}:
-                return self._splat(op, operand)
+                return self._simplify_broadcast(op, operand, attributes["broadcast_dimensions"])
             case _:
                 return None
 
@@ -111,12 +112,26 @@ class Identities:
     def _simplify_reshape(self, op: Operation, operand: int, types: tuple[int, ...]) -> int | None:
         if (splat := self._splat(op, operand)) is not None:
             return splat
-        source = operand
-        if self._is_plain(operand, RESHAPE) and self._is_static(self._terms.operands_of(operand)[0]):
-            (source,) = self._terms.operands_of(operand)
+        source = self._reshaped(operand)
         if self._terms.types_of(source) == types:
             return source
         return None if source == operand else self._terms.term(self._heads.of("operation", op, {}), (source,))
+
+    def _simplify_broadcast(self, op: Operation, operand: int, dimensions: Attribute) -> int | None:
+        """Simplify a broadcast of a splat constant, or a broadcast that only adds dimensions of extent 1."""
+        if (splat := self._splat(op, operand)) is not None:
+            return splat
+        if not _is_reshape(op.operands[0].type, op.results[0].type, dimensions):
+            return None
+        source = self._reshaped(operand)
+        head = self._heads.of("operation", op, {})._replace(name=RESHAPE)
+        return source if self._terms.types_of(source) == head.types else self._terms.term(head, (source,))
+
+    def _reshaped(self, number: int) -> int:
+        """Return the operand of a term that is a reshape, or else the term itself."""
+        if self._is_plain(number, RESHAPE) and self._is_static(self._terms.operands_of(number)[0]):
+            (number,) = self._terms.operands_of(number)
+        return number
 
     def _simplify_transpose(self, op: Operation, operand: int, types: tuple[int, ...], outer: Attribute) -> int | None:
         if (splat := self._splat(op, operand)) is not None:
@@ -164,6 +179,24 @@ class Identities:
 
 def _is_static(type_: Attribute) -> bool:
     return is_tensor(type_) and type_.has_static_shape() and isinstance(type_.encoding, NoneAttr)
+
+
+def _is_reshape(before: Attribute, after: Attribute, dimensions: Attribute) -> bool:
+    """Return whether a broadcast with these types and `broadcast_dimensions` keeps all elements in their order and adds
+    no others."""
+    if not is_tensor(before) or not is_tensor(after) or not is_integer_array(dimensions):
+        return False
+    listed, shape, result = list(dimensions.get_values()), before.get_shape(), after.get_shape()
+    # Strictly increasing dimensions keep the order. No element is repeated if each operand extent equals the extent of
+    # its result dimension, and all other result dimensions have extent 1.
+    if before.element_type != after.element_type or len(listed) != len(shape) or listed != sorted(set(listed)):
+        return False
+    if any(not 0 <= dimension < len(result) for dimension in listed):
+        return False
+    expected = [1] * len(result)
+    for dimension, extent in zip(listed, shape, strict=True):
+        expected[dimension] = extent
+    return expected == list(result)
 
 
 def _integer(attribute: Attribute) -> int | None:

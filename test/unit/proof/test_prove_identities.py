@@ -43,8 +43,14 @@ def splat(value: str, type_: str = "tensor<f32>", dims: str = "[]", into: str = 
     return f"{constant}%r = stablehlo.broadcast_in_dim %c, dims = {dims} : ({type_}) -> {into}"
 
 
+def broadcast(result: str, operand: str, dims: str, before: str, after: str) -> str:
+    return f"{result} = stablehlo.broadcast_in_dim {operand}, dims = {dims} : ({before}) -> {after}\n"
+
+
 NOTHING = "%r = stablehlo.optimization_barrier %x : " + M
 C, S = "tensor<2x3x4xf32>", "tensor<2x2x2xf32>"
+ROW, COLUMN, Q = "tensor<1x6xf32>", "tensor<6x1xf32>", "tensor<2x2xf32>"
+VECTORS = f"%x: {T}, %y: {T}"
 EQUAL: dict[str, tuple[str, str]] = {
     "reduce_precision to the format that it is": (function(NOTHING), function(rounded("e8m23"))),
     "reduce_precision of bf16": (
@@ -66,6 +72,23 @@ EQUAL: dict[str, tuple[str, str]] = {
             + transpose("%r", "%a", "[1, 2, 0]", "tensor<3x4x2xf32>", "tensor<4x2x3xf32>"),
             f"%x: {C}",
             "tensor<4x2x3xf32>",
+        ),
+    ),
+    "a broadcast that adds dimensions of extent 1": (
+        function(reshape("%r", "%x", T, ROW), VECTORS, ROW),
+        function(broadcast("%r", "%x", "[1]", T, ROW), VECTORS, ROW),
+    ),
+    "a broadcast that restores a removed dimension": (
+        function("%r = stablehlo.optimization_barrier %x : " + ROW, f"%x: {ROW}", ROW),
+        function(reshape("%a", "%x", ROW, T) + broadcast("%r", "%a", "[1]", T, ROW), f"%x: {ROW}", ROW),
+    ),
+    "a broadcast to the type that it is": (function(NOTHING), function(broadcast("%r", "%x", "[0, 1]", M, M))),
+    "two broadcasts that add dimensions": (
+        function(broadcast("%r", "%x", "[1]", T, "tensor<1x6x1xf32>"), VECTORS, "tensor<1x6x1xf32>"),
+        function(
+            broadcast("%a", "%x", "[0]", T, COLUMN) + broadcast("%r", "%a", "[1, 2]", COLUMN, "tensor<1x6x1xf32>"),
+            VECTORS,
+            "tensor<1x6x1xf32>",
         ),
     ),
     "a constant spread out": (function(f"%r = stablehlo.constant dense<0.5> : {M}"), function(splat("0.5"))),
@@ -109,6 +132,38 @@ UNEQUAL: dict[str, tuple[str, str]] = {
     "a reshape for a transpose": (
         function(reshape("%r", "%x", M, W), result=W),
         function(transpose("%r", "%x", "[1, 0]", M, W), result=W),
+    ),
+    "a broadcast of another operand": (
+        function(reshape("%r", "%x", T, ROW), VECTORS, ROW),
+        function(broadcast("%r", "%y", "[1]", T, ROW), VECTORS, ROW),
+    ),
+    "a broadcast with an attribute": (
+        function(reshape("%r", "%x", T, ROW), VECTORS, ROW),
+        function(broadcast("%r", "%x", "[1]", T, ROW).replace(" : ", " {acme.hint} : "), VECTORS, ROW),
+    ),
+    "a broadcast that transposes": (
+        function("%r = stablehlo.optimization_barrier %x : " + Q, f"%x: {Q}", Q),
+        function(broadcast("%r", "%x", "[1, 0]", Q, Q), f"%x: {Q}", Q),
+    ),
+    "a broadcast that transposes, for a reshape": (
+        function(reshape("%r", "%x", M, W), result=W),
+        function(broadcast("%r", "%x", "[1, 0]", M, W), result=W),
+    ),
+    "broadcasts along different dimensions": (
+        function(broadcast("%r", "%x", "[0]", "tensor<2xf32>", Q), "%x: tensor<2xf32>", Q),
+        function(broadcast("%r", "%x", "[1]", "tensor<2xf32>", Q), "%x: tensor<2xf32>", Q),
+    ),
+    "a row and a column": (
+        function(
+            broadcast("%a", "%x", "[1]", T, ROW) + broadcast("%r", "%a", "[0, 1]", ROW, "tensor<6x6xf32>"),
+            VECTORS,
+            "tensor<6x6xf32>",
+        ),
+        function(
+            broadcast("%a", "%x", "[0]", T, COLUMN) + broadcast("%r", "%a", "[0, 1]", COLUMN, "tensor<6x6xf32>"),
+            VECTORS,
+            "tensor<6x6xf32>",
+        ),
     ),
     "reshapes with unknown extents": (
         function(f"%r = stablehlo.optimization_barrier %x : {D}", f"%x: {D}", D),
