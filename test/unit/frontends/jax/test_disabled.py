@@ -82,8 +82,8 @@ def test_invalid_time_limits_are_rejected(options: dict[str, Any], error: type[E
 
 
 def test_remarks_are_located_in_the_model():
-    """Remarks are located in the user's model, or name the step as a whole: not at the call of the report, in a library,
-    or in this package."""
+    """Remarks are located in the user's model, or name the step as a whole. They are not located at the call of the
+    report, in a library, or in this package."""
     linen: Any = pytest.importorskip("flax.linen", reason="a library with operations of its own")
     model = linen.Sequential([linen.Dense(64), jax.nn.gelu, linen.Dense(16)] * 3)
     params = model.init(jax.random.key(0), batch())
