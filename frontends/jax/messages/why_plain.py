@@ -75,7 +75,8 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
     collectives = [remark for remark in reasons if remark.topic in _COLLECTIVES]
     remark = main_reason(_failed_proof(reasons) or loops or collectives or reasons or remarks)
-    return plain_message(name, "no remarks" if remark is None else reason_in_model(remark), _remedy_for(remark))
+    reason = "there is nothing to recompute" if remark is None else reason_in_model(remark)
+    return plain_message(name, reason, _remedy_for(remark))
 
 
 def checkpointed(name: str, selects_segments: bool) -> str:
@@ -105,8 +106,9 @@ def plain_is_smaller(name: str, plain_bytes: int, rewritten_bytes: int, remarks:
         f"as compiled, it needs {format_bytes(plain_bytes)} of temporaries, and the rewritten step needs "
         f"{format_bytes(rewritten_bytes)}"
     )
-    reason = "no remarks" if remark is None else reason_in_model(remark)
-    return plain_message(name, f"{sizes} ({reason})", _remedy_for(remark))
+    if remark is None:
+        return plain_message(name, sizes, f'compare other choices with budget="min", or {NAME_BLOCKS}')
+    return plain_message(name, f"{sizes} ({reason_in_model(remark)})", _remedy_for(remark))
 
 
 def refused(name: str, error: Exception) -> str:

@@ -152,7 +152,7 @@ def test_useless_copies_fall_back_to_plain_step():
 
 def test_strict_rejects_a_step_without_measured_saving(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
-    with pytest.raises(recompute.Refusal, match=r"rewritten step needs 100 B .*\(strict\)"):
+    with pytest.raises(recompute.Refusal, match=r"rewritten step needs 100 B; .*\(strict\)"):
         recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
 
 

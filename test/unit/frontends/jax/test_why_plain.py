@@ -56,7 +56,7 @@ def test_remedy_follows_from_the_topic(topic: Topic, remedy: str) -> None:
         ([remark("first"), remark("last"), remark("none", Topic.NOTHING_RECOMPUTED)], "last"),
         ([remark("why"), remark("attempt", Topic.CHOICE)], "why"),
         ([remark("none", Topic.NOTHING_RECOMPUTED)], "none"),
-        ([], "no remarks"),
+        ([], "there is nothing to recompute"),
     ],
 )
 def test_reason_is_the_most_important_remark(remarks: list[Remark], reason: str) -> None:
