@@ -77,7 +77,7 @@ class Attempt:
         """Return an attempt with segments between the cuts."""
         return cls(Segmentation(cuts))
 
-    def other_ways_of_copying(self) -> Iterator[Attempt]:
+    def copying_variants(self) -> Iterator[Attempt]:
         """Yield attempts with the same cuts that copy the segments in other ways; none for named segments, for which
         `attempts_for` lists these ways."""
         if self.segmentation.cuts is not None:

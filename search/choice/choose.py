@@ -113,7 +113,7 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     if keeps_barriers and not scored[0].peaks.is_steady:
         scored.append(attempts.chain_groups(scored[0]))
     best = best_attempt(scored, before, keeps_barriers)
-    if options.attempts > 1 and (variants := attempts.copied_in_other_ways(best)):
+    if options.attempts > 1 and (variants := attempts.score_copying_variants(best)):
         scored += variants
         best = best_attempt(scored, before, keeps_barriers)
     if keeps_barriers and not best.peaks.is_steady and not best.planned.attempt.chain:
@@ -181,9 +181,9 @@ class _StepAttempts:
         """Score the same attempt with chained copy groups."""
         return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
 
-    def copied_in_other_ways(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
+    def score_copying_variants(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
         """Score the same segments with other ways of copying them, as far as the plans differ."""
-        planned = [self._plan(attempt) for attempt in scored.planned.attempt.other_ways_of_copying()]
+        planned = [self._plan(attempt) for attempt in scored.planned.attempt.copying_variants()]
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 
     def with_policy(self, attempt: Attempt, policy: str) -> PlannedAttempt:
