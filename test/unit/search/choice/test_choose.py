@@ -65,11 +65,13 @@ def test_every_attempt_is_a_plan_for_the_step(name: str) -> None:
 
 @pytest.mark.slow("gpt.small")
 @pytest.mark.parametrize("name", SMALL)
-def test_chooses_smallest_attempt(name: str) -> None:
+def test_chooses_smallest_attempt_of_its_kind(name: str) -> None:
+    """Attempts of a less trusted kind may be smaller, because they must gain more than the error of the models."""
     ((function, step),) = numbered_steps(inlined(name).clone())
     choice = choose_for(function, step, RecomputeOptions(attempts=9))
     assert choice.refused is None
-    copying = [attempt for attempt in choice.tried if attempt.planned.plan.copies]
+    kind = choice.chosen.cut_method
+    copying = [attempt for attempt in choice.tried if attempt.planned.plan.copies and attempt.cut_method is kind]
     assert choice.chosen.peaks.eager <= min(copying, key=lambda item: item.peaks.xla).peaks.eager or (
         choice.chosen.peaks.xla <= 1.02 * min(item.peaks.xla for item in copying)
     )
@@ -129,9 +131,9 @@ class StatedXlaPeak(PlainStep):
 def test_structural_cuts_win_if_named_segments_raise_peak() -> None:
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     tried = choose(step, RecomputeOptions(attempts=9), Forecast(step.graph, lambda: NOTHING_READ)).tried
-    sizes = {
-        attempt.peaks.xla: 1020 if attempt.planned.attempt.segmentation.cuts is None else 1005 for attempt in tried
-    }
+    # The estimate is the number of operations, which a named and a structural attempt may share.
+    sizes = {attempt.peaks.xla: 1005 for attempt in tried if attempt.cut_method is not None}
+    sizes |= {attempt.peaks.xla: 1020 for attempt in tried if attempt.cut_method is None}
     forecast = Forecast(step.graph, lambda: StatedXlaPeak(NOTHING_READ.program, {}, sizes))
     chosen = choose(step, RecomputeOptions(attempts=9), forecast).chosen.planned.attempt
     assert chosen.segmentation.cuts is not None
