@@ -104,7 +104,7 @@ class _Turn:
 
 
 def _turn(order: Order) -> _Turn | None:
-    """Find the turn; return None if no position is accepted."""
+    """Return the position at which the forward pass seems to end; None if no position is accepted."""
     spans = _read_again(order)
     changes = [0] * (len(order.operations) + 1)
     for size, reads in spans:

@@ -230,7 +230,7 @@ def coupling_flow(wrap):
 
 
 @step
-def low_rank_adaption(wrap):
+def low_rank_adaptation(wrap):
     """Build a step that trains low-rank adapters (LoRA) of frozen weights."""
 
     def loss(adapters, p, x):

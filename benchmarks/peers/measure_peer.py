@@ -27,7 +27,9 @@ def main() -> None:
     parser.add_argument(
         "--what", choices=("costs", "distances", "peak"), default="costs", help="the measurement (default: %(default)s)"
     )
-    parser.add_argument("--size", choices=(SMALL, LARGE), default=LARGE, help="(default: %(default)s)")
+    parser.add_argument(
+        "--size", choices=(SMALL, LARGE), default=LARGE, help="the size of the step (default: %(default)s)"
+    )
     parser.add_argument("--form", help="with --what peak: the form of the step to measure")
     parser.add_argument(
         "--setting", default=DEFAULT, help="with --what peak: the compiler setting (default: %(default)s)"

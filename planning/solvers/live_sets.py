@@ -232,7 +232,7 @@ class _StateSearch:
 
     @cached_property
     def _bits(self) -> States:
-        """The states with a single storage, by bit index."""
+        """The states that contain a single storage, indexed by the bit of this storage."""
         return np.uint64(1) << np.arange(len(self._bit_numbers), dtype=np.uint64)
 
     def _state_of(self, storages: Iterable[int]) -> int:

@@ -175,7 +175,7 @@ class _StageProgramWriter:
         return [(reruns[self.maker[v]], 1.0)] if self.maker[v] in reruns else []
 
     def _add_capacity_rows(self, k: int, saved: Columns) -> None:
-        """Add row (1) of a cut."""
+        """Add constraint (1) of the module docstring: the storages that are live at cut `k` fit in the budget."""
         inner = float(self.problem.inner_bytes[self.cuts[k]]) / self.budget
         self.rows.add_row(inner - 1.0, [(column, -self.sizes[v]) for v, column in saved.items()])
 

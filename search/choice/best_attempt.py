@@ -96,20 +96,20 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
 
 def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:
     """Restrict the choice to named segments if there are any, otherwise to repeated blocks, otherwise to segments by
-    structure. A less trusted kind replaces a more trusted one if its gain exceeds the error of the models.
-
-    The gain is the ratio of the peaks under the model of XLA:CPU, squared, times the ratio in program order.
+    structure. A less trusted kind replaces a more trusted one if its combined peak is lower by more than the error of
+    the models.
     """
     believed = list[ScoredAttempt]()
     for method in (None, *CutMethod):
         of_method = [attempt for attempt in scored if attempt.cut_method is method]
         gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
-        if not believed or (of_method and _total_gain(of_method, size) < gains * _total_gain(believed, size)):
+        if not believed or (of_method and _combined_peak(of_method, size) < gains * _combined_peak(believed, size)):
             believed = of_method
     return believed
 
 
-def _total_gain(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
+def _combined_peak(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
+    """Return the square of the lowest peak under the model of XLA:CPU, times the lowest peak in program order."""
     return min(map(size, scored)) ** 2 * min(attempt.peaks.in_order for attempt in scored)
 
 

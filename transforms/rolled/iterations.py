@@ -113,7 +113,7 @@ class Iterations:
         """Emit a loop over iterations, and return its final carries.
 
         Args:
-            builder: The builder.
+            builder: The builder that inserts the operations.
             iterations: The range of iterations.
             clone: A function that clones the operations.
             extra: A function that emits additional values of each iteration.

@@ -165,7 +165,6 @@ def _results_without_rewrite(
 
     Args:
         unchanged: The plain step.
-        time_limit: The seconds after which the search ends; None for no limit.
         compilers: The functions that compile the step.
         has_rewritten: Whether a rewritten step is within the limit.
     """

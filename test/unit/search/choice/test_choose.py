@@ -152,7 +152,7 @@ BY_TRUST = [
 
 @pytest.mark.parametrize(("sizes", "chosen"), BY_TRUST)
 def test_names_and_blocks_are_preferred_to_cuts_by_structure(sizes: dict[str, int], chosen: str) -> None:
-    """Names are preferred, then blocks: since the models err, cuts by structure must need a tenth less to be chosen."""
+    """Names are preferred, then blocks: since the models err, cuts by structure must need clearly less to be chosen."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO))
     tried = [
