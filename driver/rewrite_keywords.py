@@ -37,10 +37,10 @@ def rewrite_options(options: RecomputeOptions, keywords: Mapping[str, Any]) -> R
         )
     if not keywords:
         return options
-    known = RewriteKeywords.__annotations__
+    option_names = RewriteKeywords.__annotations__
     for name in keywords:
-        if name not in known:
-            raise unexpected_keyword(_CALLER, name, [*known, *_OTHERS])
+        if name not in option_names:
+            raise unexpected_keyword(_CALLER, name, [*option_names, *_OTHERS])
     if options is not DEFAULT_OPTIONS:
         raise TypeError(
             f"{_CALLER}: give options= or keywords, not both: {next(iter(keywords))} is a field of RecomputeOptions or "

@@ -65,13 +65,13 @@ def suggests_keywords(caller: str) -> Callable[[Callable[P, R]], Callable[P, R]]
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        known = signature(function).parameters
+        parameters = signature(function).parameters
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in kwargs:
-                if name not in known:
-                    raise unexpected_keyword(caller, name, known)
+                if name not in parameters:
+                    raise unexpected_keyword(caller, name, parameters)
             return function(*args, **kwargs)
 
         return checked

@@ -113,7 +113,10 @@ def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
         return ForwardOverReverse(place)
     if forward:
         return NoGradient(place, FORWARD_ONLY.format(forward=counted(forward, "operation")))
-    reason = NOT_DIFFERENTIATED if any(path_of(op.location) for op in operations) else NO_LOCATIONS
+    # A loop may already contain copies, whose locations name a transpose although the input has no locations.
+    paths = [path for op in operations if (path := path_of(op.location))]
+    names_only = paths and all(transpositions(path) is None for path in paths)
+    reason = NOT_DIFFERENTIATED if names_only else NO_LOCATIONS
     here = interface_wording("; here: --print-debuginfo", "")
     return NoGradient(place, reason.format(here=here, results=option("primal-results")))
 

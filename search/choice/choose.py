@@ -65,9 +65,8 @@ class ChosenAttempt:
             if not self.chosen.planned.plan.copies:
                 # Attempts with copies are preferred, so the plans of all attempts are empty.
                 reason = (
-                    f"no tried division of the step into segments frees memory (the first is {attempt}): the remarks "
-                    "on its segments state the reasons; to recompute an operation anyway, give it the attribute "
-                    f"{Names.RECOMPUTE} = true"
+                    f"no tried division of the step into segments frees memory (the first is {attempt}); to "
+                    f"recompute an operation anyway, give it the attribute {Names.RECOMPUTE} = true"
                 )
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
         outside, saved = _saved_outside(self.chosen.planned)

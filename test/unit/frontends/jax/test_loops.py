@@ -141,3 +141,17 @@ def test_remark_names_effect_in_loop():
     lowered = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower_quietly(*arguments())
     message = "stablehlo.custom_call runs once in each iteration: the custom call @"
     assert lowered.rewritten and any(message in str(remark) for remark in lowered.remarks)
+
+
+def test_error_about_a_step_without_locations_does_not_concern_the_copies_in_its_loops():
+    """The copies in a loop have locations of their own, from which the phases of the other operations do not follow."""
+
+    def step(weights: Any, x: Any) -> Any:
+        return jax.grad(lambda weights: jnp.sum(layers(weights, x)))(weights).astype(jnp.float16)
+
+    def layers(weights: Any, x: Any) -> Any:
+        return jax.lax.scan(lambda h, w: (h + jnp.tanh(jnp.sin(h @ w)), None), x, weights)[0]
+
+    text = jax.jit(step).lower(jnp.ones((LAYERS, WIDTH, WIDTH)), jnp.ones((ROWS, WIDTH))).as_text()
+    with pytest.raises(recompute.Refusal, match="no location names transpose"):
+        recompute.rewrite(text)
