@@ -277,14 +277,16 @@ def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
 
 
 def _why_not(plan: Plan, forced: bool) -> str | None:
+    if plan.groups and forced:
+        return None
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
     ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
-    if freed == pinned == 0 and not forced:
+    if freed == pinned == 0:
         return NOTHING_FREED
-    if freed <= pinned and not forced:
+    if freed <= pinned:
         cost = f"keeps {readable_bytes(pinned)} alive in their place"
         return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {cost}"
     return None

@@ -13,7 +13,6 @@ from enum import Enum, auto
 from xdsl.ir import Operation
 
 from ...analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation
-from ...analysis.step.marks import explicit_mark
 from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.selection import Selection
@@ -44,7 +43,8 @@ class SegmentSource(Enum):
     """The source of the segments of a step.
 
     Attributes:
-        USER: Marks, or a selection that leaves no choice. Only the way of copying the segments varies.
+        USER: Segments that the user states, by attributes or by a selection that leaves no choice. Only the way of
+            copying them varies. Marks on single operations are not a source: they apply within every attempt.
         NAMES: The scopes of the step. The search may also divide the step in other ways.
         STRUCTURE: The structure of the step, which has no scopes.
     """
@@ -157,7 +157,7 @@ def _segment_source(step: Step, selection: Selection, named: Collection[Operatio
     is_restricted = (
         selection.segments != "auto" or selection.checkpoints is not None or selection.skip or selection.outputs
     )
-    if is_restricted or any(Names.SEGMENT in op.attributes or explicit_mark(op) is not None for op in operations):
+    if is_restricted or any(Names.SEGMENT in op.attributes for op in operations):
         return SegmentSource.USER
     return SegmentSource.NAMES if named else SegmentSource.STRUCTURE
 

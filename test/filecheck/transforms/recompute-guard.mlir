@@ -1,6 +1,6 @@
-// RUN: recompute-opt %s -p recompute --split-input-file 2>/dev/null | filecheck %s
-// RUN: recompute-opt %s -p recompute --split-input-file --verify-diagnostics
-// RUN: recompute-opt %s -p 'recompute{target=none}' --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: recompute-opt %s -p 'recompute{attempts=1}' --split-input-file 2>/dev/null | filecheck %s
+// RUN: recompute-opt %s -p 'recompute{attempts=1}' --split-input-file --verify-diagnostics
+// RUN: recompute-opt %s -p 'recompute{target=none attempts=1}' --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
 
 // A step whose peak is in the update is left unchanged. Recomputation would help XLA, which fuses the update, but
 // an executor that stores every result would recompute without saving memory.
