@@ -83,6 +83,8 @@ class EqxJitted(ModuleStep[P, R]):
             return cast(R, self._eqx(*args, **kwargs))
         except Exception as error:
             shorten(error)
+            if isinstance(error, TypeError):
+                demand_keywords(self._inner.__name__, self.__wrapped__, kwargs)  # Equinox names only the keyword.
             raise
 
     @shortened

@@ -201,8 +201,8 @@ def test_messages_name_the_caller(option: str, value: str):
 
 
 def test_misspelt_keyword_of_a_call_gets_a_suggestion():
-    step = recompute.eqx.filter_jit(train_step)
-    for call in (step.lower, step.report, step.explain, partial(recompute.eqx.explain, step)):
+    step: Any = recompute.eqx.filter_jit(train_step)
+    for call in (step, step.lower, step.report, step.explain, partial(recompute.eqx.explain, step)):
         with pytest.raises(TypeError, match=r"'budgt'; did you mean 'budget', an option of recompute\.jax\.jit"):
             call(*start(), budgt="1GiB")
 
