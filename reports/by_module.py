@@ -112,7 +112,7 @@ def _segment_in_model(buffer: Buffer) -> str:
 
 
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:
-    """Return a row for each module with saved or recomputed bytes, in program order.
+    """Return a row for each module with saved or recomputed bytes, in program order, a module before its parts.
 
     `pairs`: for each step, the timelines of the plain step and of the rewritten step.
     """
@@ -126,9 +126,20 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
         for buffer, kind in _stored(after):
             saved[names[buffer.module]] += buffer.bytes * (kind is BandKind.SAVED)
             recomputed[names[buffer.module]] += buffer.bytes * (kind is BandKind.RECOMPUTED)
-    ordered = sorted(dict.fromkeys(names.values()), key=lambda name: name == OUTSIDE)
+    ordered = sorted(_in_program_order(names.values()), key=lambda name: name == OUTSIDE)
     rows = [ModuleRow(name, plain[name], saved[name], recomputed[name]) for name in ordered]
     return tuple(row for row in rows if row.plain_bytes or row.saved_bytes or row.recomputed_bytes)
+
+
+def _in_program_order(modules: Iterable[str]) -> list[str]:
+    """Return the distinct paths in the order in which their first components occur, a module before its parts."""
+    paths = [tuple(module.split("/")) for module in modules]
+    first = dict[tuple[str, ...], int]()
+    for index, path in enumerate(paths):
+        for level in range(len(path)):
+            first.setdefault(path[: level + 1], index)
+    ordered = sorted({*paths}, key=lambda path: [first[path[: level + 1]] for level in range(len(path))])
+    return ["/".join(path) for path in ordered]
 
 
 def _stored(timeline: Timeline) -> Iterator[tuple[Buffer, BandKind]]:

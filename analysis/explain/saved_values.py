@@ -15,7 +15,7 @@ from ...support.diagnostics import position_of
 from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
 from ..copies.segment_decisions import Decision, SegmentDecisions
-from ..step.descriptions import module_of, type_text
+from ..step.descriptions import module_of, module_of_stack, type_text
 from ..step.marks import is_copy, mark_of
 from ..step.phases import Phases
 from ..step.residuals import residuals
@@ -30,6 +30,7 @@ OUTPUT = "it is an output of its segment: operations after the segment read it"
 
 START = "recomputation starts from it"
 READ = "no recomputed segment contains it"
+READ_BY_LOOP = "the backward loop reads it, and recomputes other values"
 READ_IN_SEGMENT = "the backward pass reads it, and it is an output of its segment"
 
 PASS_ON = frozenset({OptimizationBarrierOp.name, "sdy.sharding_constraint"})
@@ -157,6 +158,8 @@ def _describe_still_saved(phases: Phases, value: SSAValue, reasons: Mapping[str,
     readers = [reader for reader in phases.order.readers(value) if not phases.is_forward(reader)]
     if all(is_copy(reader) or name_of(reader) in DELAYS for reader in readers):
         reason = START
+    elif any(reader.regions and any(map(is_copy, reader.walk())) for reader in readers):
+        reason = READ_BY_LOOP
     else:
         reason = reasons.get(segment) or (READ_IN_SEGMENT if segment else READ)
     return _saved_value(value, op, segment, (), reason)
@@ -167,6 +170,7 @@ def _saved_value(
 ) -> SavedValue:
     """Return the description of a result of `op`, with the name and position of the operation that computes it."""
     made_by = _maker(value, op)
+    module = module_of_stack(value) if isinstance(value, OpResult) else ""
     return SavedValue(
         value=f"%{value.name_hint}" if value.name_hint else "",
         operation=name_of(made_by),
@@ -175,6 +179,6 @@ def _saved_value(
         bytes=value_bytes(value),
         crosses=crosses,
         reason=reason,
-        module=module_of(made_by),
+        module=module or module_of(made_by),
         type=type_text(value),
     )

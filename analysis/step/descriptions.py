@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects.names import Names
+from ...dialects.stablehlo.shapes import BroadcastInDimOp, ReshapeOp
+from ...dialects.stablehlo.slices import DynamicUpdateSliceOp
 from ...planning.by_segment.numbered_segments import is_numbered
 from ...support.locations import base_name, position_of_operation, source_position
 from ...support.operations import name_of
@@ -55,6 +57,39 @@ def module_of(op: Operation) -> str:
     inside = {scopes for inner in op.walk() if (scopes := _scopes_of(inner)) != own[: len(scopes)]}
     shared = [level[0] for level in takewhile(lambda level: len({*level}) == 1, zip(*inside, strict=False))]
     return "/".join(shared or own)
+
+
+def modules_of_copies(copies: Iterable[Operation]) -> dict[Operation, str]:
+    """Return the module of each copied operation, as `module_of` does.
+
+    Inside a loop, it is a part of the module of the loop. A copy whose own scopes are elsewhere belongs to the loop.
+    """
+    modules, loops = dict[Operation, str](), dict[Operation, str]()
+    for copy in copies:
+        loop, own = copy.parent_op(), module_of(copy)
+        if loop is not None and name_of(loop) == WHILE:
+            if loop not in loops:
+                loops[loop] = module_of(loop)
+            own = own if own.startswith(loops[loop]) else loops[loop]
+        modules[copy] = own
+    return modules
+
+
+def module_of_stack(result: OpResult) -> str:
+    """Return the module inside a loop that computes the slices of a stack; "" if the result is not a stack, or if its
+    module is outside the scopes that the body shares.
+
+    `result`: a result of the loop. It is a stack if each iteration updates one slice of it.
+    """
+    last = result.op.regions[-1].block.last_op if name_of(result.op) == WHILE else None
+    update = last.operands[result.index].owner if last is not None else None
+    if not isinstance(update, DynamicUpdateSliceOp):
+        return ""
+    maker = update.update.owner
+    while isinstance(maker, BroadcastInDimOp | ReshapeOp):
+        maker = maker.operands[0].owner
+    module = "/".join(_scopes_of(maker)) if isinstance(maker, Operation) else ""
+    return module if module.startswith(module_of(result.op)) else ""
 
 
 def without_loop_scopes(path: str) -> str:

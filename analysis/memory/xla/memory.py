@@ -14,16 +14,17 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, OpResult
 
 from ....dialects.dead_code import drop_dead_code, has_dead_code
 from ....planning.graph import BARRIER_ORIGIN, NO_MAKER, Instruction
 from ....planning.simulate import BARRIER_NAME, SimulatedProgram, getter_at
 from ...step.counted_loops import trips_of
+from ...step.descriptions import WHILE, module_of_stack, modules_of_copies
 from ...step.marks import is_copy
 from ...step.order import Order, single_block
 from ...step.phases import Phases
-from ..timeline import Buffer, Labels, Timeline, aliased_bytes, module_of
+from ..timeline import Buffer, Labels, Timeline, aliased_bytes
 from .buffer_assignment import Life, outside_results
 from .kernel_copies import with_kernel_copies
 from .program import KernelProgram, SourceProgram
@@ -75,17 +76,18 @@ def xla_timeline(function: FuncOp, phases: Phases | None = None, labels: Labels 
     live = sorted(temporaries(donated_for(function), run), key=lambda life: life.first)
     inner = run.inner_bytes()
     own = {life.value for life in live}
+    stacks = _loop_results(program, origin)
     return Timeline(
         operations=tuple([program.names[op] for op in run.schedule]),
         phases=tuple(["" if phases is None else phases.phase[origin[op]] for op in run.schedule]),
-        buffers=tuple(_buffer(life, program, origin, labels) for life in live),
+        buffers=tuple(_buffer(life, program, origin, labels, stacks) for life in live),
         inner_bytes=inner,
         live_bytes=live_bytes(live, inner),
         argument_bytes=sum(program.sizes[: program.arguments]),
         result_bytes=sum([program.sizes[value] for value in program.operands[program.terminator]]),
         aliased_bytes=aliased_bytes(function, single_block(function)),
         in_results=tuple(
-            [_buffer(life, program, origin, labels) for life in run.temporaries() if life.value not in own]
+            [_buffer(life, program, origin, labels, stacks) for life in run.temporaries() if life.value not in own]
         ),
         in_loops=tuple(_copies_in_loops(single_block(function), 1)),
     )
@@ -100,20 +102,19 @@ def _copies_in_loops(block: Block, runs: int) -> Iterator[Buffer]:
         for inside in (inside for region in op.regions for inside in region.blocks):
             inner_runs = runs * trips_of(op)
             if any(is_copy(inner) for inner in inside.ops):
-                yield from _stored_copies(op, inside, inner_runs)
+                yield from _stored_copies(inside, inner_runs)
             yield from _copies_in_loops(inside, inner_runs)
 
 
-def _stored_copies(around: Operation, block: Block, runs: int) -> Iterator[Buffer]:
-    """Yield the copies that the kernels of a block store, with `runs` times their bytes. Like the stacks of a loop,
-    they belong to the module of the operation around the block."""
+def _stored_copies(block: Block, runs: int) -> Iterator[Buffer]:
+    """Yield the copies that the kernels of a block store, with `runs` times their bytes."""
     form = with_kernel_copies(program_of(block))
     operations = tuple(block.ops)
+    modules = modules_of_copies(filter(is_copy, operations))
     for life in ScheduledKernels.of(form.program).lives:
         maker = form.program.maker[life.value]
-        if maker != NO_MAKER and is_copy(operations[form.origin[maker]]):
-            copy = Labels().buffer(operations[form.origin[maker]], runs * life.bytes, 0, 0)
-            yield replace(copy, module=module_of(around))
+        if maker != NO_MAKER and (copy := operations[form.origin[maker]]) in modules:
+            yield replace(Labels().buffer(copy, runs * life.bytes, 0, 0), module=modules[copy])
 
 
 def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]:
@@ -131,7 +132,13 @@ def temporaries(donated: Mapping[int, int], run: ScheduledKernels) -> list[Life]
     return outside_results(own_lives, list(places.values()))
 
 
-def _buffer(life: Life, program: KernelProgram, origin: Sequence[Operation], labels: Labels) -> Buffer:
+def _buffer(
+    life: Life,
+    program: KernelProgram,
+    origin: Sequence[Operation],
+    labels: Labels,
+    stacks: Mapping[int, OpResult],
+) -> Buffer:
     op = program.maker[life.value]
     if op == NO_MAKER:
         return Buffer(
@@ -143,7 +150,20 @@ def _buffer(life: Life, program: KernelProgram, origin: Sequence[Operation], lab
             last=life.last,
             recomputed=False,
         )
-    return replace(labels.buffer(origin[op], life.bytes, life.first, life.last), label=program.names[op])
+    buffer = replace(labels.buffer(origin[op], life.bytes, life.first, life.last), label=program.names[op])
+    result = stacks.get(life.value)
+    return replace(buffer, module=module_of_stack(result) or buffer.module) if result is not None else buffer
+
+
+def _loop_results(program: KernelProgram, origin: Sequence[Operation]) -> Mapping[int, OpResult]:
+    """Return the result of a loop that each storage becomes, for storages that a loop carries."""
+    return {
+        program.root[value]: origin[op].results[index]
+        for op, name in enumerate(program.names)
+        if name == WHILE
+        for values in (program.operands[op], program.makes[op])
+        for index, value in enumerate(values)
+    }
 
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import is_scope, module_of, place_in_model, without_loop_scopes
+from ....analysis.step.descriptions import is_scope, module_of, modules_of_copies, place_in_model, without_loop_scopes
 from ....analysis.step.marks import is_copy
 from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
@@ -177,15 +177,8 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
             name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
             by_place[name or segment] += count
         return tuple(by_place.most_common())
-    counts, modules = Counter[str](), dict[Operation, str]()
-    for op in every_operation(rewritten.module):
-        if is_copy(op):
-            # Copies in a loop count for the module of the loop, as their bytes do.
-            named = parent if isinstance(parent := op.parent_op(), WhileOp) else op
-            if named not in modules:
-                modules[named] = names.of_module(module_of(named))
-            counts[modules[named]] += 1
-    return tuple(counts.most_common())
+    copies = filter(is_copy, every_operation(rewritten.module))
+    return tuple(Counter(map(names.of_module, modules_of_copies(copies).values())).most_common())
 
 
 def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:

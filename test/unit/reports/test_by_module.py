@@ -49,6 +49,12 @@ def test_a_module_that_saves_nearly_all_bytes_is_divided():
     assert [row.module for row in rows] == ["M/encoder/layer0", "M/encoder/layer1", "M/encoder/layer2", "M/norm"]
 
 
+def test_a_module_precedes_its_parts():
+    plain = timeline(buffer("A/x/p", 9, 2), buffer("A/y", 2, 2), buffer("A/x", 1, 2), buffer("A/x/q", 3, 2))
+    rows = module_rows([(plain, timeline())])
+    assert [row.module for row in rows] == ["A/x", "A/x/p", "A/x/q", "A/y"]
+
+
 def test_a_single_large_value_does_not_deepen_the_names():
     rows = module_rows([(timeline(buffer("M/layers/block", 99, 2), buffer("M/norm/scale", 1, 2)), timeline())])
     assert [row.module for row in rows] == ["M/layers", "M/norm"]
