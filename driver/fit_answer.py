@@ -31,9 +31,9 @@ class Verdict(Enum):
         AS_IT_IS: It fits unchanged.
         RECOMPUTED: It fits with recomputation.
         NOT_FOUND: No plan was found, and none is proved impossible.
-        NO: It is proved that no plan is within the budget: for the arguments and results, or in program order. For a
-            step that JAX lowered for one device, a proof in program order counts only if its excess is larger than the
-            measured error of program order, and for a step on several devices no proof counts.
+        NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound
+            in program order exceed it. For a step that JAX lowered for one device, this bound counts only if it exceeds
+            the budget by more than the measured error of program order. For a step on several devices, no proof counts.
     """
 
     AS_IT_IS = "yes"
@@ -95,8 +95,7 @@ class Fit:
     @property
     def minimum_bytes(self) -> int | None:
         """A proven lower bound on the bytes on the device, in program order; None if there is none. A compiler that
-        reorders or fuses operations may need less.
-        """
+        reorders or fuses operations may need less."""
         return (
             None if self.lower_bound is None else self.lower_bound.bytes + sum(self.argument_and_result_bytes.values())
         )

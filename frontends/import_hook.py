@@ -35,7 +35,7 @@ class FrontendFinder:
 
 
 class _AliasLoader:
-    """A loader that gives the module of a frontend a second, public name for the same module object."""
+    """A loader that makes the module object of a frontend available under a second, public name."""
 
     def __init__(self, name: str):
         self._name = name

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 
 class NothingSaved(UserWarning):
-    """A step runs as it would without this package. The message gives the reason, and a remedy if there is one."""
+    """Warns that a step runs as it would without this package. The message gives the reason, and a remedy if there is
+    one."""

@@ -43,8 +43,10 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """The names of a model's modules, shortened to the components up to the outermost level that divides the saved
-    bytes among several modules.
+    """The short names of a model's modules.
+
+    A short name contains the first components of the module's path, up to the outermost level at which no single module
+    saves most of the bytes.
 
     Attributes:
         modules: The full paths, in program order, including "" for operations outside modules.

@@ -134,7 +134,8 @@ def curve_of(
         name: The name of the step.
         sweep: The outcomes for all budgets.
         markers: Plans of other planners to show along with the curve.
-        recomputation_of: Returns the recomputed operations of each segment, given the plan of a solver.
+        recomputation_of: A function that takes the plan of a solver, and returns the recomputed operations of each
+            segment.
         holding: The names of the values that determine the lower bound on the peak; by default, the names in the
             problem.
     """

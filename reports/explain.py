@@ -191,8 +191,8 @@ def _operation_counts(explanation: Explanation) -> str:
 
 
 def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) -> tuple[str, ...]:
-    """Return the cells of a segment's row. In a summary, the row gives the extra cost only as a share, and base names
-    of files."""
+    """Return the cells of a segment's row. In a summary, the row gives the extra cost only as a share, and names files
+    without their directories."""
     share = row.extra_cost / explanation.step_cost if explanation.step_cost else 0.0
     return (
         row.name if is_summary or not is_numbered(row.segment) else row.segment,

@@ -162,8 +162,8 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
 def _remarks_on_unread_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark on each marked operation whose values no gradient operation and no copy of the plan reads.
 
-    A mark changes only the values that these operations read. A line of a layer marks a value in each layer: it has an
-    effect if one of these marks has.
+    A mark has an effect only on values that these operations read. A source line in a layer marks a value in each
+    instance of the layer; there is no remark on such a line if at least one of its marks has an effect.
     """
     graph = step.graph
     copied = {number for group in plan.groups for number in group.operations}

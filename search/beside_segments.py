@@ -85,8 +85,8 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
 
 
 def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:
-    """Return the graph of the step with the copies for its segments. In this graph, an operation must not run twice if
-    a segment would have to save more values for it."""
+    """Return the graph of the step with the copies for its segments. In this graph, an operation is marked as not
+    repeatable if a segment would have to save more values to repeat it."""
     members = frozenset[int]().union(*limits.segments.values())
     saved = saved_after(graph, limits.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants

@@ -1,7 +1,8 @@
 """The loop schedules that a search under a budget tries.
 
-They range from uncut loops, through the corners of the curve in `analysis/copies/loop_cut_curve.py`, to the smallest
-sets of stacks. The last schedule saves carries at intervals of several iterations.
+The first schedule leaves loops uncut, so that they store all stacks. Further schedules store fewer and fewer bytes at
+the cost of more work; they are corners of the trade-off curve in `analysis/copies/loop_cut_curve.py`. Then follow the
+smallest sets of stacks. The last schedule saves the carries of a loop at intervals of several iterations.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
 
 
 def _spread_corners(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
-    """Return at most `CORNERS` schedules, evenly spaced among the corners between the first and the last one."""
+    """Return at most `CORNERS` schedules, evenly spaced among the corners of the curve without its ends."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // CORNERS))
     return [LoopSchedule("cut", keep=choice.kept_bytes) for choice in inner[::every]]

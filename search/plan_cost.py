@@ -1,4 +1,4 @@
-"""Compare the cost of plans with the cost of the plain step, in the unit that planners minimize."""
+"""Compute the extra cost of plans and the cost of the plain step, in the unit that planners minimize."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ..transforms.clone import ClonedStep
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:
-    """Yield a remark with the extra cost of each step, unless the cost is FLOPs, the default. The caller must exhaust
-    the iterator before the steps change."""
+    """Yield a remark on the extra cost of each step; yield none if the cost is FLOPs, the default.
+
+    The caller must exhaust the iterator before the steps change.
+    """
     functions = {function.sym_name.data: function for function, _ in steps}
     costs = {function.sym_name.data: _without_moves(step) for function, step in steps}
     for clone_of_step in cloned if not cost.is_default else ():
@@ -29,12 +31,14 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
 
 
 def plain_cost(step: Step, which: Sequence[bool]) -> int:
-    """Return the total cost of the operations for which `which` is true, without moves to the host."""
+    """Return the total cost of selected operations of the plain step, in which moves to the host cost nothing.
+
+    `which`: for each operation, whether its cost is included.
+    """
     return sum(cost for cost, counts in zip(_without_moves(step), which, strict=True) if counts)
 
 
 def _without_moves(step: Step) -> Sequence[int]:
-    """Return the cost of each operation in the plain step. A move to the host that planners may choose costs
-    nothing."""
+    """Return the cost of each operation in the plain step; 0 for a move to the host that planners may choose."""
     costs = zip(step.numbered.operations, step.graph.cost, strict=True)
     return [0 if is_offload(op) else cost for op, cost in costs]

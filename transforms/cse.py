@@ -4,8 +4,9 @@
     %2 = stablehlo.sine %x        // forward: merged with %1
     %3 = stablehlo.sine %x        // gradient: kept, or %1 would be live until here; both get `recompute.phase`
 
-A general CSE compares attributes. The attributes that remain (`recompute.copy`, `recompute.id` on copies, and
-`recompute.phase` on twins of different phases) therefore prevent later CSE passes from undoing the recomputation.
+A general CSE compares attributes. Some attributes remain: `recompute.copy`, `recompute.id` on copies, and
+`recompute.phase` on twins, which are equal operations, of different phases. They prevent later CSE passes from undoing
+the recomputation.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class ValueNumbers:
     An operation is numbered after its operands have been merged, so its operands are final.
 
     Attributes:
-        by_key: The first operation with each value number, and the number, by a key that equal operations share.
+        by_key: The first operation with each key, and its value number. Equal operations have the same key.
         attributes_by_id: Each attribute and its number, by the id of the attribute object.
         attribute_numbers: The number of each attribute; equal attributes share a number.
         first_results: For each result of an unmerged twin, the corresponding result of the first operation.

@@ -6,7 +6,8 @@
     } : tensor<8xf32>
 
 Forward operations before the first gradient stay unchanged. If a later gradient depends on operations after the first
-gradient, as in f1 b1 f2 b2, the phases of all operations are written, since positions no longer determine them.
+gradient, positions no longer determine the phases, so the phases of all operations are written. An example is a block
+with two forward passes, each followed by its gradient.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@
 Two kinds of values are kept, unless the segment has `recompute.output_recompute`: outputs of the segment, which later
 forward operations read, and values that are live after the backward pass. A segment with `recompute.recompute = false`
 is kept as a whole; any other mark of a segment becomes the mark of its operations. The operations of a nested segment
-get the path of its name, such as `outer/inner`. If a name is taken, a number is appended, as in `block0#1`. Attributes
-that an operation already has take precedence.
+get its path, such as `outer/inner`, as the name of their segment. If a name is taken, a number is appended, as in
+`block0#1`. Attributes that an operation already has take precedence.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class FlattenedSegment:
 
     @property
     def mark(self) -> Attribute:
-        """The mark of the segment, which its operations get."""
+        """The mark that the operations of the segment get."""
         return self.attributes.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
 
     @property

@@ -39,7 +39,8 @@ def lower(module: ModuleOp, target: str) -> None:
         ValueError: The target is unknown.
     """
     if target not in _LOWERINGS:
-        raise ValueError(f"unknown target '{target}' for recompute-lower; expected {', '.join(EMISSION_TARGETS)}")
+        targets = ", ".join(EMISSION_TARGETS)
+        raise ValueError(f"unknown target '{target}' for recompute-lower; expected one of {targets}")
     orders = dict[Block, Order]()
     for token in [op for op in every_operation(module) if isinstance(op, TokenOp)]:
         block = block_of(token)
@@ -60,7 +61,7 @@ def _lower_to_barriers(token: TokenOp, order: Order) -> None:
 
 
 def _insert_barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
-    """Replace a `recompute.depend` by a barrier; return the gates that later readers must read."""
+    """Replace a `recompute.depend` by a barrier, and return the results that replace the gates for later readers."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
     barrier.location = depend.location

@@ -39,7 +39,8 @@ _PRIMITIVES = frozenset({"checkpoint", "remat", "remat2"})
 
 
 def merge_remat(module: ModuleOp) -> int:
-    """Merge every second forward pass by `jax.checkpoint` with the first one; return the number of removed operations.
+    """Merge each forward pass that `jax.checkpoint` repeats with the original one; return the number of removed
+    operations.
 
     A module without barriers of `jax.checkpoint` stays unchanged.
 
@@ -103,7 +104,7 @@ def _move_to_first_pass(block: Block) -> None:
 class _Positions:
     """The positions to which operations of a block can move: after an original operation, or before all of them.
 
-    Constant expressions float: they move to where an operation that moves needs them.
+    Constant expressions have no fixed position: they move together with an operation that reads them.
     """
 
     def __init__(self, block: Block):

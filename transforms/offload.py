@@ -218,7 +218,7 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
     Args:
         values: Results of operations.
         speed: The transfer speed in bytes per second; 0 if transfers are free.
-        forced: Fetch the values in the backward pass even if that saves no memory.
+        forced: Whether to fetch the values in the backward pass even if that saves no memory.
     """
     count = 0
     for value in values:

@@ -6,8 +6,8 @@
                                                              } : tensor<8xf32>
 
 The region implies the phase of its operations. Tokens and copies count as gradient operations. If other operations
-separate the gradient operations, as in f1 b1 f2 b2, the pass creates several regions. `recompute-inline-gradient`
-restores the flat form, with the phase on each operation.
+separate the gradient operations, such as the forward pass of a later gradient, the pass creates one region for each
+sequence. `recompute-inline-gradient` restores the flat form, with the phase on each operation.
 """
 
 from __future__ import annotations

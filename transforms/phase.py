@@ -127,7 +127,7 @@ def numbered_steps(
     costs: CostsOf | None = None,
     graphs: Mapping[FuncOp, NumberedGraph] = MappingProxyType({}),
 ) -> Steps:
-    """Return the steps of the module.
+    """Return the steps of the module, each with its function, its phases and its graph.
 
     Args:
         module: The module.
@@ -150,10 +150,10 @@ def numbered_steps(
 
 
 def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
-    """Write the phases that follow from the hint, and move operations that only the primal results need before the
-    gradient.
+    """Write the phases that follow from the user's hint, which names results, values or cotangents of the forward pass.
 
-    Without a hint, and if no operation has a phase, guess the loss and return remarks on the guess.
+    Operations that only the primal results need move before the gradient. Without a hint, and if no operation has a
+    phase, the loss is guessed, and remarks on the guess are returned.
 
     Raises:
         Refusal: The hint does not match a function, or no operation would be a gradient operation.

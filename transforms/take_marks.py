@@ -130,7 +130,7 @@ def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: in
 
 @dataclass(frozen=True)
 class _Resolution:
-    """The operation results that a marked value refers to, and for each argument without one the reason."""
+    """The operation results to which a marked value refers, and a reason for each argument that refers to none."""
 
     results: tuple[OpResult, ...] = ()
     reasons: tuple[str, ...] = ()

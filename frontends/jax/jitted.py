@@ -324,23 +324,23 @@ def jit(*fn: Any, **keywords: Any) -> Any:
 
     Args:
         fn: The step. Without it, `jit` is a decorator.
-        segments, policy, save, ...: The fields of `recompute.Selection`, which select the operations to recompute. A
-            policy may be one of `jax.checkpoint_policies`, or a function.
-        budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share of
-            the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
+        segments, policy, save, ...: The fields of `recompute.Selection`, which select the operations to recompute.
+            A policy may be one of `jax.checkpoint_policies`, or a function.
+        budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share
+            of the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
             device. Candidates are compiled until the bytes that XLA reports are within it.
-        time_limit: Seconds, from the compilation of the plain step on, after which the search for a budget ends with
-            the best plan so far. A rewrite or a compilation that has begun is completed, and the plain step, one
+        time_limit: Seconds, from the compilation of the plain step on, after which the search for a budget ends
+            with the best plan so far. A rewrite or a compilation that has begun is completed, and the plain step, one
             candidate and the step that runs are always compiled, so that a call may take several times as long.
-        plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by name
-            or as objects. Each replaces the selection. At most one of these and `budget` may be given.
+        plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by
+            name or as objects. Each replaces the selection. At most one of these and `budget` may be given.
         copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,
             `offload` has no effect, and a remark reports that.
-        measure: A switch, not a function as in `RecomputeOptions`: whether to also compile the plain step, and run the
-            variant with fewer bytes of temporaries: `True`, `False`, or `"auto"`, which does so if the predicted saving
-            is small.
-        search: Without a budget: the number of attempts to compile. The one with the fewest bytes of temporaries runs;
-            FLOPs break ties. With 0, the model of XLA:CPU chooses.
+        measure: Whether to also compile the plain step, and run the variant with fewer bytes of temporaries:
+            `True`, `False`, or `"auto"`, which does so if the predicted saving is small. Unlike `measure` in
+            `RecomputeOptions`, it is not a function.
+        search: Without a budget: the number of attempts to compile. The one with the fewest bytes of temporaries
+            runs; FLOPs break ties. With 0, the model of XLA:CPU chooses.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:

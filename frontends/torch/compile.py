@@ -100,9 +100,9 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     Args:
         model: A module or a function. Without it, `compile` is a decorator.
         budget, reserve, segments, policy, ...: As for `backend`.
-        backend: `"aot_eager"` runs operations in program order. `"inductor"` compiles kernels: the compiled step runs
-            on zeros, its peak is measured, and plans are made until the peak is within the budget, at most four. The
-            results are then those of Inductor, which rounds differently from eager mode.
+        backend: `"aot_eager"` runs operations in program order. `"inductor"` compiles kernels: each compiled step
+            runs on zeros, and its peak is measured; at most four plans are tried until the peak is within the budget.
+            The results are then those of Inductor, which rounds differently from eager mode.
         fullgraph, dynamic: As for `torch.compile`.
 
     Returns:

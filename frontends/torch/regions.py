@@ -30,7 +30,7 @@ def region(name: str, policy: str = "") -> Generator[None]:
         ...     y = attention(x)
     """
     if not name or "/" in name:
-        raise ValueError(f"region: invalid name {name!r}; expected a non-empty name without '/'")
+        raise ValueError(f"region: invalid name {name!r}: expected a non-empty name without '/'")
     if policy not in ("", *POLICIES):
         raise ValueError(f"region: unknown policy '{policy}'{suggestion(policy, POLICIES)}")
     with traceback.annotate({REGION: name, POLICY: policy} if policy else {REGION: name}):

@@ -83,7 +83,7 @@ class FailedSearch:
         return f"no plan is within the budget {self.budget}"
 
     def _lines_of_earlier_search(self, least_bytes: int | None, unbudgeted: float | None) -> Iterator[str]:
-        """Yield a line on the smallest candidate if an earlier search on the step compiled it, not this search."""
+        """Yield a line on the smallest candidate, if it was compiled by an earlier search on the step."""
         if least_bytes is None or least_bytes in [compiled.measured_bytes for compiled in self.rounds]:
             return
         words = WITHOUT_BUDGET if unbudgeted == least_bytes else "a candidate of an earlier search"

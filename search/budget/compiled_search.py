@@ -86,9 +86,9 @@ class CompiledSearch(Generic[R, T]):
     Attributes:
         request: The inputs of the search.
         backend: The backend that rewrites and compiles the step.
-        tries: The maximum number of candidates to compile before the search ends. Not counted are those that precede a
-            refusal: up to `MAX_EXTRA_CANDIDATES` candidates of other kinds, and the choice without a budget, which is
-            also compiled for `min`.
+        tries: The maximum number of candidates to compile before the search ends. Two kinds of candidates are not
+            counted. Before a refusal, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds are compiled. Before a
+            refusal and for `min`, the choice that is made without a budget is compiled.
         rounds: The candidates that have been compiled so far.
         interrupts: The number of interrupts before the search.
     """

@@ -1,4 +1,4 @@
-"""The backend of a budget search that compiles candidates: the interface through which a compiler takes part in it."""
+"""The interface between a budget search that compiles candidates and the compiler that it uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOG = getLogger("recompute.search")
 
 
 class RewrittenStep(Protocol):
-    """A rewritten step, whose work is compared with that of other rewrites."""
+    """A rewritten step, with the data that determines its work."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...

@@ -22,8 +22,8 @@ from ..plan_cost import plain_cost
 
 
 def uncharged_wait(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """Return the time that the steps wait for moves, minus the time that the plans were charged for them, in the unit
-    of the cost."""
+    """Return the time that the steps wait for moves beyond the time that the plans were charged for them, in the unit
+    of the cost. The result is negative if the plans were charged for more time."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
     return moved.waiting_time(offload.speed, forward, backward) - moved.cost(offload.assumed_speed)
@@ -72,8 +72,8 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 
 
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
-    """Return a summary of the moves for a remark. `alone`: the result, or the refusal, if only the marked values are
-    moved."""
+    """Return a summary of the moves for a remark. `alone`: the result or the refusal of the attempt that moves only the
+    marked values."""
     moved = best.outcome.moved_values
     cost = cost_named(offload.cost)
     if not moved:

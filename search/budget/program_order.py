@@ -56,8 +56,8 @@ class _OrderSearch:
     seen: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def best(self) -> RewriteResult:
-        """Try the loop schedules in order of increasing work, until the loop cuts alone cost at least as much as a
-        result.
+        """Try the loop schedules in order of increasing work, until the loop cuts alone cost at least as much as an
+        earlier result.
 
         Raises:
             Refusal: If no result is within the budget.
@@ -122,8 +122,8 @@ class _OrderSearch:
     def _best_result(
         self, surroundings: _Surroundings, loops: LoopSchedule, segments: SegmentLimitsByGraph
     ) -> RewriteResult:
-        """Return the better one of two results: that of a solver's plan, and that of the choice without a budget.
-        Raises `Refusal` if neither is within the budget."""
+        """Return the better of two results: one from a solver's plan, and one from the choice that is made without a
+        budget. Raises `Refusal` if neither is within the budget."""
         candidates, refused = list[RewriteResult](), None
         try:
             candidates.append(_SolverRounds(self.problem, loops, surroundings, segments).best())

@@ -71,9 +71,11 @@ class Rounds(Generic[C, T]):
     extra_candidates: int = MAX_EXTRA_CANDIDATES
 
     def most_measured(self, rounds: int) -> int:
-        """Return the maximum number of candidates that `best(rounds)` measures. In addition to `rounds`, these are
-        candidates of other kinds before a limit is refused, or, for the budget `min`, the best candidate of an earlier
-        search whose result is not stored."""
+        """Return the maximum number of candidates that `best(rounds)` measures.
+
+        In addition to `rounds` candidates, it measures candidates of other kinds before it refuses a limit. For the
+        budget `min`, it may remeasure the best candidate of an earlier search, because only the need was stored.
+        """
         return rounds + (self.extra_candidates if self.limit else bool(self.measured_needs))
 
     def best(self, rounds: int) -> T | None:

@@ -1,5 +1,9 @@
-"""Make families of smaller plans (`plan_reduction.py`): from the plan of an attempt, segment by segment; from the plans
-of two attempts with different policies; and from a solver's plan, place by place."""
+"""Make families of smaller plans, which copy fewer operations than a given plan (`plan_reduction.py`).
+
+The plan of an attempt is reduced segment by segment. The plans of two attempts with different policies are mixed
+segment by segment. A solver's plan is reduced place by place; a place is a point of the program at which a group of
+copies is inserted.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ model of XLA:CPU, and half of them those with the fewest extra FLOPs."""
 
 @dataclass(frozen=True)
 class ReducedPlans:
-    """A family of smaller plans of a candidate. `whole`: the candidate. `family`: its smaller plans."""
+    """A candidate (`whole`), and the family of smaller plans that are derived from it."""
 
     whole: StepCandidate
     family: PlanFamily

@@ -119,7 +119,8 @@ class StepCandidates:
 
     @property
     def _family_size(self) -> int:
-        """The approximate number of smaller plans that are made from a solver's plan, in each of the two orders."""
+        """The approximate number of smaller plans that are derived from a solver's plan for each order of dropping
+        copies."""
         return FAMILY_SIZE if len(self.graph) < FEWER_BUDGETS_FROM else FAMILY_SIZE // 2
 
     def _search_family(self, reduced: ReducedPlans, ratio: Ratio, stop: Stop) -> None:

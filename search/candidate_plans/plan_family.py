@@ -58,8 +58,9 @@ class PlanFamily:
         follow its result.
 
         Args:
-            judge: Returns the need of a plan as a multiple of the limit, or `LESS_WORK_NEXT`. It returns the latter
-                also for None, a plan that cannot be made, because such plans have the lowest needs.
+            judge: A function that returns the need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` to
+                continue with plans of less work. For a plan that cannot be made, it takes None and returns
+                `LESS_WORK_NEXT`, because such plans would have the lowest needs.
             stop: A predicate that ends the search.
             stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for only the binary
                 search.

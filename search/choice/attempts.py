@@ -60,8 +60,8 @@ class Attempt:
 
     Attributes:
         segmentation: The segments, and which of their values may be recomputed.
-        splits_only_concurrent, chain: As in `GroupOptions`.
-        each_pass: As in `CloneOptions`.
+        splits_only_concurrent, chain: How copies are grouped, as in `GroupOptions`.
+        each_pass: Whether to copy a segment again for each pass of the gradient over it, as in `CloneOptions`.
         policy: The name of the policy that determines the values to save inside segments; "" for the policy of the
             selection.
     """

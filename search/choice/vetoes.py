@@ -1,4 +1,4 @@
-"""Vetoes: reasons for leaving a step unchanged, or its functions inlined, although a choice was made.
+"""Vetoes against a choice: reasons to leave a step unchanged, or to leave its functions inlined.
 
 A choice is checked three times, each time with better data:
 

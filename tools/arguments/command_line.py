@@ -37,8 +37,8 @@ class Instrumentation:
 
     Attributes:
         dumps: The IR before and after passes.
-        statistics: "text" or "json".
-        timing: "tree", "list" or "json".
+        statistics: The form of the statistics of each pass, "text" or "json"; None to print none.
+        timing: The form of the execution times, "tree", "list" or "json"; None to print none.
         pipeline: Whether to print the pipeline.
         stacktrace: Whether to print the traceback of a pass that fails.
     """
@@ -57,7 +57,8 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None to report all kinds.
-        details: Whether to report also the remarks on recomputed operations, because an option requests remarks.
+        details: Whether to also report the remarks on recomputed operations, which are only reported if an option
+            requests remarks.
         file: The file to which remarks are written; None for standard error.
     """
 
@@ -101,7 +102,8 @@ class CommandLine:
         debuginfo: Whether to print locations; None to print them if the input has locations.
         proof: Whether to prove that the result equals the input.
         verify: Whether to verify the module after each pass.
-        verify_diagnostics: "all" or "only-expected"; None to report diagnostics.
+        verify_diagnostics: The diagnostics to compare with the comments of the input, "all" or "only-expected";
+            None to report diagnostics instead.
         instrumentation: The output on standard error while passes run.
         remarks: The form and the destination of remarks.
         reproducers: The reproducers to write.

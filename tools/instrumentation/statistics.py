@@ -27,7 +27,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of one run of a pass: its name, the number of operations before and after it, and of copies."""
+    """The statistics of one run of a pass: its name, the number of operations before and after it, and the number of
+    copies."""
 
     name: str
     operations_before: int

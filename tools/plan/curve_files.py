@@ -47,7 +47,7 @@ def demand_format(path: str) -> None:
     missing."""
     suffix = Path(path).suffix
     if suffix not in _FORMATS:
-        raise ValueError(f"--curve {path}: unknown suffix '{suffix}': expected one of {', '.join(_FORMATS)}")
+        raise ValueError(f"--curve {path}: unknown suffix '{suffix}'; expected one of {', '.join(_FORMATS)}")
     if suffix not in PICTURE_FORMATS:
         return
     try:

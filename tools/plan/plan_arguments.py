@@ -143,7 +143,7 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def _add_graph_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that apply only to graphs and print or write plans and orders of them."""
+    """Add the options that apply only to graphs. They print or write plans and orders of execution."""
     parser.add_argument(
         "--view-copies", choices=("on", "off"), default="off", help="for graphs: also allow copies of views"
     )

@@ -1,1 +1,1 @@
-"""Functions that write the attributes of marks, names, checkpoints and switches, for the passes above this folder."""
+"""Write the attributes of marks, names, checkpoints and switches. The passes share these functions."""

@@ -18,7 +18,8 @@ from ...dialects.names import Names
 def mark_result(value: SSAValue, mark: Attribute) -> None:
     """Mark one result of an operation, unless it already has a mark.
 
-    The mark of a call is always an entry in a list, because a single mark would apply to all operations of the callee.
+    A call always gets a list with a mark for each result, because a single mark would apply to all operations of the
+    callee.
     """
     op = value.owner
     assert isinstance(op, Operation), "results of operations are marked"
@@ -42,7 +43,7 @@ def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Conta
     Args:
         holder: The call or the segment.
         values: Its inlined results.
-        inside: The inlined operations; others get no name.
+        inside: The inlined operations. Other operations get no name.
     """
     if not (names := given_names(holder)):
         return
@@ -52,7 +53,7 @@ def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Conta
 
 
 def add_names(op: Operation, names: Iterable[str]) -> None:
-    """Add names to an operation, before its existing names."""
+    """Prepend names to the existing names of an operation."""
     attributes = [StringAttr(name) for name in dict.fromkeys((*names, *given_names(op)))]
     op.attributes[Names.NAME] = attributes[0] if len(attributes) == 1 else ArrayAttr(attributes)
 

@@ -1,2 +1,2 @@
-"""Restore inlined calls: the origins of inlined operations, and the functions of the output. Also mark repeatable
-custom calls."""
+"""Restore inlined calls: record the call that each inlined operation comes from, and turn these operations into calls
+again. Also mark the custom calls that may run twice."""

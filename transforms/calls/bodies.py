@@ -5,11 +5,11 @@
                                                                                %1 = stablehlo.multiply %a, %0
                                                                                %2 = stablehlo.tanh %1
 
-The template is the function before inlining. Its operations read arguments, or results of other operations of the
-function. The current operands must correspond to them. For each argument of the template, all operations must read one
-value. For a result, they must read the result of the matching operation of this call, or a constant, which is cloned
-into the body. The body is cloned from the current operations, so it would compute the same values even if the match
-were wrong.
+The template is the function before inlining. The operands of the current operations must correspond to those of the
+template. Where the template reads an argument, all current operations must read the same value. Where the template
+reads the result of an operation, they must read the result of the matching operation of this call, or a constant, which
+is cloned into the body. The body is cloned from the current operations, so it would compute the same values even if the
+match were wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MatchedCall:
 
     Attributes:
         template: The function before inlining.
-        parts: The parts of functions that were outlined earlier.
+        parts: The functions that were outlined earlier with only a part of a template's operations.
         members: The operations of the call, by their index in the template.
         constants: The values that are computed only from constants.
         current_values: The current value of each template value that operations read.
@@ -128,7 +128,8 @@ class MatchedCall:
 
 
 def _have_equal_regions(op: Operation, other: Operation) -> bool:
-    """Return whether two operations have equal regions. Their inner operations are known to be of the same kinds.
+    """Return whether two operations have equal regions. The caller has checked that the inner operations are of the
+    same kinds.
 
     Regions are equal if their arguments have the same types, and their operations read corresponding values of the
     regions and no outside values.
@@ -170,7 +171,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values, if barriers derive one from the other.
+    """Return the later of two values, one of which must be the other one after it has passed through barriers.
 
     The restored call may read the later value, because it may wait for more operations than the original call did.
 

@@ -3,7 +3,7 @@
 The copy number, segment, phase and location of a call move to its inlined operations, and back to the outlined call.
 The called function does not have these attributes, because originals and copies share it.
 
-Inlining would lose the foreign attributes of a call or a callee:
+Inlining would lose the foreign attributes of a call or a callee, which belong to other tools:
 
     %1 = call @f(%0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}}
 
@@ -128,7 +128,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 
 
 def _location(instance: InlinedCall) -> LocationAttr:
-    """Return the location of the call, with the paths of the enclosing inlined calls before its own path."""
+    """Return the location of the call. Its path begins with the paths of the enclosing inlined calls."""
     outer_call = instance.at.instance
     return instance.location if outer_call is None else location_in_call(_location(outer_call), instance.location)
 
@@ -139,8 +139,8 @@ def _backward(location: LocationAttr) -> LocationAttr:
 
 
 def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr:
-    """Return the location of an inlined operation: its source position, with the path of the call before its own
-    path."""
+    """Return the location of an inlined operation: its own source position, and its path prefixed with the path of the
+    call."""
     outer, own = path_of(call), path_of(location)
     if not outer:
         return location
@@ -185,7 +185,10 @@ class AttributePropagator:
 
 
 def functions_with_attributes(module: ModuleOp) -> dict[FuncOp, str]:
-    """Return the names of the foreign attributes of each private function that has any, on itself or on a call."""
+    """Map each private function to the names of the foreign attributes on the function and its calls.
+
+    Functions without foreign attributes are left out.
+    """
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and is_private(op)}
     attribute_names = dict[FuncOp, str]()
     for call in every_operation(module):

@@ -43,7 +43,7 @@ class InlinedCall:
 
     @property
     def depth(self) -> int:
-        """The number of nested calls, including this one."""
+        """The nesting depth of the call: 1 for a call in a function that was not inlined itself."""
         return 1 if self.at.instance is None else self.at.instance.depth + 1
 
 
@@ -89,7 +89,7 @@ class Origins:
         Args:
             call: The call.
             body: Each operation of the callee, which contains no calls, with its clone.
-            mapping: The value of the clone for each value of the callee, by the id of the latter.
+            mapping: The cloned value for each value of the callee, by the id of the callee's value.
         """
         callee = call.callee.string_value()
         operands, names = tuple(call.operands), tuple(result.name_hint for result in call.results)

@@ -1,7 +1,7 @@
 """Collect the functions that the output calls: unmodified functions, and parts of functions.
 
-Equal functions are merged. A part is inserted after its whole function, and its name is the name of that function with
-a number, such as `silu_1`.
+A part is a function with some of the operations of the whole function. It is inserted after the whole function, and its
+name is the name of that function with a number, such as `silu_1`. Equal functions are merged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OutputFunctions:
         return cls(original, templates, names | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
     def name_of_part(self, template: CallTemplate, body: InlinedBody) -> str:
-        """Return the name of the part with this body, after adding the part unless an equal part exists."""
+        """Return the name of the part with this body. The part is added unless an equal part exists."""
         whole = template.function.sym_name.data
         parts = self.parts.setdefault(whole, [])
         function = _function(template, body)

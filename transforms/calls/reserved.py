@@ -27,7 +27,8 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def move_next_to_reserved_calls(module: ModuleOp) -> None:
-    """Move operations next to calls of reserved functions where XLA requires it, unless they would pass an effect.
+    """Move operations next to calls of reserved functions where XLA requires it, but never past an operation with
+    effects.
 
     The module is changed in place.
     """

@@ -59,7 +59,7 @@ class Restored:
         calls: The number of outlined calls.
         whole: The number of outlined calls whose callee is an unmodified function.
         left: The number of groups that stay inlined, by reason.
-        lost: The functions with foreign attributes for which at least one call stays inlined.
+        lost: The functions with foreign attributes of which at least one call stays inlined.
     """
 
     calls: int

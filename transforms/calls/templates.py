@@ -111,7 +111,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 
 def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
-    """Return the part that `op` calls where `template_op` calls the whole function; None if it calls no such part."""
+    """Return the part of a function that `op` calls, if `template_op` calls the whole function; None otherwise."""
     if not parts or type(op) is not CallOp or type(template_op) is not CallOp:
         return None
     part = parts.get(op.callee.string_value())

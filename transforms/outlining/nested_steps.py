@@ -157,7 +157,8 @@ def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, directio
 
 
 def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction | None:
-    """Return the direction of an operation according to the first source that knows it; None if no source does."""
+    """Return the direction of an operation, forward or backward, according to the first source that knows it; None if
+    no source does."""
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 

@@ -90,7 +90,8 @@ class EmittedPlan(Protocol):
 
 
 def check_limits(module: ModuleOp, limits: Mapping[str, SegmentLimits], emitted_plans: Iterable[EmittedPlan]) -> None:
-    """Raise `Refusal` if a segment saves more than its limit. Recomputation elsewhere may read its values.
+    """Raise `Refusal` if a segment saves more than its limit, for example because recomputation elsewhere reads its
+    values.
 
     Args:
         module: The module, at which errors are reported.

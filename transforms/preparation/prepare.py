@@ -103,7 +103,7 @@ class Prepared:
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
     """Make a flat copy of the module, then cut loops, outline nested steps and offer moves to the host in it, as the
-    options say.
+    options request.
 
     Raises:
         Refusal: The options do not apply to the module.

@@ -1,6 +1,6 @@
 """Append carries to loops, and remove dead carries.
 
-All functions add the replaced results of erased loops to `replaced`.
+Each function records in `replaced` which values replace the results of erased loops.
 """
 
 from __future__ import annotations

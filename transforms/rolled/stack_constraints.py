@@ -40,7 +40,7 @@ def drop_stack_constraints(module: ModuleOp) -> None:
 
 
 def _drop_around_stack(loop: CountedLoop, index: int) -> None:
-    """Drop the constraints on the stack that the loop carries at `index`, if its slices keep their sharding."""
+    """Drop the constraints on the stack that is carry `index` of the loop, if its slices keep their sharding."""
     constraint = _constraint_on(loop.yielded[index])
     update = None if constraint is None else constraint.input.owner
     if (
@@ -77,7 +77,7 @@ def _drop_around_stack(loop: CountedLoop, index: int) -> None:
 
 
 def _constraints_after(stack: SSAValue, like: ShardingConstraintOp) -> Iterator[ShardingConstraintOp]:
-    """Yield the constraints of the stack to the sharding of `like`, directly or through reshapes."""
+    """Yield the constraints that give the stack, or a reshape of it, the sharding of `like`."""
     for use in list(stack.uses):
         op = use.operation
         if isinstance(op, ShardingConstraintOp) and is_bare(op) and _have_same_sharding(op, like):

@@ -4,9 +4,9 @@
         model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-The names appear as segments and as rows of reports. A module is named after the attribute of its parent that holds it.
-The name of a module in a list consists of the attribute and the index. The outermost module, and modules that no
-attribute holds, are named after their class.
+The names appear as rows of reports, and as segments: parts of the forward pass that are recomputed together. A module
+is named after the attribute of its parent that holds it. The name of a module in a list consists of the attribute and
+the index. The outermost module, and modules that no attribute holds, are named after their class.
 
 `named` changes neither the model nor its classes. It returns a copy that shares all arrays and variables. The modules
 of the copy are instances of subclasses whose `__call__` enters the scope. Make the copy inside the function that is
@@ -200,8 +200,8 @@ def module_scopes(
 
     Args:
         root: The base class of the modules.
-        is_layer: A predicate: whether calls of a class run in scopes.
-        step: A module whose call is the whole step, including the gradient, so that it is not part of the model.
+        is_layer: A predicate that returns whether the calls of a class's instances run in scopes.
+        step: A module whose call is the whole step, including the gradient. It is not treated as part of the model.
     """
     kinds = [kind for kind in _subclasses(root) if "__call__" in vars(kind) and is_layer(kind)]
     calls = [(kind, vars(kind)["__call__"]) for kind in kinds]

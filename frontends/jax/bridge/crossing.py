@@ -1,4 +1,5 @@
-"""Convert the module of a step between JAX's MLIR and xDSL: by the bridge or through text, with equal results."""
+"""Convert the module of a step between JAX's MLIR and xDSL, with the bridge or through text. Both give the same
+result."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Low
 
 
 def _read(module: Any, name: str, text: Callable[[], str]) -> ModuleOp:
-    """Convert the module by the bridge, or if that fails, through its text."""
+    """Convert the module with the bridge, or if that fails, through its text."""
     try:
         from . import NotBridged, read
     except (ImportError, AttributeError):

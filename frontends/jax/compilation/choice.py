@@ -181,9 +181,9 @@ def _may_measure(lowered: Lowered) -> bool:
 def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
     """Return whether the predicted saving of a compiled rewritten step may be wrong.
 
-    On several devices the model counts whole arrays, but each device holds unsharded arrays in full, so the recomputed
-    values may be a small part of its peak. A small step is doubtful if its compiled size does not
-    confirm the saving.
+    On several devices, the saving is always doubtful: the model counts whole arrays, but a device holds only its shards
+    of sharded arrays, so that unsharded arrays may make up most of its peak. A small step is doubtful if its compiled
+    size does not confirm the saving.
     """
     size = temporary_bytes(compiled)
     if size is None or lowered.module is None:

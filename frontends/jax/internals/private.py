@@ -134,9 +134,10 @@ def dispatcher(name: str, miss: Callable[..., Missed], statics: Statics) -> Any 
 
 
 def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
-    """Call a compiled step, and return the answer for `dispatcher`.
+    """Call a compiled step from the `miss` function of `dispatcher`, and return what JAX's dispatch expects.
 
-    The C++ code cannot handle steps with effects, mutable arrays, or constants as arguments.
+    This is the results, and the data with which JAX's C++ code runs later calls. The C++ code cannot run steps with
+    effects, mutable arrays, or constants as arguments; for these, the data is None.
     """
     whole: Any = compiled
     try:

@@ -38,7 +38,7 @@ BEFORE_COMPILING = 0.7
 
 
 def nothing_to_read() -> None:
-    """Return None, because the step cannot be parsed."""
+    """Return None in place of the module of a step that cannot be parsed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -222,7 +222,7 @@ def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Budgete
 
 
 def _by_earlier_search(step: _LoweredStep, module: ModuleOp) -> BudgetedCompile | None:
-    """Return the result of an earlier search on the same step at other lines of its files.
+    """Return the result of an earlier search on the same step, which may have been at other lines of its source files.
 
     The plan of that search is reapplied, and the result is proved. Return None if there is no such search, or if the
     copies, their FLOPs, or the size of the result have changed.

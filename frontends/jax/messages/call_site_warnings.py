@@ -9,7 +9,7 @@ from ...nothing_saved import NothingSaved as NothingSaved
 
 
 class BarriersDropped(UserWarning):
-    """A step inside another `jax.jit` is rewritten, but its barriers may be dropped.
+    """Warns that a step inside another `jax.jit` is rewritten, but that its barriers may be dropped.
 
     They are dropped unless the outer `jax.jit` has the compiler option that the message names. The step cannot read the
     options of the outer `jax.jit`.
@@ -17,16 +17,17 @@ class BarriersDropped(UserWarning):
 
 
 class OptionsIgnored(UserWarning):
-    """A step with options of its own is called inside another `recompute.jax.jit`, whose options apply instead."""
+    """Warns that a step's own options are ignored, because it is called inside another `recompute.jax.jit`, whose
+    options apply."""
 
 
 class MarkWithoutEffect(UserWarning):
-    """A mark, such as `recompute.jax.save`, or a part of the options changes nothing in a step that is rewritten."""
+    """Warns that a mark, such as `recompute.jax.save`, or a part of the options changes nothing in a rewritten step."""
 
 
 class UnmatchedName(UserWarning):
-    """A name in a policy of `jax.checkpoint_policies` matches no value of the step, while other names of the policy do
-    match."""
+    """Warns that a name in a policy of `jax.checkpoint_policies` matches no value of the step, although other names of
+    the policy do."""
 
 
 _SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.removesuffix("messages.call_site_warnings"))

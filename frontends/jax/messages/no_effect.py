@@ -13,7 +13,10 @@ _MOST = 3
 
 
 def no_effect_lines(remarks: Iterable[Remark | str]) -> list[str]:
-    """Return a line for each reason why marks or parts of the options have no effect, at most `_MOST` and a count."""
+    """Return a line for each reason why marks or parts of the options have no effect.
+
+    After `_MOST` lines, a last line states the number of further reasons.
+    """
     short = [
         replace(remark, place=base_name(remark.place or place_of(remark.operation)))
         for remark in without_effect(remarks)

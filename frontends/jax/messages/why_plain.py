@@ -68,8 +68,9 @@ E = TypeVar("E", bound=Exception)
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     """Return the message on a step in which nothing is recomputed, given the remarks of its rewrite.
 
-    A failed proof of the loops has precedence, because it alone keeps them unchanged. Then come other remarks on loops,
-    which save the most bytes, and remarks on collectives. The remark on the chosen attempt is not a reason.
+    The message states the reason of one remark. A failed proof of the loops has the highest priority, because it is
+    then the only reason why the loops are unchanged. Other remarks on loops follow, since loops save the most bytes,
+    and then remarks on collectives. The remark on the chosen attempt is not a reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
@@ -183,9 +184,10 @@ def barriers_are_dropped(name: str) -> str:
 
 
 def reason_in_model(remark: Remark) -> str:
-    """Return the reason of a remark, in which the segment has the name by which the user knows it in the model.
+    """Return the reason that a remark states, with the segment's name replaced by a name that the user knows.
 
-    The remark is at an operation of the segment. A reason that names no segment, or several, is returned unchanged.
+    This is the name of a scope, a source line, or a module of the model. The remark is located at an operation of the
+    segment. A reason that names no segment, or several, is returned unchanged.
     """
     if len(remark.segments) != 1:
         return remark.reason

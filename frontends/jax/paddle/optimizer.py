@@ -87,8 +87,9 @@ class RecomputeOptimizer:
         If the loss calls this method while `backward` or `minimize` runs it, the list applies to that run only.
 
         Args:
-            checkpoints: A list of names of `jax.ad_checkpoint.checkpoint_name`, and inside the loss also of values of
-                the loss itself, not of a function that it jits or loops over. An empty list means no checkpoints.
+            checkpoints: A list of names that `jax.ad_checkpoint.checkpoint_name` gives. If the loss calls this
+                method, the list may also contain values that the loss itself computes, but not values of a function
+                that it jits or loops over. An empty list means no checkpoints.
 
         Raises:
             TypeError: For anything but a list of names and arrays.

@@ -105,7 +105,10 @@ def _recomputed_operations(rewritten: Rewritten | None, names: ModuleNames) -> R
 
 
 def _budget_search(lowered: Lowered) -> BudgetSearch:
-    """Return the search for a budget that led to the step, with the memory of the device as the limit."""
+    """Return the record of the budget search that led to the step, if there was one.
+
+    The limit is the memory of the device; the caller replaces it if the user gives a budget.
+    """
     if lowered.within is None:
         return BudgetSearch(_device_bytes())
     return BudgetSearch(
@@ -182,10 +185,10 @@ def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[s
 
 
 def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return, for each segment by structure, the modules to which its operations belong.
+    """Return, for each numbered segment, the modules to which its operations belong.
 
-    The names of such segments do not refer to the model. For operations outside modules, the line of the first one
-    replaces the modules.
+    Segments are numbered if they result from the structure of the step instead of named scopes, so their names do not
+    refer to the model. If no operation belongs to a module, the source line of the first one replaces the modules.
     """
     parts = dict[str, list[str]]()
     for segment, operations in _operations_of_segments(rewritten).items():
@@ -231,7 +234,8 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that a variant saves for its backward pass, the largest first.
 
-    If the selection in the options explains every recomputed segment, its reasons are reported.
+    The reasons come from the user's selection if it accounts for every recomputed segment, and otherwise from the
+    rewrite.
 
     Args:
         lowered: The step.

@@ -25,7 +25,8 @@ _NO_MODULES = (
 
 
 def module_table(report: Report, most: int) -> Iterator[str]:
-    """Yield a table of modules: the bytes saved for the backward pass before and after, and the recomputed bytes.
+    """Yield a table of modules: the bytes that the plain step and the rewritten step save for the backward pass, and
+    the recomputed bytes.
 
     If no stored value belongs to a named module, yield the reason instead. `most`: the maximum number of rows.
     """

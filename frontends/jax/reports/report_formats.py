@@ -1,4 +1,4 @@
-"""The formats of a report: text, short or in full, HTML, SVG, and JSON."""
+"""Convert a report to text (a summary, or in full), HTML, SVG or JSON."""
 
 from __future__ import annotations
 

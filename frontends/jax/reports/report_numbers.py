@@ -1,4 +1,5 @@
-"""The memory and the FLOPs of a report: the verdict in one line, and the table of both steps."""
+"""Print the memory and the FLOPs of a report: the verdict in one line, and a table of the plain and the rewritten
+step."""
 
 from __future__ import annotations
 
@@ -30,8 +31,10 @@ def headline(report: Report) -> str:
 
 
 def verdicts(report: Report) -> list[str]:
-    """Return the lines that state the saving, and then the marks without effect. For `recompute.jax.explain`, the
-    first line states whether the step fits."""
+    """Return the line that states the saving, followed by lines on marks without effect.
+
+    For `recompute.jax.explain`, a line that states whether the step fits comes first.
+    """
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
     lines.extend(f"warning: {line}" for line in no_effect_lines(report.remarks))
     return [part for line in lines for part in wrap_line(line)]
@@ -73,7 +76,8 @@ def _percent(before: int, after: int) -> str:
 
 
 def needs(report: Report) -> Iterator[str]:
-    """Yield a table with the memory and FLOPs of both steps and whether they fit, then the variant that runs."""
+    """Yield a table with the memory and the FLOPs of the plain and the rewritten step, and whether they fit. A line on
+    the variant that runs follows."""
     for quantity, plain, less, ratio in ((report.name, *columns(report)), *rows_of_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     if report.search.refused:
@@ -101,7 +105,8 @@ def columns(report: Report) -> tuple[str, str, str]:
 
 
 def rows_of_numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yield rows of a quantity, its value for the plain step, its value for the step that runs, and their ratio."""
+    """Yield rows of four cells: a quantity, its value for the plain step, its value for the step that runs, and the
+    ratio of the two values."""
     plain, less = report.plain, report.less
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
@@ -112,7 +117,8 @@ def rows_of_numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def table(report: Report) -> Iterator[str]:
-    """Yield the lines of `needs`, then all compiled variants and candidates, then the recomputed operations."""
+    """Yield the lines of `needs`, then lines on all compiled variants and candidates, then a line on the recomputed
+    operations."""
     yield from needs(report)
     yield from _measured(report)
     yield from (f"  compiled: {candidate}" for candidate in report.search.candidates)

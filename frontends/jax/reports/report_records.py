@@ -42,9 +42,9 @@ class RecomputedOperations:
 
     Attributes:
         count: The number of copies of operations in the rewritten step.
-        by_module: For each module of the model, or for each segment if the model has no named modules, the number of
-            its copies in the step that runs, the largest first. The sum is below `count` if some copies are simplified
-            away.
+        by_module: The number of copies in the step that runs, for each module of the model, the largest number
+            first. If the model has no named modules, copies are counted by segment. The sum is below `count` if some
+            copies are simplified away.
     """
 
     count: int = 0
@@ -108,7 +108,7 @@ class BudgetSearch:
             None if it is unknown.
         text: The budget as the caller wrote it; "" without one.
         candidates: The candidates that were compiled in the search.
-        refused: The reason why no plan is within the budget; "" if a plan is, or without a budget.
+        refused: The reason why no plan is within the budget; "" if a plan was found, or if there is no budget.
         is_minimum: Whether the step that runs is the result of the budget `min`.
         is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
     """

@@ -1,4 +1,8 @@
-"""The remarks of a report, with the place in the model of each segment that they name."""
+"""Print the remarks of a report, and state where in the model each segment is that they name.
+
+The rewrite numbers the segments that it derives from the structure of the step, such as `segment3`. A module, a source
+line, or a phrase such as `between LM/Block_0 and LM/Block_1` states the place of such a segment in the model.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ _QUOTED = re.compile(r"'([^']+)'")
 
 
 def remark_lines(report: Report) -> list[str]:
-    """Return the remarks, followed by the place in the model of each segment by structure that they name."""
+    """Return the remarks as lines, followed by a line on the place of each numbered segment that they name."""
     remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]
     segments = [name for remark in report.remarks if isinstance(remark, Remark) for name in remark.segments]
@@ -34,13 +38,13 @@ def remark_lines(report: Report) -> list[str]:
 
 
 def _without_loop_names(remark: Remark) -> Remark:
-    """Return the remark with the name of a segment that only a loop names replaced by its place. Numbered segments keep
-    their numbers."""
+    """Return the remark, in which a place in the model replaces the name of its segment, unless the segment is
+    numbered."""
     return remark if any(map(is_numbered, remark.segments)) else replace(remark, reason=reason_in_model(remark))
 
 
 def place_of_segment(number: int, modules: Mapping[int, Sequence[str]]) -> str:
-    """Return the place in the model of a segment by structure. Such segments are numbered in program order.
+    """Return the place of a numbered segment in the model. Segments are numbered in program order.
 
     Args:
         number: The number of the segment.

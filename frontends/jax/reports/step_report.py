@@ -28,8 +28,8 @@ from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, Recomput
 class Report:
     """A comparison of the step that a call runs with the plain step.
 
-    The numbers that are read most have short names: `copies`, `again`, `kept`, `modules` and `timelines` are parts of
-    `recomputed` and `stored`.
+    The properties `copies`, `again`, `kept`, `modules` and `timelines` are shortcuts to parts of `recomputed` and
+    `stored`.
 
     Attributes:
         name: The name of the step.

@@ -1,4 +1,6 @@
-"""Candidates for splitting a step under Inductor: plans of this package, and partitions by PyTorch.
+"""Candidates for splitting a step into its forward and its backward half under Inductor.
+
+A candidate is a plan of this package, or a partition by PyTorch.
 
 A `Candidate` is plain data, which later compilations in the same process may reuse. `Splitter` creates the candidates
 of one step, and splits the step accordingly.

@@ -136,7 +136,7 @@ def test_fit_verdict_is_printed(graph: str, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: unknown suffix '.pdf': expected one of"),
+        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: unknown suffix '.pdf'; expected one of"),
         (["--budget", "3 apples"], "recompute-plan: error: invalid budget '3 apples': "),
         (["--budget", ""], "recompute-plan: error: invalid budget '': expected bytes ('8GiB'"),
         (["--budget", "1e400"], "invalid budget '1e400': the number is too large"),

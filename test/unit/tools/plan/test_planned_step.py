@@ -230,7 +230,7 @@ def test_progress_is_one_line_that_names_the_budget(
         (["--sweep", "2", "--memory-model", "xla", "--solver", "chen"], "--solver and --time-limit apply only to"),
         (["--sweep", "2", "--memory-model", "xla", "--time-limit", "2"], "--solver and --time-limit apply only to"),
         (["--sweep", "0"], "--sweep must be at least 1, not 0"),
-        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: unknown suffix '.pdf': expected one of"),
+        (["--sweep", "2", "--curve", "curve.pdf"], "--curve curve.pdf: unknown suffix '.pdf'; expected one of"),
         (["--fit", "min"], "invalid budget 'min'"),
         (["--fit", "lots"], "invalid budget 'lots'"),
         (["--fit", "50%", "--solver", "chen"], "--solver applies only to graphs and to --sweep; --fit always uses"),
