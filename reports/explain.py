@@ -22,8 +22,8 @@ _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies
 
 ROWS_ALONE = (
     "each row states the effect of recomputing only that segment; bytes and FLOPs are counted in the program, before "
-    "fusion; the rewrite may divide the step differently, and a call runs the plain step if the compiler finds no "
-    "saving: a report shows the plan that runs"
+    "fusion; the rewrite may divide the step into other segments; a call runs the plain step if the compiler finds no "
+    "saving; a report shows the plan that runs"
 )
 
 _RECOMPUTE = "recompute"

@@ -19,8 +19,12 @@ from .file_access.files import FileError
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """Add `--inputs`, `--seed` and `--function`."""
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--inputs", metavar="IN.npz", help="run on these arrays, one for each argument, in order")
-    source.add_argument("--seed", type=int, default=0, metavar="N", help="run on inputs drawn from this seed (0)")
+    source.add_argument(
+        "--inputs", metavar="IN.npz", help="run on the arrays in this file, one for each argument, in order"
+    )
+    source.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="run on inputs generated from this seed (default: 0)"
+    )
     parser.add_argument(
         "--function", metavar="NAME", help="the function to run; by default 'main' or the only public function"
     )

@@ -142,7 +142,7 @@ def _remarks_on_crossing_values(decided: SegmentDecisions, selection: Selection)
         for op in decision.outputs if decision.recomputed else ():
             if not any(result in decided.resolved.saved for result in op.results):
                 saved = f"{name_of(op)} of segment '{decision.segment}' is saved"
-                reason = f"{saved}: operations of another segment read it past the checkpoints"
+                reason = f"{saved}: it is not a checkpoint, but operations of another segment read it"
                 yield Remark(op, reason, segments=(decision.segment,))
 
 

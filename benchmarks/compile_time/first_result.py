@@ -263,9 +263,17 @@ ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
 def main() -> None:
     """Print the lines of the requested rows."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=f"from {', '.join(ROWS)}")
-    parser.add_argument("--size", choices=("small", "large"), default="large")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=ROWS,
+        metavar="ROW",
+        help=f"a row to measure, from {', '.join(ROWS)}; may be repeated",
+    )
+    parser.add_argument(
+        "--size", choices=("small", "large"), default="large", help="the size of the steps (default: %(default)s)"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="the number of measurements (default: %(default)s)")
     options = parser.parse_args()
     recompute.config.cache_dir = ""
     for name in options.only or ROWS:

@@ -62,7 +62,11 @@ def main() -> None:
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
     parser = benchmark_parser(__doc__)
     parser.add_argument(
-        "--only", action="append", choices=[*peers, *BUILDERS], metavar="STEP", help="a step to measure"
+        "--only",
+        action="append",
+        choices=[*peers, *BUILDERS],
+        metavar="STEP",
+        help="a step to measure; may be repeated",
     )
     for name in parser.parse_args().only or [*peers, *BUILDERS]:
         for form, text in peer_rows(name) if name in peers else example_rows(name):

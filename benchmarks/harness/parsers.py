@@ -32,7 +32,9 @@ def names_or_all(
 
 def add_only(parser: argparse.ArgumentParser) -> None:
     """Add the option `--only PATTERN`, which selects models by name."""
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="models whose names match; may be repeated")
+    parser.add_argument(
+        "--only", action="append", metavar="PATTERN", help="measure only models whose names match; may be repeated"
+    )
 
 
 def matching(names: Iterable[str], patterns: Sequence[str] | None) -> list[str]:

@@ -122,7 +122,7 @@ def main() -> None:
         metavar="STEP",
         help=f"one of {', '.join(PEERS)}",
     )
-    parser.add_argument("--size", choices=("small", "large"), default="large", help="(default: %(default)s)")
+    parser.add_argument("--size", choices=("small", "large"), default="large", help="the size (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
     parser.add_argument("--from", dest="measurements", type=Path, metavar="FILE", help="read them from FILE")
     parser.add_argument("--write", action="store_true", help="write the tables of docs/measured/jax_peers*.md")

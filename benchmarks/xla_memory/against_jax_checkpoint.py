@@ -134,7 +134,7 @@ def main() -> None:
     """Measure the requested examples, print their tables, and exit with 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
-    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument("--size", choices=("small", "large"), default="large", help="the size (default: %(default)s)")
     parser.add_argument("--pipeline", default=PIPELINE, help="as for recompute-opt -p (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
     parser.add_argument("--write", action="store_true", help=f"write {MEASURED.name} and the pages that quote it")

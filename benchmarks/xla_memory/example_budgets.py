@@ -217,7 +217,7 @@ def main() -> None:
     """Print a table row for each budget of each step, and exit with 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="the examples to measure; all by default")
-    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument("--size", choices=("small", "large"), default="large", help="the size (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
     parser.add_argument("--order", action="store_true", help="plan within 50%% in program order, without JAX")
     parser.add_argument("--peers", action="store_true", help="measure the models of benchmarks/peers")

@@ -79,7 +79,9 @@ def main() -> int:
     """Print the rows, and return 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"steps from {', '.join(NAMES)}; all by default")
-    parser.add_argument("--size", choices=("small", "large"), default="large")
+    parser.add_argument(
+        "--size", choices=("small", "large"), default="large", help="the size of the steps (default: %(default)s)"
+    )
     options = parser.parse_args()
     print(f"{'of plain:':18}   theirs     ours   / theirs  FLOPs / theirs   {'   '.join(SCHEDULES)}, FLOPs of plain")
     missed = [entry for name in options.names or NAMES for entry in row(name, options.size)]

@@ -95,7 +95,14 @@ plain to recomputed, not the numbers across. Differences are relative to the lar
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="also write docs/measured/side_by_side.md")
-    parser.add_argument("--only", nargs="+", metavar="CASE", choices=[case.name for case in CASES], default=[])
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="CASE",
+        choices=[case.name for case in CASES],
+        default=[],
+        help="run only these cases",
+    )
     options = parser.parse_args(arguments)
     chosen = [case for case in CASES if not options.only or case.name in options.only]
     try:

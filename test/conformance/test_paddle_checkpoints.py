@@ -235,7 +235,7 @@ def test_paddle_10_value_crossing_segment_is_saved_and_reported() -> None:
     result = by_hand(module, selection)
     assert result.copies == ["sine", "exponential", "sine"]
     assert result.has_remark(
-        "stablehlo.exponential of segment 'segment0' is saved: operations of another segment read it past"
+        "stablehlo.exponential of segment 'segment0' is saved: it is not a checkpoint, but operations of another"
     )
     assert Names.CHECKPOINT in maker(result.after, "s").attributes
     explained = explain(functions_of(module)[0], classified(module), selection)

@@ -149,20 +149,22 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
 def _add_printing(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     group = "print the IR to standard error"
-    add("--print-ir-before", "--mlir-print-ir-before", metavar="PASSES", default="", help=f"{group} before these")
+    add(
+        "--print-ir-before", "--mlir-print-ir-before", metavar="PASSES", default="", help=f"{group} before these passes"
+    )
     add("--print-ir-before-all", "--mlir-print-ir-before-all", action="store_true", help=f"{group} before each pass")
-    add("--print-ir-after", "--mlir-print-ir-after", metavar="PASSES", default="", help=f"{group} after these")
+    add("--print-ir-after", "--mlir-print-ir-after", metavar="PASSES", default="", help=f"{group} after these passes")
     add("--print-ir-after-all", "--mlir-print-ir-after-all", action="store_true", help=f"{group} after each pass")
     change, failure = "--print-ir-after-change", "--print-ir-after-failure"
-    add(change, f"--mlir{change[1:]}", action="store_true", help=f"{group} after passes that changed it")
+    add(change, f"--mlir{change[1:]}", action="store_true", help=f"{group} after each pass that changed it")
     add(failure, f"--mlir{failure[1:]}", action="store_true", help=f"{group} after a pass that failed")
     tree = "--mlir-print-ir-tree-dir"
     add(
         "--dump-dir",
         tree,
         metavar="DIR",
-        help="write the IR that --print-ir-* selects to files in this directory, not to standard error; by itself, "
-        "the IR after each pass",
+        help="write the IR that --print-ir-* selects to files in this directory instead of standard error; without "
+        "--print-ir-*, write the IR after each pass",
     )
     add(
         "--timing",
@@ -188,9 +190,8 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
     add(
         "--remarks",
         choices=FORMATS,
-        help="print all remarks to standard error in this form (json: one object per line); without this option, "
-        "remarks are text, and those on recomputed segments and the summary of each function (peak, FLOPs, proof) are "
-        "left out",
+        help="print all remarks to standard error in this form (json: one object per line); by default, remarks are "
+        "text, without the remarks on recomputed segments and the summary of each function (peak, FLOPs, proof)",
     )
     add("--remarks-filter", metavar="KINDS", help=f"report only these kinds of remarks: {', '.join(CATEGORIES)}")
     add("--remarks-file", metavar="FILE", help="write remarks to this file instead")

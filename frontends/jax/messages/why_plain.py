@@ -177,9 +177,9 @@ def options_are_ignored(name: str, outer: str) -> str:
 def barriers_are_dropped(name: str) -> str:
     """Return the text of the warning `BarriersDropped` for a step."""
     return (
-        f"{name} is called inside another jax.jit, which drops the barriers on CPU, so that the saving is lost, "
-        "unless it has compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}, or XLA_FLAGS disables "
-        "this pass; or use recompute.jax.jit as the outer jit, which rewrites both as one step"
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, so that the saving is lost; "
+        "use recompute.jax.jit as the outer jit, which rewrites both as one step, or keep the barriers with "
+        "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'} of the outer jit, or in XLA_FLAGS"
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _STORED = "stored after fusion"
 """The title of the table of modules: the bytes that the model of XLA:CPU stores."""
-COLUMNS = "recomputed: live only while the backward pass reads it, and no part of the saved bytes"
+COLUMNS = "recomputed values are live only while the backward pass reads them; saved bytes exclude them"
 """The explanation of the columns. A recomputed value may be stored although the plain step fuses it, so the
 two columns need not add up to the bytes that the plain step saves."""
 _NO_MODULES = (

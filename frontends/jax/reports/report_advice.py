@@ -31,17 +31,17 @@ NOTABLE_WORK = 0.1
 """The minimum extra work, as a share of the step's work, at which a saving that is smaller than it is mentioned."""
 _NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
 _LITTLE_SAVED = (
-    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" saves the matrix products, which cost most of '
-    "these FLOPs; budget=0.9 finds the least work that fits; jax.jit runs the plain step"
+    '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" avoids most of these FLOPs, because it saves '
+    "the matrix products; budget=0.9 finds the least work for a saving of 10 %; jax.jit runs the plain step"
 )
-_LEAST = 'this is the least memory that the search finds; budget=0.5 or "8GiB" takes less extra work'
+_LEAST = 'this is the least memory that the search finds; budget=0.5 or "8GiB" requires less extra work'
 _LEAST_SO_FAR = (
     "this is the least memory that the search found before it was stopped: with a larger time_limit=, or without one, "
     "it may find a smaller plan"
 )
 _MERGED = (
-    "next: the model's own jax.checkpoint is not needed: this step runs without its copies, and recomputes values of "
-    "its own choice"
+    "next: the model's own jax.checkpoint can be removed: this step runs without its copies, and recomputes values "
+    "that recompute.jax chooses"
 )
 _DONATE = "next: {option} saves up to {size}; {caution}"
 
@@ -63,9 +63,9 @@ def next_steps(report: Report) -> Iterator[str]:
     elif report.search.is_minimum:
         yield from wrap_line(f"next: {_LEAST if report.search.is_complete else _LEAST_SO_FAR}")
     elif report.search.candidates:
-        yield "next: a larger budget takes less extra work, a smaller one less memory"
+        yield "next: a larger budget requires less extra work; a smaller budget requires less memory"
     else:
-        yield 'next: budget="min" looks for less memory, budget=0.5 or "8GiB" for the least work that fits'
+        yield 'next: budget="min" finds less memory; budget=0.5 or "8GiB" finds the least work within that limit'
     if report.variant is Variant.MERGED:
         yield from wrap_line(_MERGED)
     if report.donation is not None:

@@ -156,7 +156,10 @@ class CompileReport:
             return self.reason
         lines = [f"graph {number}: {graph}" for number, graph in enumerate(self.graphs)]
         if len(lines) > 1:
-            lines.append(f"{len(lines)} graphs: the peak of the step can exceed each of theirs (fullgraph=True)")
+            lines.append(
+                f"{len(lines)} graphs: the peak of the whole step can exceed the peak of each graph; fullgraph=True "
+                "demands a single graph"
+            )
         return "\n".join(lines)
 
 

@@ -31,7 +31,7 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 // CHECK-NEXT:    %h1 = stablehlo.tanh %c {recompute.segment = "segment1", recompute.checkpoint}
 // CHECK-NEXT:    %d = stablehlo.cosine %h1 :
 // CHECK-NEXT:    %y = stablehlo.sine %d :
-// REMARK: net.py:3:5: remark: stablehlo.cosine of segment 'segment0' is saved: operations of another segment read it past the checkpoints
+// REMARK: net.py:3:5: remark: stablehlo.cosine of segment 'segment0' is saved: it is not a checkpoint, but operations of another segment read it
 
 // A checkpoint can also be named by its scope and operation, or by the last part of its path.
 // PLACE:       %h0 = stablehlo.exponential %a {recompute.segment = "segment0", recompute.checkpoint}

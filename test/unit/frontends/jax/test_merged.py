@@ -127,7 +127,7 @@ def test_report_names_chosen_variant_and_sizes():
     text = report.details()
     assert f"runs: {Variant.MERGED.value}\n" in text and "recomputed: " in text
     assert all(f"  {way.value}\n" in text for way in chosen.sizes)
-    assert "next: the model's own jax.checkpoint is not needed" in str(report)
+    assert "next: the model's own jax.checkpoint can be removed" in str(report)
     assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
 
 

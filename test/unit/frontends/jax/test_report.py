@@ -449,7 +449,7 @@ def test_rows_of_the_table_of_modules_add_up():
     (total,) = re.findall(r"^total +(\S+ \S+) +(\S+ \S+) +(\S+ \S+)$", text, re.MULTILINE)
     assert total == tuple(map(format_bytes, (*sums, recomputed)))
     assert f"of values before fusion, {total[1]} after it, as in the table" in text
-    assert "recomputed: live only while the backward pass reads it, and no part of the saved bytes" in report.details()
+    assert "values are live only while the backward pass reads them; saved bytes exclude them" in report.details()
 
 
 def test_reasons_explain_a_step_without_segments():
