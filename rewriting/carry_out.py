@@ -127,7 +127,7 @@ def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, Cho
     """Choose an attempt for each step to which the selection applies.
 
     Raises:
-        Refusal: As in `Misfits.refuse`.
+        Refusal: The selection does not apply to a step. `Misfits.refuse` lists the exceptions.
     """
     misfits = Misfits()
     choices = {

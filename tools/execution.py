@@ -43,7 +43,8 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The comparisons of two programs, one for each kind of input, up to the first difference."""
+    """The results of two programs compared, once for each kind of input. The comparisons end at the first
+    difference."""
 
     runs: tuple[tuple[str, Equality], ...]
 

@@ -164,7 +164,8 @@ class _Cutter:
             erase_loop(saved.pair.writer)
 
     def _pairs_with_saved_carries(self, block: Block, crossings: Crossings) -> Iterator[SavedCarries]:
-        """Yield, outer loops first, the saved carries of each pair of loops that needs fewer bytes with them.
+        """Yield the saved carries of each pair of loops whose carries need fewer bytes than its stacks, outer loops
+        first.
 
         The caller must replace each pair before it requests the next one. Loops that the replacement creates are
         skipped.

@@ -49,7 +49,8 @@ def stagger(
         module: The module, which is changed in place.
         segments: `auto`, or a shell-style pattern for scopes.
         phases_of: The phases of the functions before copies and tokens were inserted.
-        unchanged: A dictionary that receives the bare graph of each function in which no barrier is inserted.
+        unchanged: A dictionary that receives the graph of each function in which no barrier is inserted. The graph
+            lacks the data that only planners read.
 
     Raises:
         Refusal: The pattern matches no segment.

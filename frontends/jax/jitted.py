@@ -210,10 +210,9 @@ class Jitted(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain which values the step saves, and the effect of recomputing each segment.
 
-        The segments are those that scopes name. If a call would divide the step differently, they are the segments that
-        the call chooses. For a step on several devices, the bytes are those of one device. The plain step is compiled
-        once, for all explanations and reports, to measure its temporaries. Calls with arguments of equal types share
-        the result.
+        The segments are those that scopes name, or, if a call would divide the step differently, those that the call
+        chooses. For a step on several devices, the bytes are those of one device. To measure its temporaries, the plain
+        step is compiled once for all explanations and reports. Calls with arguments of equal types share the result.
 
         Raises `Refusal` for a step without a gradient.
         """
@@ -261,7 +260,8 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace as `jax.jit` does. Errors for unknown keywords and for modules that `jax.jit` rejects give a remedy."""
+        """Trace as `jax.jit` does. Errors about unknown keywords, and about modules that `jax.jit` rejects, state a
+        remedy."""
         demand_keywords(self._name, self.__wrapped__, kwargs)
         token = _OUTER.set(self._name)
         try:
@@ -290,7 +290,7 @@ class Jitted(Generic[P, R]):
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
         """Run the step while another transformation of JAX traces its caller.
 
-        Inside another step of `recompute.jax.jit`, it becomes a part of that step.
+        If the caller is another step of `recompute.jax.jit`, this step becomes a part of the caller.
         """
         if (outer := _OUTER.get()) is not None:
             if not self._options.are_default:

@@ -96,6 +96,6 @@ class ModuleStep(ABC, Generic[P, R]):
 
 @dataclass(frozen=True)
 class Lowering:
-    """An object that replaces a jitted function. Its `lower` is the given function."""
+    """A substitute for a jitted function, whose method `lower` is the given function."""
 
     lower: Callable[..., Any]

@@ -149,12 +149,12 @@ class _SolverRounds:
 
     Attributes:
         problem, loops: The problem and the loop schedule.
-        surroundings: The bytes that functions need around each step.
+        surroundings: The bytes that functions need outside each step.
         segments: The limits of segments with budgets.
         reduction_bytes: The bytes by which the limit is lowered.
         chain: Whether copy groups are chained.
-        kept: The results within the budget in program order, each with the bytes by which an eager executor exceeds the
-            budget.
+        kept: The results within the budget in program order, each with the bytes by which an eager executor exceeds
+            the budget.
     """
 
     problem: BudgetProblem
@@ -236,11 +236,11 @@ def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """The public functions that contain the steps, and the bytes that they need around these steps.
+    """The public functions that contain the steps, and the bytes that they need outside these steps.
 
     Attributes:
-        of_graph: For the graph of each step, by its fingerprint: the function that contains the step, and the bytes
-            that it needs around the step. A step inside a loop is outlined.
+        of_graph: The function that contains each step, and the bytes that it needs outside the step, by the
+            fingerprint of the step's graph. A step inside a loop is outlined.
         single: The function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).
     """
 
@@ -255,7 +255,7 @@ class _Surroundings:
 
     @classmethod
     def of(cls, outcome: Recomputation, peaks: Mapping[str, int], graphs: Mapping[str, Graph]) -> _Surroundings:
-        """Compute the bytes that functions need around each step.
+        """Compute the bytes that functions need outside each step.
 
         Args:
             outcome: The outcome of a rewrite, which names the steps and the functions that contain them.

@@ -31,7 +31,8 @@ class UnscoredPlan:
         origin: The source of the plan.
         plan: The plan.
         notes: The attributes of operations under the plan.
-        segments: The segment of each operation, for segments whose early parts may be delayed.
+        segments: The name of the segment of each operation in a recomputed segment. Barriers may delay operations
+            of these segments that could run early.
     """
 
     origin: PlanOrigin

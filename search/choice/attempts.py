@@ -1,4 +1,5 @@
-"""Attempts: ways to divide a step into segments and to copy the segments.
+"""Attempts: ways to divide a step into segments and to copy the segments. A cut is a position at which the forward pass
+is divided.
 
 The search plans each attempt and chooses one by trust, then by memory (`search/choice/best_attempt.py`). *Candidates*
 are the plans that a search under a budget compares: plans of attempts, plans of the solvers, and parts of both.
@@ -74,7 +75,7 @@ class Attempt:
 
     @classmethod
     def with_cuts(cls, cuts: Cuts) -> Attempt:
-        """Return an attempt with segments between the cuts."""
+        """Return an attempt that divides the forward pass into segments at the cuts."""
         return cls(Segmentation(cuts))
 
     def copying_variants(self) -> Iterator[Attempt]:

@@ -1,4 +1,8 @@
-"""Select the best of the scored attempts at a step: by trust in their segments, then by the lowest peak."""
+"""Select the best of the scored attempts at a step: by trust in their segments, then by the lowest peak.
+
+Named segments are trusted most, then repeated blocks of the program, and least the segments that are derived only from
+the structure of the graph (*by structure*).
+"""
 
 from __future__ import annotations
 

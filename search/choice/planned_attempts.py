@@ -88,8 +88,7 @@ def plan_attempt(
 def _targets_of_decisions(
     step: Step, decided: SegmentDecisions, unrepeatable: Set[Operation]
 ) -> tuple[Targets, frozenset[int]]:
-    """Compute the targets according to the marks of the decisions. Returns the targets, and the indices of the
-    operations with marks.
+    """Return the targets according to the marks of the decisions, and the indices of the operations with marks.
 
     `unrepeatable`: operations that must not run twice, regardless of their marks.
     """

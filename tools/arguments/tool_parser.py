@@ -40,7 +40,7 @@ class ToolParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message} (--help lists the options)\n")
 
     def remedy_for(self, option: str) -> str:
-        """Return a suffix of the error for an unknown option: a semicolon and a remedy, or "" if no option has a
+        """Return the end of the error message for an unknown option: a semicolon and a remedy, or "" if no option has a
         similar name.
 
         `option`: the option with its dashes.

@@ -106,7 +106,7 @@ def _value(
 
 
 def _of_one(constraint: Any) -> Any:
-    """Return the constraint on each value, given the constraint on a range of values."""
+    """Return the constraint on a single value, given the constraint on a range of values."""
     while type(constraint) in (RangeOf, RangeLengthConstraint):
         constraint = constraint.constr if type(constraint) is RangeOf else constraint.constraint
     return constraint

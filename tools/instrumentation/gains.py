@@ -53,7 +53,7 @@ class FunctionTotals:
 
 
 def _is_inside_copy(op: Operation) -> bool:
-    """Return whether an operation around this one is a copy, whose FLOPs include those of this one."""
+    """Return whether an enclosing operation is a copy. The FLOPs of that copy include the FLOPs of `op`."""
     holder = op.parent_op()
     while holder is not None and not is_copy(holder):
         holder = holder.parent_op()

@@ -42,10 +42,10 @@ def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequenc
 
 
 def _values_to_offer(phases: Phases, offload: Offload, excluded: Set[SSAValue]) -> Iterator[SSAValue]:
-    """Yield values in order of decreasing recomputation cost per byte, as far as their transfers stay within
-    `offload.share`, a percentage of the time of the forward pass.
+    """Yield the values to offer, in order of decreasing recomputation cost per byte.
 
-    Values that cannot be recomputed come first.
+    Values that cannot be recomputed come first. The transfers of all values together take at most `offload.share`
+    percent of the time of the forward pass.
     """
     operations = phases.order.operations
     costs = dict(zip(operations, cost_named(offload.cost).of(operations), strict=True))

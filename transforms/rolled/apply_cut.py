@@ -60,7 +60,7 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
 
 @dataclass(frozen=True)
 class _StackedValue:
-    """A value of the writing body and the stack that holds it.
+    """A value in the body of the writing loop, and the stack to which it is written.
 
     `place`: the index in the stack as a function of the iteration n.
     """

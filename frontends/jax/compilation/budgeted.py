@@ -120,7 +120,8 @@ def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]) -> BudgetedCompile:
     """Run the searches, and return the smallest result, with the candidates of all of them.
 
-    With a limit, no search follows one that has met it. For `min`, all searches are run until the time is over.
+    With a limit, the searches end once one of them has met it. For `min`, all searches run, unless the time limit ends
+    them.
 
     Args:
         unchanged: The compiled plain step.
@@ -160,8 +161,9 @@ def _results_without_rewrite(
 ) -> Iterator[BudgetedCompile]:
     """Yield the results that need no rewrite.
 
-    For the budget `min`, the plain step is yielded beside rewritten steps. The plain step with its own barriers is
-    yielded for `min`, and if no rewritten step is within the limit.
+    For the budget `min`, these are the plain step with its own barriers, and, if there are rewritten steps to compare
+    it with, the plain step. For a limit, it is only the plain step with its own barriers, if no rewritten step is
+    within the limit.
 
     Args:
         unchanged: The plain step.

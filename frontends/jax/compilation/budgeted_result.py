@@ -27,7 +27,8 @@ class BudgetedCompile:
         compiled: The compiled step: the rewritten step if there is one, otherwise the plain step.
         plain_step: The compiled plain step; None if an earlier process computed the result.
         is_complete: Whether the search was completed rather than stopped by a time limit or Ctrl-C.
-        is_keeping: Whether the step that runs is the plain step with its own barriers kept. `plain_step` drops them.
+        is_keeping: Whether the step that runs is the plain step with its own barriers kept. In `plain_step`, the
+            compiler drops them.
     """
 
     budget: str

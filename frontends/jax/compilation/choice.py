@@ -87,8 +87,8 @@ Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
 def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
     """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
 
-    To measure a variant, it is compiled without optimizations if this gives the same bytes. If it is the smallest
-    variant, it is then recompiled with optimizations.
+    A variant that is only measured is compiled without optimizations if this gives the same bytes. If it is the
+    smallest variant, it is recompiled with optimizations.
     """
     first, *others = rank_variants(lowered, variants)
     compiled = {first: _compile(lowered, first)}
@@ -115,9 +115,9 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
     """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
     be smaller within the error of the model.
 
-    The step with the user's own `jax.checkpoint` is preferred to a second rewrite, but it never runs without a
-    measurement. A step without its own barriers has at most two variants, of which the rewrite is predicted to be
-    smaller.
+    As the second variant, the step with the user's own `jax.checkpoint` is preferred to another rewrite. It never runs
+    without a measurement. A step without barriers of its own has at most two variants: the rewrite, which is predicted
+    to be smaller, and the plain step.
     """
     if Variant.KEEPING not in variants or len(variants) == 1:
         return list(variants)

@@ -83,7 +83,10 @@ class Statics:
 
 
 def statics_of(jitted: Any) -> Statics:
-    """Return the static arguments of a result of `jax.jit`. This and the following functions raise `UnsupportedJax`."""
+    """Return the static arguments of a result of `jax.jit`.
+
+    This function and the following ones raise `UnsupportedJax` if the installed JAX lacks an attribute.
+    """
     indices, names = (_get(jitted, path) for path in JITTED_ATTRIBUTES)
     return Statics(tuple(indices), tuple(names))
 

@@ -164,7 +164,7 @@ class Lowered:
         return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))
 
     def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the merged step, which must exist (`merged` is not None)."""
+        """Compile the step in which the copies of its own `jax.checkpoint` are merged. `merged` must not be None."""
         _, lowered = self._merged
         assert lowered is not None, "there is a merged step"
         return compile_lowered(lowered, keeping_options(self.plain, self.options, compiler_options))

@@ -152,9 +152,11 @@ class StepCache:
     def merged(
         self, plain: jax.stages.Lowered, original: Callable[[], ModuleOp | None], merge: Callable[[], Rewritten | None]
     ) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
-        """Return the merged step, from the cache or from `merge`, and the lowered step that JAX compiles for it.
+        """Return the rewrite of the merged step, from the cache or from `merge`, and the lowered step that JAX compiles
+        for it.
 
-        Both are None if the step cannot be merged.
+        In the merged step, the copies of the step's own `jax.checkpoint` are merged with their originals. Both results
+        are None if that fails.
         """
         if (entry := self._get("merged")) is not None:
             if entry.record["rewritten"] is None:

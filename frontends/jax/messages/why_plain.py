@@ -83,7 +83,8 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
 def checkpointed(name: str, selects_segments: bool) -> str:
     """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
 
-    `selects_segments`: whether options select segments, so that the copies of `jax.checkpoint` are not merged back.
+    `selects_segments`: whether options select segments. If they do, the copies of `jax.checkpoint` are not merged with
+    their originals.
     """
     return plain_message(name, _CHECKPOINTED, f"{REMOVE_CHECKPOINT}{_MERGE_CHECKPOINT if selects_segments else ''}")
 
@@ -135,13 +136,13 @@ def in_jax_terms(name: str, error: E) -> E | NoGradient:
 
 
 def in_terms_of(package: str, message: str, arguments_package: str = PACKAGE) -> str:
-    """Return a message of this module in which the functions of a package replace those of `recompute.jax`.
+    """Return a message of this module in which the function names of a package replace those of `recompute.jax`.
 
     Args:
         package: The package of the step, such as `recompute.nnx`.
         message: The message.
-        arguments_package: The package that suits the modules among the arguments. For a step of `recompute.jax`, the
-            advice on the gradient names its functions.
+        arguments_package: The package that suits the modules among the arguments. Advice on the gradient of a step
+            of `recompute.jax` names the functions of this package.
     """
     gradient_package = arguments_package if package == PACKAGE else package
     if gradient_package in _TERMS:

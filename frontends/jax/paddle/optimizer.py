@@ -139,9 +139,9 @@ class RecomputeOptimizer:
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
         """Apply a step of the inner optimizer to the program of the last `backward`, and return the new program.
 
-        A parameter without a pair stays the same, bit for bit, and so does its part of the state, in each pytree of the
-        state that has the structure of the parameters (momentum, both moments of Adam). State that all parameters share
-        (the count of Adam) advances.
+        A parameter without a pair stays the same, bit for bit. So does its part of the optimizer state, in each pytree
+        that has the structure of the parameters, such as the moments of Adam. State that all parameters share, such as
+        the step count of Adam, advances.
 
         Args:
             params_grads: The pairs that `backward` returned. Gradients may be replaced, and pairs may be left out.

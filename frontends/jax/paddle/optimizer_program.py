@@ -1,7 +1,7 @@
 """The program of a Paddle optimizer: its parameters and state, gradients of a loss, and steps of the inner optimizer.
 
-The mark that lists the checkpoints is on the cotangent with which the backward pass begins, because every gradient
-depends on it, while the value of the loss may be unused.
+The mark that lists the checkpoints is on the first cotangent of the backward pass, on which every gradient depends. The
+value of the loss would be unsuitable, because it may be unused.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Program:
     Attributes:
         parameters: Any pytree of arrays.
         state: The state of the inner optimizer.
-        loss: The value of the loss before the last step, a scalar. It is NaN before the first step, so that a step is
-            compiled once and can be the body of a loop of JAX.
+        loss: The value of the loss before the last step, a scalar. Before the first step it is NaN instead of None,
+            so that all steps have the same type: a step is compiled only once, and can be the body of a loop.
     """
 
     parameters: Any

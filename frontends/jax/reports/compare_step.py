@@ -127,8 +127,8 @@ def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
 def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
     """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
-    Return None for a step that keeps its own barriers: it has the same program as the plain step, in which the compiler
-    may merge the copies that the barriers protect.
+    Return None for a step that keeps its own barriers. Its program equals that of the plain step, in which the compiler
+    may merge the copies that the barriers protect, so the FLOPs of the two cannot be counted in the program.
     """
     if lowered.module is None or choice.variant is Variant.KEEPING:
         return None
@@ -260,7 +260,8 @@ def _saved_values(
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
-    """Return the timelines with the names `plain` and `recomputed`, after the function's name if there are several."""
+    """Return the timelines with the names `plain` and `recomputed`. If there are several functions, the function's name
+    precedes these words."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

@@ -74,8 +74,10 @@ def _values_of(op: Operation) -> list[SSAValue]:
 
 
 def _sharded_like(op: Operation) -> list[SSAValue]:
-    """Return, for each of the operation's `_values_of`, the value that has its sharding: for an argument of a loop's
-    region, the corresponding result of the loop."""
+    """Return a value with the same sharding for each of the values that `_values_of` returns.
+
+    This is the value itself, or for an argument of a loop's region, the corresponding result of the loop.
+    """
     if isinstance(op, WhileOp):
         return [*op.results, *(result for region in op.regions for result in op.results[: len(region.block.args)])]
     return _values_of(op)

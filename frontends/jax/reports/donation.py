@@ -1,9 +1,8 @@
 """Find arguments that a step could donate, because it returns new values for them.
 
-A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`, which saves memory without
-extra work. A new value, such as a weight minus its scaled gradient, is computed from an argument only by elementwise
-operations. A gradient also has the type of its weight, but it is not a new value for the weight, which the caller still
-needs.
+A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This saves memory without extra
+work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its scaled
+gradient. A gradient is not a new value of its weight, although it has the same type: the caller still needs the weight.
 """
 
 from __future__ import annotations
@@ -57,7 +56,8 @@ class Donation:
 def possible_donation(
     plain: jax.stages.Lowered, module: ModuleOp | None, options: Mapping[str, Any]
 ) -> Donation | None:
-    """Return the arguments that are not donated although the step returns new values for nearly all of their bytes.
+    """Return the arguments that the user does not donate, although the step returns new values for nearly all of their
+    bytes.
 
     Return None if these arguments hold less than `LEAST_SHARE` of the bytes of arguments and results.
 
@@ -124,7 +124,8 @@ def _arguments_and_results(plain: Any) -> tuple[tuple[Any, ...], dict[str, Any],
 
 
 def _traced_numbers(static: int | Iterable[int] | None, most: int) -> list[int]:
-    """Return the indices of the first `most` arguments that are not static. Static arguments count in the indices."""
+    """Return the indices of the first `most` arguments that are not static. The indices are positions among all
+    arguments."""
     fixed = {static} if isinstance(static, int) else set(static or ())
     return list(islice((number for number in count() if number not in fixed), most))
 

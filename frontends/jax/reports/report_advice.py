@@ -80,8 +80,8 @@ def _donation_advice(donation: Donation) -> str:
 def _cheaper(report: Report) -> str | None:
     """Return advice on a plan with less work; None if the work is worth the saving.
 
-    With a budget, the advice names a plan that needs hardly more memory but much less work. Without a budget, it names
-    options that spend less work on a small saving.
+    With a budget, the advice names a plan that needs slightly more memory, but much less work. Without a budget, it
+    names options with less work for steps whose saving is small.
     """
     plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
     if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
@@ -119,8 +119,8 @@ def _budget_of(needs: int, plain: int) -> str:
 
 
 def _large_value(report: Report) -> dict[str, str] | None:
-    """Return the fields of `_IN_PARTS` for a saved value that makes up most of the temporaries; None if there is
-    none."""
+    """Return values for the fields of the message `_IN_PARTS`, about a saved value that makes up most of the
+    temporaries; None if there is no such value."""
     value = max(report.kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None

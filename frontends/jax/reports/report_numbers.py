@@ -26,7 +26,7 @@ _NOT_REPORTED = "not reported by the compiler"
 
 
 def headline(report: Report) -> str:
-    """Return the first line of the report: for `recompute.jax.explain` whether the step fits, otherwise the saving."""
+    """Return the first line of the report: whether the step fits for `recompute.jax.explain`, otherwise the saving."""
     return verdict(report) if report.fit is None else report.fit.text
 
 

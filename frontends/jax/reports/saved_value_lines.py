@@ -42,8 +42,8 @@ def saved_value_lines(report: Report, most: int, place_of: Callable[[str], str] 
 
 
 def _places_of(group: Sequence[SavedValue]) -> str:
-    """Return the modules or named segments of values as ` in LM/Block_0, LM/Block_1 and 2 more`; "" if they have
-    none."""
+    """Return a phrase that lists the modules or named segments of values, such as ` in LM/Block_0, LM/Block_1 and 2
+    more`; "" if they have none."""
     places = [value.module or value.segment for value in group if value.module or is_scope(value.segment)]
     names = list(dict.fromkeys([without_loop_scopes(place) for place in places]))
     others = f" and {len(names) - 2} more" if len(names) > 2 else ""

@@ -79,7 +79,7 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
 
 def _directions(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Map each call to whether it belongs to the backward pass, according to the partitioner's tag or its position.
+    """Return for each call whether it belongs to the backward pass, according to the partitioner's tag or its position.
 
     PyTorch does not tag the backward pass of a `torch.autograd.Function`. A call without a tag belongs to the backward
     pass if it is after the last operation that a forward output needs, unless it writes to an argument.

@@ -28,7 +28,7 @@ FLAT = "recompute_flat"
 def is_flattened(argument: torch.fx.Node) -> bool:
     """Return whether an argument may be saved as a one-dimensional view.
 
-    This requires four contiguous dimensions of known sizes.
+    It may be if it is contiguous and has four dimensions of known sizes.
     """
     value = argument.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.dim() != 4:

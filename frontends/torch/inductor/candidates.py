@@ -121,8 +121,8 @@ class Splitter:
     def by_torch(self) -> Iterator[Candidate]:
         """Yield the partitions of PyTorch's partitioner at `TORCH_BUDGETS`.
 
-        A step with random operations or overwritten arguments has none, since recomputation by PyTorch's partitioner
-        could change its results.
+        Yield none for a step with random operations or overwritten arguments, because recomputation by PyTorch's
+        partitioner could change the results of such a step.
         """
         if self._is_random or self.step.overwrites:
             return
@@ -135,7 +135,8 @@ class Splitter:
         return Prediction(candidate.planned_bytes, extra_flops, candidate.kind)
 
     def split(self, candidate: Candidate) -> Halves | None:
-        """Split the step according to a candidate of any compilation. Return None if its plan is not proved."""
+        """Split the step according to a candidate, which may be from an earlier compilation. Return None if its plan is
+        not proved."""
         if candidate not in self._halves and not isinstance(candidate.source, StoredPlan):
             self._by_min_cut(candidate.words, candidate.source)
         if candidate not in self._halves and (rewritten := self._rewritten(candidate)) is not None:

@@ -37,7 +37,7 @@ _STATES_EXCEED = "because of the generator states that copies restore, every pla
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
     """Rewrite the step within the budget. Raises `Refusal`.
 
-    Tangents are arguments of the step, but part of the peak that a budget limits.
+    Although tangents are arguments of the step, they count towards the peak that a budget limits.
     """
     if options.budget == MINIMUM:
         return _with_lowest_peak(step, options.rewrite)
