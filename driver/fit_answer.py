@@ -56,17 +56,17 @@ class Fit:
         argument_and_result_bytes: Bytes of arguments and results on the device.
         limits: The temporaries that the budget allows, in bytes.
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
-        smallest_peaks: If it is unknown whether the step fits: temporaries in bytes of the smallest rewrite that was
-            found; empty if none was found.
+        smallest_peaks: If it is unknown whether the step fits: temporaries in bytes of the smallest rewrite that
+            was found; empty if none was found.
         copies: The number of copies of operations in the rewritten step.
         extra_percent: The extra FLOPs in percent of the FLOPs of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
         loops: The value of the option `loops` for which that bound holds; None if no loops were cut.
         reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
-        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several
-            blocks, or on several devices.
-        devices: The number of devices that share the arrays. If there are several, the bytes are those of whole arrays,
-            not of their shards, and no lower bound is known.
+        lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks,
+            or on several devices.
+        devices: The number of devices that share the arrays. If there are several, bytes are counted for whole
+            arrays instead of shards, and no lower bound is known.
         finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
     """
 
@@ -185,7 +185,8 @@ def _compiling(answer: Fit) -> str:
 
 
 def _whole_arrays(answer: Fit) -> Iterator[str]:
-    """Yield a line for a step on several devices: its bytes are those of whole arrays, not of their shards."""
+    """Yield a line for a step on several devices, which states that bytes are counted for whole arrays instead of
+    shards."""
     if answer.devices == 1:
         return
     shards = f"the shards on each of {answer.devices} devices"

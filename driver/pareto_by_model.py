@@ -59,8 +59,8 @@ class _MeasuredRewrites:
     flops: dict[int, int] = field(default_factory=dict[int, int])
 
     def _measure(self, number: int) -> float | None:
-        """Apply a candidate, and return its temporaries as a share of those of the plain step; None if the candidate
-        cannot be applied."""
+        """Apply a candidate, and return the ratio of its temporaries to the temporaries of the plain step; None if the
+        candidate cannot be applied."""
         candidate = self.pool.candidates[number]
         try:
             result = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))

@@ -180,8 +180,8 @@ class PageFacts:
     Attributes:
         verdict: The verdict, in one line.
         numbers: Rows of cells: quantity, before, after, ratio. The first row holds the column headings.
-        modules: For each module, its name, and the bytes that the plain step saves, that the rewritten step saves, and
-            that it recomputes.
+        modules: For each module, its name and three byte counts: saved by the plain step, saved by the rewritten
+            step, and recomputed.
         remarks: Remarks of the rewrite.
     """
 

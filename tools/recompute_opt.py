@@ -6,8 +6,8 @@
     recompute-opt step.mlir -t explain
 
 Exit codes: 0 success; 1 bad input, a refused request or a failed proof; 2 wrong usage. Errors are printed to standard
-    error as `file:line:col: error: ...`, followed by the line of the input and a caret. The output file is replaced
-    atomically or stays unchanged.
+error as `file:line:col: error: ...`, followed by the line of the input and a caret. The output file is replaced
+atomically or stays unchanged.
 """
 
 from __future__ import annotations

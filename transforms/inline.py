@@ -7,8 +7,8 @@ becomes the body of `@_where`. The path of each inlined operation begins with th
 residuals between the two become visible only after inlining. Private functions that are never called are erased.
 
 Two kinds of calls stay unchanged: calls of functions whose names have a meaning for a consumer
-(`dialects/reserved_names.py`), and calls with attributes that inlining would lose, such as those of JAX's `compute_on`.
-The pipeline `recompute` inlines the latter for planning, because it re-outlines them.
+(`dialects/reserved_names.py`), and calls with attributes that inlining would lose, such as the attributes of JAX's
+`compute_on`. The pipeline `recompute` inlines calls of the second kind for planning, because it re-outlines them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def inline_gradient(module: ModuleOp) -> int:
 
 
 def _check_place(gradient: GradientOp) -> None:
-    """Raise `Refusal` if the region is at an invalid place. Inlining may have moved it there."""
+    """Raise `Refusal` if the region's verifier rejects its position, to which inlining may have moved it."""
     try:
         gradient.verify_place(gradient.parent_op())
     except VerifyException as error:

@@ -4,10 +4,10 @@
     %b = stablehlo.optimization_barrier %x                loc("transpose(jvp(f))/remat2")
     %c = stablehlo.sine %b                                loc("transpose(jvp(f))/checkpoint/rematted_computation/sin")
 
-becomes `%a` alone, which replaces `%c`. Operations of the second forward pass without a twin in the first one, such as
-derivatives that the backward pass reads, move to the first forward pass, where they would be without `jax.checkpoint`.
-Other barriers and other repeated operations stay. If there is a barrier of `jax.checkpoint`, private functions are
-inlined first.
+becomes `%a` alone, which replaces `%c`. Some operations of the second forward pass have no twin, which is an equal
+operation, in the first one. An example is a derivative that the backward pass reads. They move to the first forward
+pass, where they would be without `jax.checkpoint`. Other barriers and other repeated operations stay. If there is a
+barrier of `jax.checkpoint`, private functions are inlined first.
 """
 
 from __future__ import annotations

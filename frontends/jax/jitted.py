@@ -211,7 +211,7 @@ class Jitted(Generic[P, R]):
         """Explain which values the step saves, and the effect of recomputing each segment.
 
         The segments are those that scopes name, or, if a call would divide the step differently, those that the call
-        chooses. For a step on several devices, the bytes are those of one device. To measure its temporaries, the plain
+        chooses. For a step on several devices, bytes are counted for one device. To measure its temporaries, the plain
         step is compiled once for all explanations and reports. Calls with arguments of equal types share the result.
 
         Raises `Refusal` for a step without a gradient.
@@ -330,8 +330,8 @@ def jit(*fn: Any, **keywords: Any) -> Any:
             of the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
             device. Candidates are compiled until the bytes that XLA reports are within it.
         time_limit: Seconds, from the compilation of the plain step on, after which the search for a budget ends
-            with the best plan so far. A rewrite or a compilation that has begun is completed, and the plain step, one
-            candidate and the step that runs are always compiled, so that a call may take several times as long.
+            with the best plan so far. A call may take several times as long: a rewrite or a compilation that has begun
+            is completed, and the plain step, one candidate and the step that runs are always compiled.
         plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by
             name or as objects. Each replaces the selection. At most one of these and `budget` may be given.
         copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,

@@ -102,7 +102,7 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         budget, reserve, segments, policy, ...: As for `backend`.
         backend: `"aot_eager"` runs operations in program order. `"inductor"` compiles kernels: each compiled step
             runs on zeros, and its peak is measured; at most four plans are tried until the peak is within the budget.
-            The results are then those of Inductor, which rounds differently from eager mode.
+            Inductor rounds results differently from eager mode.
         fullgraph, dynamic: As for `torch.compile`.
 
     Returns:

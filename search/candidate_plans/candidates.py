@@ -70,7 +70,7 @@ class StepCandidates:
             step: The step.
             attempts: The attempts, with their peaks.
             forecast, share_of, limits: As in `StepForecasts`.
-            first: Candidates that precede those of the attempts.
+            first: Candidates that precede the candidates of the attempts.
         """
         forecasts = StepForecasts(step.graph, forecast, share_of, limits, list(first))
         candidates = cls(forecasts, SolverPlans(step.graph, limits, tuple(notes_of(step))))

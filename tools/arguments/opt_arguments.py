@@ -1,5 +1,5 @@
-"""The options of recompute-opt, in its own spelling and in that of `mlir-opt`, which is converted to a form that
-argparse accepts."""
+"""The options of recompute-opt, in its own spelling and in the spelling of `mlir-opt`. The latter is converted to a
+form that argparse accepts."""
 
 from __future__ import annotations
 

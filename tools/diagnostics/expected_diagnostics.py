@@ -101,8 +101,8 @@ def _line(where: str | None, number: int) -> int | None:
 def mismatches(
     text: str, name: str, reported: Sequence[Diagnostic], *, only_expected: bool = False
 ) -> list[Diagnostic]:
-    """Return an error for each expected diagnostic that was not reported, for each reported one that was not expected,
-    and for each comment that cannot be parsed.
+    """Return an error for each missing diagnostic, for each unexpected diagnostic, and for each comment that cannot be
+    parsed.
 
     Args:
         text: The input, with its comments.

@@ -161,7 +161,8 @@ class InputText:
         """Return the position in the input from which the operation was parsed, `file:line:col`; "" if it is not
         known, or if the operation was parsed from another text.
 
-        The column is that of the operation's name, after its results."""
+        The column is the position of the operation's name, after its results.
+        """
         line = text_line_of(op)
         if line is None or line.file != self.file:
             return ""

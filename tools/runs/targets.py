@@ -87,7 +87,7 @@ class MemoryTimelineTarget(Target):
         output.write(_TIMELINE_FORMATS[self.format](timelines))
 
     def _timelines(self, module: ModuleOp) -> Timelines:
-        """Return the timelines of all functions, including those of inner modules."""
+        """Return the timelines of all functions, including functions in inner modules."""
         return [
             (f"{prefix}{name}", timeline)
             for prefix, named in named_modules(module)

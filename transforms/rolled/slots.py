@@ -240,8 +240,8 @@ class _BackwardInSlots:
         return [*self._gradient(builder, m, carries, slices), *state.stacks]
 
     def _rerun(self, builder: Builder, state: _SlotState, trips: SSAValue) -> ValueMap:
-        """Emit `trips` forward iterations, then the iteration whose slices the gradient reads, and return the values of
-        the latter."""
+        """Emit `trips` forward iterations, then the iteration whose slices the gradient reads. Return the values of the
+        last iteration."""
         counter = OriginalCounter(self.writer.start, 1, state.position)
         carries = self.reruns.emit_loop(builder, IterationRange(trips, state.carries, counter), self.clone)
         last_counter = builder.add_constant(builder.add_values(state.position, trips), self.writer.start)

@@ -58,8 +58,8 @@ def compile_within(
     """Compile the step within a budget. A time limit or Ctrl-C ends the search with the best candidate so far.
 
     The limit counts from the compilation of the plain step on. The plain step and one candidate are always compiled.
-    For `min`, the candidates are those of all alternatives, the plain step, and the plain step with its own
-    `jax.checkpoint`, so that no choice without a budget needs less memory.
+    For `min`, the search compares the candidates of all alternatives with the plain step, and with the plain step under
+    its own `jax.checkpoint`. So no choice without a budget needs less memory.
 
     Args:
         name: The name of the step.

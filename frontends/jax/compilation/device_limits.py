@@ -19,7 +19,8 @@ _JAX: Any = jax
 def device_limit(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> int | None:
     """Return the bytes of the device that a budget allows, including arguments and results; None for the budget `min`.
 
-    The parameters are those of `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no sizes.
+    The parameters are the same as for `limit_of_step`. Raises `UnknownMemory` if the compiler or the device reports no
+    sizes.
     """
     plain_bytes = reported_bytes(module, plain, "a budget")
     if budget == DEVICE:

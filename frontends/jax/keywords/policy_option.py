@@ -45,7 +45,7 @@ def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection
         **fields: Other fields of the selection.
 
     Raises:
-        TypeError: For a function whose parameters are not those of a `Saveable`.
+        TypeError: For a function that does not have the parameters of a `Saveable`.
     """
     if isinstance(policy, str):
         return Selection(policy=policy, **fields)

@@ -19,7 +19,8 @@ _TREE: Any = jax.tree
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of a call: those of the compiled step, and the static ones by index or name."""
+    """The arguments of a call: the arguments that the compiled step takes, and the static arguments by index or
+    name."""
 
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]

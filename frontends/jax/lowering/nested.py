@@ -73,7 +73,7 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
-        """Give a warning, unless this step has already given the same one."""
+        """Give a warning, unless this step has already given it."""
         if words not in self.warned:
             self.warned.add(words)
             warn(words, kind)

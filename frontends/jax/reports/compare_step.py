@@ -127,8 +127,8 @@ def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
 def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
     """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
-    Return None for a step that keeps its own barriers. Its program equals that of the plain step, in which the compiler
-    may merge the copies that the barriers protect, so the FLOPs of the two cannot be counted in the program.
+    Return None for a step that keeps its own barriers. It has the same program as the plain step, in which the compiler
+    may merge the copies that the barriers protect. So counting the program cannot tell the two apart.
     """
     if lowered.module is None or choice.variant is Variant.KEEPING:
         return None

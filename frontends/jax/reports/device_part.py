@@ -59,12 +59,12 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
 
 
 def bytes_per_device(devices: int) -> str:
-    """Return the note that bytes and FLOPs are those of one device."""
+    """Return the note that bytes and FLOPs are counted for one device."""
     return f"bytes and FLOPs: per device, of {devices} devices"
 
 
 def whole_bytes(devices: int) -> str:
-    """Return the note that the bytes of values are those of whole arrays."""
+    """Return the note that the bytes of values are counted for whole arrays."""
     return f"bytes of values: of all {devices} devices together, since JAX does not report the part of each device"
 
 
