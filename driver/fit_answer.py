@@ -191,7 +191,7 @@ def _whole_arrays(answer: Fit) -> Iterator[str]:
         return
     shards = f"the shards on each of {answer.devices} devices"
     if answer.fits:
-        yield f"  the bytes are those of whole arrays; {shards} need at most as much"
+        yield f"  bytes are counted for whole arrays; {shards} need at most as much"
     else:
         yield f"  the model counts whole arrays, not {shards}, which need less: {_compiling(answer)} on one device"
 

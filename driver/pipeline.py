@@ -82,7 +82,7 @@ def parse_passes(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
 def parse_module_schedule(text: str, passes: Passes) -> tuple[ScheduledPass, ...]:
     """Parse a pipeline with its anchor, `builtin.module(a,func.func(b))`.
 
-    Raises `BadPipeline`, even if the anchor is not `builtin.module`.
+    Raises `BadPipeline`, also if the anchor is not `builtin.module`.
     """
     anchor, inside = split_anchor(text) or ("", text)
     if anchor in (MODULE, "module", ANY):
@@ -111,9 +111,10 @@ def unknown_name(name: str, registered: Iterable[str], kind: str) -> str:
         return f"unknown pass '{name}'; it is a target: -t {name}"
     names = list(registered)
     ours = [known for known in names if known in UNIVERSE.all_passes or known in UNIVERSE.all_targets]
-    exist = f"; those of this project are {', '.join(ours)}"
+    plural = "passes" if kind == "pass" else "targets"
+    exist = f"; the {plural} of this project are {', '.join(ours)}"
     if kind == "target" and (others := ", ".join(sorted(set(names) - set(ours)))):
-        exist += f", and those of xDSL and of other packages are {others}"
+        exist += f"; the {plural} of xDSL and of other packages are {others}"
     return f"unknown {kind} '{name}'{did_you_mean(name, names) or exist}{unread_entry_points_hint()}"
 
 

@@ -237,7 +237,7 @@ def _add_information(parser: argparse.ArgumentParser) -> None:
     add(
         "--list-passes",
         action="store_true",
-        help="list the passes, one per line, those of this project first, and exit",
+        help="list the passes, one per line, with the passes of this project first, and exit",
     )
     add("--show-dialects", action="store_true", help="list the dialects that define operations, and exit")
     add("--emit-irdl", action="store_true", help="print the dialect 'recompute' for mlir-opt --irdl-file, and exit")

@@ -215,7 +215,8 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Return the first of some remarks that differ only in their position, with their number and all positions."""
+    """Merge remarks that differ only in their position into the first one, which gets their number and their
+    positions."""
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
     return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
 

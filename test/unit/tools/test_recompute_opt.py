@@ -155,7 +155,10 @@ USAGE = {
     "options with commas": (["-p", "recompute{copies=2,strict=true}"], "options are separated by spaces: {a=1 b=2}"),
     "no comma between passes": (["-p", "cse dce"], "expected ',' and another pass, or options in '{…}'"),
     "two commas": (["-p", "cse,,dce"], "expected the name of a pass before and after each comma"),
-    "pass that resembles none": (["-p", "xyz"], "unknown pass 'xyz'; those of this project are recompute-flatten-"),
+    "pass that resembles none": (
+        ["-p", "xyz"],
+        "unknown pass 'xyz'; the passes of this project are recompute-flatten-",
+    ),
     "option that resembles none": (["-p", "recompute-clone{zz=1}"], "no option 'zz'; its options are copies, chain"),
     "list of the options": (["-p", "recompute-clone{chian=1}"], "did you mean 'chain'? Its options are copies, chain"),
     "nested pipeline": (
@@ -213,8 +216,8 @@ USAGE = {
     "help for a name that resembles none": (["--help-pass", "xyz"], "recompute, memory-timeline, explain"),
     "target that resembles none": (
         ["-t", "gpu"],
-        "unknown target 'gpu'; those of this project are memory-timeline, explain, and those of xDSL and of other "
-        "packages are arm-asm, ",
+        "unknown target 'gpu'; the targets of this project are memory-timeline, explain; the targets of xDSL and of "
+        "other packages are arm-asm, ",
     ),
     "target among the passes": (["-p", "explain"], "unknown pass 'explain'; it is a target: -t explain"),
 }
