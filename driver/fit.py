@@ -234,7 +234,7 @@ def _with_bound_on_work(
     assert plain is not None, "with unchanged loops, the module has no more blocks than with cut loops"
     plain_graph, graph = plain.step.graph, single.step.graph
     # A problem adds one to the FLOPs of each execution, so that an operation without FLOPs is not free.
-    # The cost of a loop is that of one iteration; the cost of its repeated operations is that of all iterations.
+    # The cost of a loop is counted for one iteration; the cost of its repeated operations, for all iterations.
     total = max(1, problem_of_graph(plain_graph).total_cost, step_flops(module))
     percent = 100 * (result.outcome.extra_flops + result.outcome.copies) / total
     search.progress("proving a minimum of extra work")

@@ -58,7 +58,7 @@ class NnxJitted(ModuleStep[P, R]):
         if not hasattr(self._flax, "jitted_fn"):
             raise ImportError(
                 f"recompute.nnx needs nnx.jit(…).jitted_fn, which flax {version('flax')} lacks; "
-                "it was tested with flax 0.12: pip install 'flax>=0.12,<0.13'"
+                "recompute.nnx was tested with flax 0.12: pip install 'flax>=0.12,<0.13'"
             )
         super().__init__(function, Jitted[..., Any](function, options, self._flax.jitted_fn, self.PACKAGE))
         self._flax.jitted_fn = self._inner

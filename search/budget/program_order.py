@@ -205,7 +205,7 @@ class _SolverRounds:
 
         limit, around = self.surroundings.limit_of(graph, self.problem.limits.limit_bytes)
         if limit is not None and limit <= 0:
-            why = f"the operations around the block alone need {readable_bytes(around)}"
+            why = f"the operations outside the block alone need {readable_bytes(around)}"
             raise NoPlan(f"no plan is within the budget {self.problem.wording}: {why}")
         budget = bytes_within(graph, "min") if limit is None else limit - self.reduction_bytes
         options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
@@ -213,7 +213,7 @@ class _SolverRounds:
         try:
             return self.segments.plan(graph, planner, self.chain)
         except NoPlan as error:
-            besides = f", and {readable_bytes(around)} around the block" if around else ""
+            besides = f", and {readable_bytes(around)} outside the block" if around else ""
             raise NoPlan(f"{error}{besides}{self._fixed_values()}") from error
 
     def _fixed_values(self) -> str:
@@ -221,7 +221,7 @@ class _SolverRounds:
         budget."""
         fixed = ", ".join(map(format_bytes, self.problem.limits.fixed_bytes.values()))
         return (
-            f"; the budget of {self.problem.budget.text} covers {fixed} of arguments and results too" if fixed else ""
+            f"; the budget of {self.problem.budget.text} also covers {fixed} of arguments and results" if fixed else ""
         )
 
 

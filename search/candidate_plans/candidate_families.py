@@ -68,8 +68,10 @@ def families_by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> li
 def families_by_policy(
     whole: StepCandidate, cheaper: StepCandidate, policy: str, segments: Mapping[int, str]
 ) -> list[ReducedPlans]:
-    """Return the families of plans in which more and more segments are copied as in `cheaper`, the candidate from the
-    same attempt under the policy `policy`."""
+    """Return the families of plans that copy more and more segments in the same way as the candidate `cheaper`.
+
+    `cheaper` results from the same attempt under the policy `policy`, and requires less work.
+    """
 
     def mixed(segment_names: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:
         origin = whole.origin.with_reduction(Reduction(len(segment_names), policy=policy))

@@ -65,7 +65,7 @@ class ChosenAttempt:
             if not self.chosen.planned.plan.copies:
                 # Attempts with copies are preferred, so the plans of all attempts are empty.
                 reason = (
-                    f"no tried division of the step into segments frees memory (the first is {attempt}); to "
+                    f"none of the tried divisions into segments frees memory (the first is {attempt}); to "
                     f"recompute an operation anyway, give it the attribute {Names.RECOMPUTE} = true"
                 )
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
@@ -73,7 +73,7 @@ class ChosenAttempt:
         if outside > MAX_OUTSIDE_SHARE * saved:
             reason = (
                 f"{format_bytes(outside)} of the {format_bytes(saved)} saved for the backward pass lie outside "
-                "every segment: name more of the model (jax.named_scope), or leave the segments out"
+                "every segment: name more of the model (jax.named_scope), or do not select segments"
             )
             amounts = ("outside_bytes", outside), ("saved_bytes", saved)
             yield Remark(function, reason, RemarkKind.ANALYSIS, amounts=amounts)

@@ -8,8 +8,9 @@ On a mesh with explicit axes, JAX constrains the result of every operation, incl
       %c = sdy.sharding_constraint %u <@mesh, [{}, {"d"}]>
     %t = sdy.sharding_constraint %r#1 <@mesh, [{}, {"d"}]>
 
-The constraints are dropped if all slices keep the same sharding: the stored value has it, or a constraint gives it to
-the slices that a loop reads, and this loop reads all of them. Stacks whose first dimension is sharded stay unchanged.
+The constraints are dropped only if all slices keep the same sharding. This is the case if the stored value has this
+sharding, or if a loop reads all slices and constrains them to this sharding. Stacks whose first dimension is sharded
+stay unchanged.
 """
 
 from __future__ import annotations

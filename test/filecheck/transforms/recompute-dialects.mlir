@@ -34,7 +34,7 @@ func.func @loop(%x: tensor<256xf32>, %ct: tensor<256xf32>) -> (tensor<256xf32>, 
 // CHECK-LABEL: func.func @memory
 // CHECK-NOT:     recompute.copy
 // expected-remark@+4 {{segment 'segment0' is not recomputed: gradient operations read results of memref.load and acme.swish}}
-// expected-remark@+2 {{no tried division of the step into segments frees memory}}
+// expected-remark@+2 {{none of the tried divisions into segments frees memory}}
 // expected-remark@+1 {{nothing is recomputed: the step is left as it is}}
 func.func @memory(%m: memref<8xf32>, %ct: f32) -> f32 {
   %c0 = arith.constant 0 : index

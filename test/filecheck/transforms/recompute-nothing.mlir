@@ -2,7 +2,7 @@
 
 // If no division has anything to recompute, the remark names the first one, and what to do.
 
-// expected-remark@+3 {{no tried division of the step into segments frees memory (the first is all as one segment); to recompute an operation anyway, give it the attribute recompute.recompute = true}}
+// expected-remark@+3 {{none of the tried divisions into segments frees memory (the first is all as one segment); to recompute an operation anyway, give it the attribute recompute.recompute = true}}
 // expected-remark@+2 {{nothing is recomputed: the step is left as it is}}
 // expected-remark@+2 {{segment 'segment0' is not recomputed: the backward pass begins with these values, so recomputing them would free nothing}}
 func.func @short(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> tensor<64xf32> {

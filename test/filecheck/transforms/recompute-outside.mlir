@@ -3,7 +3,7 @@
 
 // If most of the saved bytes are outside the selected segment, the selection is obeyed, with a remark.
 
-// CHECK: remark: 16.0 KiB of the 24.0 KiB saved for the backward pass lie outside every segment: name more of the model (jax.named_scope), or leave the segments out
+// CHECK: remark: 16.0 KiB of the 24.0 KiB saved for the backward pass lie outside every segment: name more of the model (jax.named_scope), or do not select segments
 // CHECK: recompute.duplicated
 // AUTO-NOT: lie outside every segment
 
