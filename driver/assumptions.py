@@ -1,7 +1,7 @@
 """The assumptions of the proofs that the driver runs: those that the user's options or the original program request.
 
-Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an
-operation as repeatable, repeat it, and still be proved equal.
+Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an operation as
+repeatable, repeat it, and still be proved equal.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ package."""
 
 
 def _demand_no_jit_of_modules(step: Any) -> None:
-    """Raise `TypeError` for the result of a framework's own jit, which hides its jitted function of arrays."""
+    """Raise `TypeError` for a result of `nnx.jit` or `eqx.filter_jit`, whose inner jitted function is not
+    accessible."""
     for library, theirs, ours in _JITS_OF_FRAMEWORKS:
         if type(step).__module__.startswith(library) and hasattr(step, "lower"):
             name = getattr(step, "__name__", "step")

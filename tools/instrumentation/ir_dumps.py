@@ -74,7 +74,7 @@ class DumpRequest:
 
     @property
     def is_selective(self) -> bool:
-        """Whether dumps are written to files, and `--print-ir-*` selects the passes."""
+        """Whether dumps are written to files, but only for the passes that `--print-ir-*` selects."""
         return self.folder is not None and not replace(self, folder=None).is_empty
 
     def is_before(self, name: str) -> bool:

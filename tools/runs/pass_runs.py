@@ -1,5 +1,5 @@
-"""Run passes on one module. Each pass is followed by verification, instrumentation and its remarks, the last one by the
-proof."""
+"""Run passes on one module. After each pass, the module is verified, and dumps, timings and remarks are reported. The
+proof follows the last pass."""
 
 from __future__ import annotations
 

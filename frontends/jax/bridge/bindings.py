@@ -94,8 +94,7 @@ class Texts:
 class _SmallParser(ModuleParser):
     def to_the_end(self, parsed: ParsedT) -> ParsedT:
         """Return `parsed`. Raises `NotBridged` if a part of the text was not parsed, since xDSL's parser stops at
-        unknown
-        syntax."""
+        unknown syntax."""
         if self._current_token.kind != MLIRTokenKind.EOF:
             raise NotBridged(f"xDSL does not parse the whole text: {self.lexer.input.content[:80]}")
         return parsed

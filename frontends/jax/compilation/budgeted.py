@@ -161,9 +161,8 @@ def _results_without_rewrite(
 ) -> Iterator[BudgetedCompile]:
     """Yield the results that need no rewrite.
 
-    For the budget `min`, these are the plain step with its own barriers, and, if there are rewritten steps to compare
-    it with, the plain step. For a limit, it is only the plain step with its own barriers, if no rewritten step is
-    within the limit.
+    The plain step is yielded only for the budget `min`, and only if there are rewritten steps to compare it with. The
+    plain step with its own barriers is yielded for `min`, and for a limit that no rewritten step meets.
 
     Args:
         unchanged: The plain step.

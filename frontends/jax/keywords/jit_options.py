@@ -93,8 +93,7 @@ class JitOptions:
 
     def demands(self, error: Exception) -> bool:
         """Return whether the options, such as `strict`, a budget or a plan, require raising this error instead of
-        running
-        the plain step."""
+        running the plain step."""
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)

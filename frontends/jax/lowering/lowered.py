@@ -157,7 +157,8 @@ class Lowered:
 
     @cached_property
     def _merged(self) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
-        """The rewrite of the merged step, and the lowered step that JAX compiles."""
+        """The rewrite of the step with the copies of its own `jax.checkpoint` merged, and the lowered step that JAX
+        compiles for it."""
         if not self.own_barriers:
             return None, None
         options = searching_options(self.options, self.plain)

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def saved_value_lines(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
     """Yield lines on the values that are saved for the backward pass. Values with the same operation, position and
-    reason
-    share a line."""
+    reason share a line."""
     if not report.kept:
         return
     compared = ""

@@ -48,7 +48,7 @@ class PlanCache:
 
     @classmethod
     def of(cls, text: Callable[[], str], options: Options) -> PlanCache:
-        """Return the cache entry for the step whose MLIR `text` returns.
+        """Return the cache entry for a step. `text`: a function that returns the step as MLIR.
 
         The entry caches nothing if caching is off, if the options have no key, or if they contain a plan.
         """
