@@ -47,8 +47,8 @@ class CompilerBackend(Protocol[R, T]):
         ...
 
     def rewrite(self, candidate: ModuleCandidate | None) -> R | None:
-        """Apply the plans of a candidate, or for None, the choice that is made without a budget. Return None if the
-        plans do not apply, or if nothing is recomputed."""
+        """Apply the plans of a candidate; if it is None, apply the choice that is made without a budget. Return None if
+        the plans do not apply, or if nothing is recomputed."""
         ...
 
     def compile(self, rewritten: R, is_final: bool) -> T:

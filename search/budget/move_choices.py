@@ -47,7 +47,7 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult],
         within: A function that rewrites the module within the budget, with the given options of offloading.
 
     Raises:
-        Refusal: If no set of values meets the budget. The refusal is that for moving only the marked values.
+        Refusal: If no set of values meets the budget. The refusal refers to moving only the marked values.
     """
     alone = _result_or_refusal(within, offload)
     results = [] if isinstance(alone, Refusal) else [alone]

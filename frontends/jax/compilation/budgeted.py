@@ -215,7 +215,8 @@ class _JaxBackend:
         return self.request.compilers.key
 
     def pool(self, stop: Stop) -> Pool:
-        """Return the candidates of the step, with its marks read, and its copies merged if the options say so."""
+        """Return the candidates of the step. Its marks are read first, and if the options request it, the copies of its
+        own `jax.checkpoint` are merged."""
         marked = clone_of(self.request.module)
         take_marks(marked)
         if self.request.options.merge_remat:
