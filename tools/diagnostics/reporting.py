@@ -211,10 +211,10 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
         groups.setdefault(key, []).append(remark)
-    return [_one_of(group) for group in groups.values()]
+    return [_merged(group) for group in groups.values()]
 
 
-def _one_of(group: Sequence[Diagnostic]) -> Diagnostic:
+def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
     """Merge remarks that differ only in their position into the first one, which gets their number and their
     positions."""
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 
-def a_callable(caller: str, value: object) -> None:
+def demand_callable(caller: str, value: object) -> None:
     """Raise `TypeError` if the value is not callable."""
     if not callable(value):
         raise TypeError(f"{caller}: expected a function, or a module of flax or equinox, not {type(value).__name__}")
 
 
-def flags(caller: str, **switches: object) -> None:
+def demand_flags(caller: str, **switches: object) -> None:
     """Raise `TypeError` for a switch that is neither True nor False."""
     for name, value in switches.items():
         if not isinstance(value, bool):

@@ -61,8 +61,8 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> F
         return FitVerdict(None, UNKNOWN_LIMIT)
     at_most = f"{format_bytes(limit)} {needs.place}"
 
-    def above(size: int) -> str:
-        """Return the size in bytes if it rounds to the same text as the limit."""
+    def text_above_limit(size: int) -> str:
+        """Return the size as text, with the exact bytes if it rounds to the same text as the limit."""
         return format_bytes(size) if format_bytes(size) != format_bytes(limit) else readable_bytes(size)
 
     if needs.runs <= limit:
@@ -72,14 +72,14 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> F
         plain = f"the plain step {needed if needs.plain > limit else 'also fits'}"
         return FitVerdict(True, f"fits: needs {format_bytes(needs.runs)} of {at_most}; {plain}")
     if needs.fixed > limit:
-        fixed = f"arguments and results alone need {above(needs.fixed)}, above the limit of {at_most}"
+        fixed = f"arguments and results alone need {text_above_limit(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
     if has_failed:
         least = min(size for size in (needs.runs, needs.plain, needs.least) if size is not None)
-        needed = f"the smallest step found needs {above(least)}"
+        needed = f"the smallest step found needs {text_above_limit(least)}"
         return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")
     return FitVerdict(
         False,
-        f"does not fit without a budget: needs {above(needs.runs)}, above the limit of {at_most}; "
+        f"does not fit without a budget: needs {text_above_limit(needs.runs)}, above the limit of {at_most}; "
         'search for plans with budget="device" or a size',
     )
