@@ -21,9 +21,9 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "each row states the effect of recomputing only that segment; bytes and FLOPs are counted in the program, before "
-    "fusion; the rewrite may divide the step into other segments; a call runs the plain step if the compiler finds no "
-    "saving; a report shows the plan that runs"
+    "Each row states the effect of recomputing only that segment. Bytes and FLOPs are counted in the program, before "
+    "fusion. The rewrite may divide the step into other segments. A call runs the plain step if the compiler finds no "
+    "saving; a report shows the plan that runs."
 )
 
 _RECOMPUTE = "recompute"
@@ -130,7 +130,7 @@ def _peaks(explanation: Explanation) -> str:
     measured = explanation.measured_bytes
     predicted = format_bytes(explanation.xla_peak_bytes)
     if measured is not None:
-        return f"{format_bytes(measured)} as compiled, as in reports, {predicted} predicted by the model of XLA:CPU"
+        return f"{format_bytes(measured)} as compiled, as in reports; {predicted} predicted by the model of XLA:CPU"
     in_order = f"{format_bytes(explanation.timeline.peak_bytes)} if no operations are fused"
     return f"{predicted} predicted by the model of XLA:CPU, {in_order}"
 

@@ -258,7 +258,7 @@ def test_report_and_explain_agree_on_plain_bytes():
     assert reported.plain.temporaries is not None
     size = format_bytes(reported.plain.temporaries)
     assert str(reported).startswith(f"step: {size} -> ") and explained[0].startswith(f"step: {size} of temporaries; ")
-    assert f"  its peak of temporaries: {size} as compiled, as in reports, " in "\n".join(explained)
+    assert f"  its peak of temporaries: {size} as compiled, as in reports; " in "\n".join(explained)
     assert str(step.explain(weights(), batch())).splitlines() == explained
 
 
