@@ -208,7 +208,7 @@ class _SegmentAnalysis:
         )
         copying = CloneOptions(grouping, permission=self.selection.permission)
         plan = copying.plan(step, Targets(dict.fromkeys(members, segment), values, own))
-        forced = any(map(is_forced, operations)) or (outputs and bool(segment))
+        is_marked = any(map(is_forced, operations))
         targets = frozenset(step.numbered.values_of(values))
         own_outputs = {step.value(value): readers for value, readers in own.items() if value in values}
         return Decision(
@@ -216,7 +216,7 @@ class _SegmentAnalysis:
             operations=tuple(operations),
             values=targets,
             groups=plan.groups,
-            reason=_why_not(plan, forced),
+            reason=None if plan.groups and is_marked else _why_not(plan, outputs and bool(segment)),
             own_gradient_readers=own_outputs,
         )
 
@@ -276,17 +276,19 @@ def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
     }
 
 
-def _why_not(plan: Plan, forced: bool) -> str | None:
-    if plan.groups and forced:
-        return None
+def _why_not(plan: Plan, demanded: bool) -> str | None:
+    """Return the reason for which a segment is not recomputed; None if it is.
+
+    `demanded`: whether to recompute it even if that frees no memory.
+    """
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
     ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
         return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
-    if freed == pinned == 0:
+    if freed == pinned == 0 and not demanded:
         return NOTHING_FREED
-    if freed <= pinned:
+    if freed <= pinned and not demanded:
         cost = f"keeps {readable_bytes(pinned)} alive in their place"
         return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {cost}"
     return None
