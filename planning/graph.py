@@ -10,7 +10,7 @@ their indices.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -245,11 +245,40 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """Return the values that the operations read and none of them computes, without constants, in order of use."""
+        """Return the values that the operations read and none of them computes, in order of use.
+
+        Constants are left out, unless an operation that is not a constant depends only on them, such as a loop that
+        draws random numbers from a constant key: nothing else could delay a copy of it.
+        """
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}
         read = dict.fromkeys([value for op in members for value in self.reads[op]])
-        return tuple([value for value in read if value not in inside and value not in self.constants])
+        delaying = self._constant_inputs(members)
+        return tuple(
+            [value for value in read if value not in inside and (value not in self.constants or value in delaying)]
+        )
+
+    def _constant_inputs(self, members: Sequence[int]) -> Set[int]:
+        """Return the constants on which those members depend that are not constants and read nothing else."""
+        constants, inputs = self.constants, set[int]()
+        pending = [
+            value
+            for op in members
+            if self.reads[op] and constants.issuperset(self.reads[op]) and not constants.issuperset(self.makes[op])
+            for value in self.reads[op]
+        ]
+        visited = set[int]()
+        inside = set(members) if pending else set[int]()
+        while pending:
+            value = pending.pop()
+            if value in visited:
+                continue
+            visited.add(value)
+            if self.maker[value] in inside:
+                pending.extend(self.reads[self.maker[value]])
+            else:
+                inputs.add(value)
+        return inputs
 
     def results_of(self, operations: Iterable[int]) -> list[int]:
         """Return the results of the operations, in order."""

@@ -79,10 +79,17 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
     return op.operands[index if facts.view is View.FORWARDS else facts.view_of]
 
 
-def is_allocated(op: Operation) -> bool:
-    """Return whether the executor allocates the results even if they are constant or returned by the function."""
+def is_executed(op: Operation) -> bool:
+    """Return whether an operation runs and stores its results even if all its operands are constants.
+
+    This holds for loops and for operations that draw random numbers: XLA folds neither. It also holds for operations
+    whose results the executor always allocates.
+    """
     facts = facts_of(op)
-    return facts is not None and facts.allocated
+    if facts is None:
+        return False
+    loops = any(region.carry is Carry.RESULTS for region in facts.regions)
+    return facts.allocated or facts.state is not None or loops
 
 
 def stored_bytes(op: Operation) -> int | None:

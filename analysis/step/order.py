@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from ...rules.buffers import is_allocated
+from ...rules.buffers import is_executed
 from ...rules.effects import why_impure
 from ...rules.facts import Facts
 from ...rules.registry import facts_of
@@ -109,7 +109,7 @@ class Order:
         values.update([result for op in operations for result in op.results])
 
     def _constant_operations(self, constants: set[int]) -> list[Operation]:
-        """Return the operations with results that are computed only from constants.
+        """Return the operations with results that are computed only from constants, without executing an operation.
 
         `constants`: the ids of captured constants, to which the ids of the results are added. Ids are several times as
         fast to look up as values.
@@ -120,7 +120,7 @@ class Order:
             # The first operand of most operations is not a constant, so the test ends early.
             if read and not (is_known(id(read[0])) and all([is_known(id(value)) for value in read])):
                 continue
-            if op.results and why_impure(op) is None and not is_allocated(op):
+            if op.results and why_impure(op) is None and not is_executed(op):
                 constants.update(map(id, op.results))
                 operations.append(op)
         return operations
