@@ -173,5 +173,7 @@ def _rewrite_with_functions_inlined(
     run = run_stages(module, replace(options, calls=False))
     if run.module is None or (veto := why_calls_stay_inlined(with_calls, run.module)) is None:
         return None
+    if run.is_structured:
+        outline_gradient(run.module)
     outcome = replace(run.outcome, remarks=(*run.outcome.remarks, veto))
     return RewriteResult(run.module, outcome, options.loop_schedule)

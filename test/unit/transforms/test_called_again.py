@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.func import CallOp
 
+from recompute.dialects.structured import GradientOp
 from recompute.driver.api import memory
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
+from recompute.transforms.outline_gradient import outline_gradient
 
 T = "tensor<1024xf32>"
 BYTES = 4 * 1024
@@ -84,6 +86,15 @@ def test_functions_stay_inlined_if_calls_need_more_memory(text: str) -> None:
     assert rewritten_with(text, "none") == (4, 0, stay)
     peak, calls, remark = rewritten_with(text, "none", calls=False)
     assert (peak, calls) == (4, 0) and remark != stay
+
+
+@pytest.mark.parametrize("text", [WAITS, TWINS])
+def test_gradient_regions_are_restored_if_functions_stay_inlined(text: str) -> None:
+    module = parse_module(text)
+    assert outline_gradient(module) == 1
+    result = rewrite_in_place(module, RecomputeOptions(Selection(segments="block0"), target="none"))
+    assert result.remarks[-1].reason.startswith("functions stay inlined")
+    assert sum(isinstance(op, GradientOp) for op in module.walk()) == 1
 
 
 @pytest.mark.parametrize(
