@@ -30,7 +30,7 @@ from ..planning.solvers.problem import Problem
 from ..planning.solvers.result import Progress, Result, Stop, never_stop
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
-from ..rewriting.rewrite import rewrite_within
+from ..rewriting.rewrite import search_within
 from ..search.limits import ORDER_ERROR, Budget, BudgetLimits, budget_limits
 from ..search.loop_choices import has_loops
 from ..search.outcome import RewriteResult
@@ -153,7 +153,7 @@ def _with_smallest_plan(module: ModuleOp, budget: Budget, answer: Fit, search: _
         return answer
     search.progress("looking for the plan with the fewest temporaries")
     try:
-        result = rewrite_within(module, replace(budget, text=MINIMUM), stop=search.stop)
+        result = search_within(module, replace(budget, text=MINIMUM), stop=search.stop)
     except Refusal:
         return answer
     return replace(answer, smallest_peaks=result.peaks)
@@ -196,7 +196,7 @@ def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: Budget
     limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
     try:
-        result = rewrite_within(module, budget, stop=stop)
+        result = search_within(module, budget, stop=stop)
     except Refusal as error:
         reason = error.reason
         if unfit.lower_bound is None and has_loops(module):

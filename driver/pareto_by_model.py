@@ -21,7 +21,7 @@ from ..planning.calibrated_search import CalibratedSearch
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.result import Progress, Stop
 from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
-from ..rewriting.rewrite import rewrite_unbudgeted
+from ..rewriting.rewrite import run_with_alternatives
 from ..search.candidate_plans.pool import ModuleCandidate, Pool
 from ..search.candidate_plans.pool_cache import pool_of
 from ..search.limits import MODEL_ERROR
@@ -63,7 +63,7 @@ class _MeasuredRewrites:
         candidate cannot be applied."""
         candidate = self.pool.candidates[number]
         try:
-            result = rewrite_unbudgeted(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
+            result = run_with_alternatives(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
         except Refusal:
             return None
         peaks = {name: line.peak_bytes for name, line in timelines_of(result.module or self.module, XLA)}

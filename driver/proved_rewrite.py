@@ -16,7 +16,7 @@ from ..dialects.cloning import clone_of
 from ..dialects.context import make_context
 from ..options.recompute_options import Pipeline, RecomputeOptions
 from ..planning.plan_file import from_json
-from ..rewriting.rewrite import rewrite_module
+from ..rewriting.rewrite import rewritten_copy
 from ..search.choice.measured import choose_by_measurement, options_to_measure
 from ..search.choice.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..search.outcome import Recomputation
@@ -81,7 +81,7 @@ def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
 
     def write(module: ModuleOp) -> _SearchResult:
         start = _input_of_search(module, options)
-        result = rewrite_module(start, options)
+        result = rewritten_copy(start, options)
         if options.strict:
             demand_effect_of_rewrite(module, result.outcome.copies, result.outcome.remarks)
         return _SearchResult(clone_of(start) if result.module is None else result.module, result.outcome)

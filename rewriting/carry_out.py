@@ -27,33 +27,25 @@ from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_bes
 from ..search.choice.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic, position_of
 from ..support.operations import name_of
-from ..transforms.clone import ClonedStep, clone_marked, clone_with_planner, clone_with_plans
+from ..transforms.clone import Cloned, clone_marked, clone_with_planner, clone_with_plans
 from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.plans.misfits import Misfits
 
 
 @dataclass(frozen=True)
-class CarriedOut:
-    """The result of applying plans.
+class CarriedOut(Cloned):
+    """The result of applying plans, with the peaks on which vetoes depend.
 
     Attributes:
-        steps: The applied plan of each step.
-        remarks: Remarks on the choices, and on marks without effect.
         before: The original peaks of the steps that may still be left unchanged, by function name.
         forecasts: The forecast peaks of these steps, by function name.
         saved_share: The share of the peak that is saved according to the model of XLA:CPU; None if there is no forecast
             for the whole module.
     """
 
-    steps: tuple[ClonedStep, ...]
-    remarks: tuple[Remark, ...]
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     saved_share: float | None = None
-
-    @property
-    def copies(self) -> int:
-        return sum(step.plan.copies for step in self.steps)
 
     def emitted_peaks(self, emitted: Steps) -> Mapping[FuncOp, Peaks]:
         """Return the peaks of the emitted steps that have copies."""

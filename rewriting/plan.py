@@ -47,7 +47,7 @@ from ..transforms.plans.notes import write_notes
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.verify import verify_input
 from .emit import replace_content
-from .rewrite import rewrite_module
+from .rewrite import rewritten_copy
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
@@ -148,7 +148,7 @@ class PlanPass(ModulePass):
             options = replace(options, budget=MINIMUM)
         with keep_whole(op):
             verify_input(op)
-            result = rewrite_module(op, options)
+            result = rewritten_copy(op, options)
             outcome = result.outcome
             tell(ctx, outcome.remarks)
             if result.module is not None:

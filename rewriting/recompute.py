@@ -59,6 +59,6 @@ class RecomputePass(ModulePass):
         outcome = rewrite_in_place(op, options)
         if options.strict:
             demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
-        tell(ctx, (*outcome.remarks, *outcome.recomputed_remarks))
+        tell(ctx, (*outcome.remarks, *outcome.recomputed))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))

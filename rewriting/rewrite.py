@@ -1,13 +1,18 @@
 """Rewrite every step of a module, with or without a budget, by running the stages in `stages.py`.
 
-    rewrite_in_place      in place, for passes
-    rewrite_module        a new module, within the budget of the options if they have one
-    rewrite_within        a new module, within a given budget
-    rewrite_unbudgeted    a new module, without a budget; a budget search measures its results
+    rewrite_in_place           for passes: verifies the module, and replaces its content by the rewritten copy
+    rewritten_copy             a new module, within the budget of the options if they have one
+    search_within              a new module, within a given budget; measures results of `run_with_alternatives`
+    run_with_alternatives      a new module, without a budget: the best result of the runs below
+    run_stages (`stages.py`)   the result of one run
 
-`rewrite_unbudgeted` repeats a rewrite in three cases: without copies, if copies lower no peak but loops were cut; with
-functions inlined, if their calls cost memory; and with calls left in place, if foreign attributes of the calls would be
-lost. `search/choice/vetoes.py` makes the first two decisions.
+A run with other options follows if it may be better:
+
+    run                 if                                                   replaces the result before it
+    loops alone         copies lower no peak, but loops were cut             always
+    functions inlined   restored calls may raise a peak                      if they do
+    calls in place      the runs above are refused, or foreign attributes    unless it is refused too
+                        of calls are lost
 """
 
 from __future__ import annotations
@@ -18,7 +23,6 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.names import Names
 from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
@@ -27,19 +31,19 @@ from ..planning.plan_file import StepPlan
 from ..planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled
 from ..planning.solvers.result import Stop, never_stop
 from ..search.budget.move_choices import cheapest_moves, require_order_model
-from ..search.budget.within import rewrite_within_budget
-from ..search.choice.vetoes import calls_may_raise_peak, why_calls_stay_inlined
+from ..search.budget.within import cheapest_within_budget
+from ..search.choice.unchanged_steps import reword_for_cut_loops
+from ..search.choice.vetoes import why_calls_stay_inlined
 from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.interrupts import stop_predicate
 from ..support.timing import part
-from ..transforms.calls.call_attributes import functions_with_attributes, keep_whole, remove_whole_marks
-from ..transforms.outline_gradient import outline_gradient
+from ..transforms.calls.call_attributes import keep_whole, remove_whole_marks
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .emit import replace_content
-from .stages import run_stages
+from .stages import Alternative, run_stages
 
 _LOG = logging.getLogger("recompute.rewriting")
 
@@ -57,33 +61,33 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
     """
     with part("verify"):
         verify_input(module)
-    result = rewrite_module(module, options)
+    result = rewritten_copy(module, options)
     if result.module is not None:
         replace_content(module, result.module)
     return result.outcome
 
 
-def rewrite_module(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
+def rewritten_copy(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
 
     With a budget, Ctrl-C or the time limit of the options ends the search with the best result so far. Without numba,
     the default time limit is `SECONDS_AS_PYTHON`, and a warning is logged.
     """
     if options.budget is None:
-        return rewrite_unbudgeted(module, options)
+        return run_with_alternatives(module, options)
     budget = Budget.of(options.budget, options.memory_model, options.target)
     seconds = options.time_limit
     if seconds is None and not is_compiled():
         seconds = SECONDS_AS_PYTHON
         _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=seconds))
     with stop_predicate(seconds) as stop:
-        return rewrite_within(module, budget, options, stop)
+        return search_within(module, budget, options, stop)
 
 
-def rewrite_within(
+def search_within(
     module: ModuleOp, budget: Budget, options: RecomputeOptions = DEFAULT_OPTIONS, stop: Stop = never_stop
 ) -> RewriteResult:
-    """Rewrite as `rewrite_module` does, within the given budget instead of the budget of the options.
+    """Rewrite as `rewritten_copy` does, within the given budget instead of the budget of the options.
 
     `stop`: a predicate that ends the search with the best result so far.
 
@@ -96,84 +100,62 @@ def rewrite_within(
         moving = replace(options, offload=offload)
 
         def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> RewriteResult:
-            return rewrite_unbudgeted(module, replace(moving.with_planned(planned), loops=loops))
+            return run_with_alternatives(module, replace(moving.with_planned(planned), loops=loops))
 
-        return rewrite_within_budget(module, budget, moving, run, stop)
+        return cheapest_within_budget(module, budget, moving, run, stop)
 
     with keep_whole(module) as whole:
         best = cheapest_moves(module, within, options.moves)
     remove_whole_marks(best.module, whole)
-    return replace(best, outcome=replace(best.outcome, remarks=(*best.outcome.remarks, *best.budget_remarks)))
+    return best
 
 
-def rewrite_unbudgeted(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite as `rewrite_module` does, ignoring the budget of the options.
+def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
+    """Run the stages, and run them again for each alternative in the table of this module that may be better. The
+    budget of the options is ignored.
 
     Marks that are written as calls become attributes in the given module, which is not modified otherwise.
 
-    If the rewrite raises `Refusal`, or cannot restore a call with foreign attributes, it runs again and leaves all
-    calls with foreign attributes in place.
+    Raises:
+        Refusal: The runs are refused, also with calls in place.
     """
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
-    result = _best_or_refusal(module, options)
-    if isinstance(result, Refusal) or result.outcome.restored_calls.lost:
-        result = _rewrite_with_calls(module, options) or result
-    if isinstance(result, Refusal):
-        raise result
+    try:
+        result = _run_with_calls_inlined(module, options)
+    except Refusal:
+        result = _run_with_calls_in_place(module, options)
+        if result is None:
+            raise
+    else:
+        if result.outcome.restored_calls.lost:
+            result = _run_with_calls_in_place(module, options) or result
     return replace(result, outcome=replace(result.outcome, remarks=(*mark_remarks, *result.outcome.remarks)))
 
 
-def _best_or_refusal(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | Refusal:
-    """Return the result of `_rewrite_or_alternative`, or the refusal that it raises."""
-    try:
-        return _rewrite_or_alternative(module, options)
-    except Refusal as refusal:
-        return refusal
-
-
-def _rewrite_with_calls(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:
-    """Rewrite the module, leaving calls with foreign attributes in place; return None if there are no such calls, or if
-    the rewrite raises `Refusal`."""
-    if all(Names.WHOLE in function.attributes for function in functions_with_attributes(module)):
-        return None
-    with keep_whole(module) as marked:
-        result = _best_or_refusal(module, options)
-    if isinstance(result, Refusal):
-        return None
-    remove_whole_marks(result.module, marked)
+def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
+    """Run the stages, which inline calls and restore them, and run them again for the alternative that they return."""
+    result, alternative = run_stages(module, options)
+    if alternative is Alternative.LOOPS_ALONE:
+        remarks = reword_for_cut_loops(result.outcome.remarks)
+        options = options.with_planned(plan_nothing)
+        result, alternative = run_stages(module, options)
+        result = replace(result, outcome=replace(result.outcome, remarks=remarks))
+    if alternative is Alternative.FUNCTIONS_INLINED and result.module is not None:
+        inlined, _ = run_stages(module, replace(options, calls=False))
+        veto = None if inlined.module is None else why_calls_stay_inlined(result.module, inlined.module)
+        result = result if veto is None else inlined.with_remarks(veto)
     return result
 
 
-def _rewrite_or_alternative(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite the module, or return an alternative if it is better.
-
-    One alternative, if copies lower no peak, is to rewrite only the loops. The other, if calls cost memory, is to leave
-    functions inlined.
-    """
-    run = run_stages(module, options)
-    if run.loops_alone_remarks is not None:
-        options = options.with_planned(plan_nothing)
-        remarks, run = run.loops_alone_remarks, run_stages(module, options)
-        run = replace(run, outcome=replace(run.outcome, remarks=remarks))
-    if run.module is None:
-        return RewriteResult(None, run.outcome, options.loop_schedule)
-    if run.peaks_without_calls and calls_may_raise_peak(run.module, run.peaks_without_calls):
-        inlined = _rewrite_with_functions_inlined(module, options, run.module)
-        if inlined is not None:
-            return inlined
-    if run.is_structured:
-        outline_gradient(run.module)
-    return RewriteResult(run.module, run.outcome, options.loop_schedule)
-
-
-def _rewrite_with_functions_inlined(
-    module: ModuleOp, options: RecomputeOptions, with_calls: ModuleOp
-) -> RewriteResult | None:
-    """Rewrite with functions inlined; return None if the result needs no less memory than `with_calls`."""
-    run = run_stages(module, replace(options, calls=False))
-    if run.module is None or (veto := why_calls_stay_inlined(with_calls, run.module)) is None:
-        return None
-    if run.is_structured:
-        outline_gradient(run.module)
-    outcome = replace(run.outcome, remarks=(*run.outcome.remarks, veto))
-    return RewriteResult(run.module, outcome, options.loop_schedule)
+def _run_with_calls_in_place(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:
+    """Run the stages as `_run_with_calls_inlined` does, but leave calls with foreign attributes in place; return None
+    if there are no such calls, or if the run is refused."""
+    with keep_whole(module) as marked:
+        if not marked:
+            return None
+        try:
+            result = _run_with_calls_inlined(module, options)
+        except Refusal:
+            return None
+    remove_whole_marks(result.module, marked)
+    return result

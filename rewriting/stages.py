@@ -1,4 +1,5 @@
-"""Run the stages of a rewrite once, on a copy of the module: prepare, choose and copy, emit, restore calls.
+"""Run the stages of a rewrite once, on a copy of the module: prepare, choose and copy, emit, restore calls and gradient
+regions.
 
 `rewrite.py` runs them again with other options if an alternative may be better.
 """
@@ -6,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -21,15 +23,16 @@ from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
-from ..search.choice.vetoes import why_all_worse
-from ..search.outcome import Recomputation
+from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
+from ..search.outcome import Recomputation, RewriteResult
 from ..search.plan_cost import cost_remarks
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import every_operation
-from ..transforms.calls.restore import restore_calls, restore_nothing
+from ..transforms.calls.restore import Restored, restore_calls, restore_nothing
 from ..transforms.clone import ClonedStep
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
+from ..transforms.outline_gradient import outline_gradient
 from ..transforms.phase import numbered_steps
 from ..transforms.plans.limit_segments import check_limits
 from ..transforms.preparation.prepare import Prepared, prepare
@@ -40,37 +43,27 @@ from .emit import emit
 from .options_at_fault import option_at_fault
 
 
-@dataclass(frozen=True)
-class StagesResult:
-    """The result of one run of the stages, with the data that `rewrite.py` needs to decide on another run.
+class Alternative(Enum):
+    """Another run of the stages that may be better than the one before it; each value is the reason."""
 
-    Attributes:
-        module: The new module, in which gradient regions are not outlined yet; None if the step stays unchanged.
-        outcome: The recomputation in the new module.
-        is_structured: Whether the original module had gradient regions.
-        loops_alone_remarks: The remarks for another run that only cuts loops, if the copies lower no peak; None
-            otherwise.
-        peaks_without_calls: The peak of each function in bytes before calls were restored; empty if no call can raise
-            a peak.
-    """
-
-    module: ModuleOp | None
-    outcome: Recomputation
-    is_structured: bool = False
-    loops_alone_remarks: tuple[Remark, ...] | None = None
-    peaks_without_calls: Mapping[str, int] = field(default_factory=dict[str, int])
+    LOOPS_ALONE = "copies lower no peak, but loops were cut"
+    FUNCTIONS_INLINED = "restored calls may raise a peak"
 
 
-def run_stages(module: ModuleOp, options: RecomputeOptions) -> StagesResult:
-    """Run each stage once on a copy of the module: prepare, choose and copy, emit, restore calls.
+def run_stages(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
+    """Run each stage once on a copy of the module.
 
     Marks that are written as calls must have been converted to attributes (`take_marks`). The step stays unchanged if
     it already has copies, if nothing is recomputed, or if the emitted step is worse.
+
+    Returns:
+        The result, and the alternative that may be better; None if there is none.
     """
     cost = cost_option(module, options.cost)
     if any(map(is_copy, every_operation(module))):
         reason = "the step already has copies from an earlier run"
-        return StagesResult(None, Recomputation((), _with_reason(module, (), reason, Topic.STEP_LEFT)))
+        outcome = Recomputation((), _with_reason(module, (), reason, Topic.STEP_LEFT))
+        return RewriteResult(None, outcome, options.loop_schedule), None
     prepared = prepare(module, options)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
@@ -116,11 +109,11 @@ class _ModuleToEmit:
     steps: Steps
     carried_out: CarriedOut
 
-    def emit(self, cost: Cost) -> StagesResult:
+    def emit(self, cost: Cost) -> tuple[RewriteResult, Alternative | None]:
         """Emit the module and restore its calls, unless nothing is recomputed or a veto leaves the step unchanged."""
         prepared, emission = self.prepared, self.options.emission
         if not self.carried_out.copies and not prepared.rolled.copies:
-            return self._nothing_recomputed()
+            return self._nothing_recomputed(), None
         remarks = [
             *shard_kept(prepared.module, prepared.outlined.functions),
             *cost_remarks(self.steps, self.carried_out.steps, cost),
@@ -129,46 +122,38 @@ class _ModuleToEmit:
         emitted = emit(prepared.module, prepared.origins, emission, self.steps)
         peaks = self.carried_out.emitted_peaks(emitted)
         if vetoes := why_all_worse(self.carried_out.before, peaks, emission.keeps_barriers):
-            return self._left_unchanged(vetoes)
+            result = self._unchanged((*prepared.remarks, *vetoes), vetoes[0].reason, Topic.STEP_LEFT)
+            return result, Alternative.LOOPS_ALONE if prepared.rolled.copies else None
         if emission.keeps_barriers:
             # CSE may extend live ranges beyond the plan.
             remarks += _eager_remarks(peaks)
-        return self._restore_calls(remarks, moves, max((peak.eager for peak in peaks.values()), default=0))
+        return self._restore(remarks, moves, max((peak.eager for peak in peaks.values()), default=0))
 
-    def _nothing_recomputed(self) -> StagesResult:
+    def _nothing_recomputed(self) -> RewriteResult:
         is_planned = self.options.planned is not None
         fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
         remarks = (*self._remarks_of_preparation, *self.carried_out.remarks)
-        return StagesResult(None, self._unchanged_outcome(remarks, reason, Topic.NOTHING_RECOMPUTED))
+        return self._unchanged(remarks, reason, Topic.NOTHING_RECOMPUTED)
 
-    def _left_unchanged(self, vetoes: Sequence[Remark]) -> StagesResult:
-        remarks = (*self.prepared.remarks, *vetoes)
-        outcome = self._unchanged_outcome(remarks, vetoes[0].reason, Topic.STEP_LEFT)
-        loops_alone_remarks = reword_for_cut_loops(remarks) if self.prepared.rolled.copies else None
-        return StagesResult(None, outcome, loops_alone_remarks=loops_alone_remarks)
-
-    def _unchanged_outcome(self, remarks: Sequence[Remark], reason: str, topic: Topic) -> Recomputation:
-        """Return the outcome for the original module, with an empty plan for each step."""
-        nothing = tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in self.steps)
-        return Recomputation(
-            nothing,
+    def _unchanged(self, remarks: Sequence[Remark], reason: str, topic: Topic) -> RewriteResult:
+        """Return the result for an unchanged module, with an empty plan for each step."""
+        outcome = Recomputation(
+            tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in self.steps),
             _with_reason(self.original, remarks, reason, topic),
             containing_functions=self.prepared.outlined.containing_functions,
         )
+        return RewriteResult(None, outcome, self.options.loop_schedule)
 
-    def _restore_calls(self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int) -> StagesResult:
-        """Put outlined steps back into the emitted module, and restore its calls."""
+    def _restore(
+        self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int
+    ) -> tuple[RewriteResult, Alternative | None]:
+        """Put outlined steps back into the emitted module, and restore its calls and gradient regions."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are inlined.
         containing, run_counts = prepared.outlined.containing_functions, prepared.outlined.run_counts
         prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
-        may_cost_memory = options.calls and not options.emission.keeps_barriers
-        peaks_without_calls = peaks_in_order(module) if may_cost_memory else dict[str, int]()
-        if options.calls:
-            restored = restore_calls(module, self.original, prepared.origins)
-        else:
-            restored = restore_nothing(self.original)
+        restored, may_raise_peak = self._restore_calls()
         remarks = (*self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
         outcome = Recomputation(
             steps=self.carried_out.steps,
@@ -183,8 +168,19 @@ class _ModuleToEmit:
             saved_share=self.carried_out.saved_share,
             run_counts=run_counts,
         )
-        peaks = peaks_without_calls if restored.calls else dict[str, int]()
-        return StagesResult(module, outcome, prepared.is_structured, peaks_without_calls=peaks)
+        if prepared.is_structured:
+            outline_gradient(module)
+        result = RewriteResult(module, outcome, options.loop_schedule)
+        return result, Alternative.FUNCTIONS_INLINED if may_raise_peak else None
+
+    def _restore_calls(self) -> tuple[Restored, bool]:
+        """Restore the calls of the module, and return whether they may raise a peak."""
+        module, options = self.prepared.module, self.options
+        if not options.calls:
+            return restore_nothing(self.original), False
+        before = None if options.emission.keeps_barriers else peaks_in_order(module)
+        restored = restore_calls(module, self.original, self.prepared.origins)
+        return restored, restored.calls > 0 and before is not None and calls_may_raise_peak(module, before)
 
     @property
     def _remarks_of_preparation(self) -> Sequence[Remark]:

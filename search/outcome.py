@@ -6,27 +6,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
 from ..options.loop_schedule import LoopSchedule
 from ..planning.host_moves import NOTHING_MOVED, Offload
-from ..planning.plan import CopyGroup
 from ..planning.plan_file import StepPlan
 from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
-from ..transforms.clone import ClonedStep
+from ..transforms.clone import Cloned
 from ..transforms.loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 from ..transforms.offload import NO_MOVES, Moves
 
 
 @dataclass(frozen=True)
-class Recomputation:
-    """The recomputation that a rewrite adds: the plan of each step, its cost, and remarks. It does not contain the
-    module.
+class Recomputation(Cloned):
+    """The recomputation that a rewrite adds: the copies in its steps and loops, their cost, and remarks on all stages.
+    It does not contain the module.
 
     Attributes:
-        steps: Each step with its plan.
-        remarks: Remarks on the choices, and on the reasons for unchanged segments and steps.
         restored_calls: The calls that were restored.
         in_loops: The recomputation in loops.
         eager_peak_bytes: The largest peak of any step under an eager executor.
@@ -42,8 +40,6 @@ class Recomputation:
             the module as a whole.
     """
 
-    steps: tuple[ClonedStep, ...]
-    remarks: tuple[Remark, ...]
     restored_calls: Restored = NOTHING_RESTORED
     in_loops: LoopRecomputation = NO_LOOP_RECOMPUTATION
     eager_peak_bytes: int = 0
@@ -55,18 +51,15 @@ class Recomputation:
     run_counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
-    def groups(self) -> tuple[CopyGroup, ...]:
-        """The copy groups, in the order of the backward pass of each step."""
-        return tuple(group for step in self.steps for group in step.plan.groups)
-
-    @property
+    @override
     def copies(self) -> int:
-        """The number of recomputed operations."""
-        return sum(step.plan.copies for step in self.steps) + self.in_loops.copies
+        """The number of recomputed operations, in steps and in loops."""
+        return super().copies + self.in_loops.copies
 
     @property
-    def recomputed_remarks(self) -> tuple[Remark, ...]:
-        """A remark on each segment that is recomputed, for tools that print such remarks on request."""
+    @override
+    def recomputed(self) -> tuple[Remark, ...]:
+        """A remark for each segment that is recomputed, located in the public function that contains its step."""
         return tuple(
             replace(remark, function=self.containing_functions.get(step.function, step.function))
             for step in self.steps
@@ -90,26 +83,23 @@ class Recomputation:
         in_steps = sum(step.plan.extra_cost(step.graph.cost) for step in self.steps)
         return in_steps + self.in_loops.extra_flops + self.wait_cost
 
-    @property
-    def moved_values(self) -> int:
-        """The number of values that are moved to the host."""
-        return self.moves.values
-
 
 @dataclass(frozen=True)
 class RewriteResult:
-    """A rewritten module, with the data by which a budget search compares rewrites.
+    """A rewritten module, with the data by which searches compare rewrites.
 
     Attributes:
         module: The new module; None if the step stays unchanged.
         outcome: The recomputation in the module.
         loops: The loop schedule with which the plans were made.
         peaks: The peak of each function in bytes; empty outside a budget search.
-        budget_remarks: Remarks on the budget; empty outside a budget search.
     """
 
     module: ModuleOp | None
     outcome: Recomputation
     loops: LoopSchedule
     peaks: Mapping[str, int] = field(default_factory=dict[str, int])
-    budget_remarks: tuple[Remark, ...] = ()
+
+    def with_remarks(self, *remarks: Remark) -> RewriteResult:
+        """Return the result with these remarks after its own."""
+        return replace(self, outcome=replace(self.outcome, remarks=(*self.outcome.remarks, *remarks)))

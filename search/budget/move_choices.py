@@ -4,7 +4,6 @@ values that may be moved to the host, and selects the cheapest result within the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -60,8 +59,9 @@ def cheapest_moves(module: ModuleOp, within: Callable[[Offload], RewriteResult],
         assert isinstance(alone, Refusal), "if there are no results, the first try failed"
         raise alone
     best = min(results, key=lambda variant: variant.outcome.extra_cost)
-    remarks = (Remark(module, _summary(offload, best, alone), RemarkKind.ANALYSIS),) if offload.speed else ()
-    return replace(best, budget_remarks=(*best.budget_remarks, *remarks))
+    if not offload.speed:
+        return best
+    return best.with_remarks(Remark(module, _summary(offload, best, alone), RemarkKind.ANALYSIS))
 
 
 def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offload) -> RewriteResult | Refusal:
@@ -74,7 +74,7 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
     """Return a summary of the moves for a remark. `alone`: the result or the refusal of the attempt that moves only the
     marked values."""
-    moved = best.outcome.moved_values
+    moved = best.outcome.moves.values
     cost = cost_named(offload.cost)
     if not moved:
         return "nothing is moved to the host: recomputing values costs less"
@@ -84,5 +84,5 @@ def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refus
     words = f"{stay}, at an extra cost of {extra}"
     if isinstance(alone, Refusal):
         return f"{words}; with only the marked values moved, no plan was found"
-    reference = "with only the marked values moved" if alone.outcome.moved_values else "without moves"
+    reference = "with only the marked values moved" if alone.outcome.moves.values else "without moves"
     return f"{words}; {reference}, the extra cost is {alone.outcome.extra_cost / cost.scale:.4g} {cost.unit}"

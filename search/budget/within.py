@@ -71,10 +71,10 @@ def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, in
     return f"{words}: {best}; no lower bound is known; the model gives {MODEL_ERROR}"
 
 
-def rewrite_within_budget(
+def cheapest_within_budget(
     module: ModuleOp, budget: Budget, options: RecomputeOptions, run: RunRewrite, stop: Stop
 ) -> RewriteResult:
-    """Rewrite the module within the budget.
+    """Return the cheapest rewrite within the budget that the search finds.
 
     Args:
         run: A function that rewrites the module. It must leave `module` itself unchanged.
@@ -100,7 +100,7 @@ def _left_unchanged(problem: BudgetProblem) -> RewriteResult:
     needed = ", ".join(map(readable_bytes, problem.limits.plain_bytes.values()))
     peak = f"the step needs {needed} at its peak {problem.budget.model_phrase}"
     text = f"no recomputation is needed: {peak}, within the budget {problem.wording}"
-    return replace(result, module=None, budget_remarks=(_remark(problem, text),))
+    return replace(result, module=None).with_remarks(_remark(problem, text))
 
 
 def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult:
@@ -120,10 +120,10 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     )
     remark = replace(_remark(problem, text, RemarkKind.PASSED), amounts=amounts)
     if problem.budget.model == ORDER:
-        return replace(result, budget_remarks=(remark,))
+        return result.with_remarks(remark)
     # A remark of its own, so that it is printed once, with the number of repetitions.
     error = _remark(problem, f"the model of XLA:CPU gives {MODEL_ERROR}", RemarkKind.ANALYSIS)
-    return replace(result, budget_remarks=(remark, error))
+    return result.with_remarks(remark, error)
 
 
 def _remark(problem: BudgetProblem, text: str, kind: RemarkKind = RemarkKind.MISSED) -> Remark:

@@ -14,6 +14,6 @@ from recompute.test.examples import original
 def test_stages_do_not_modify_the_module(name: str) -> None:
     module = original(name).clone()
     before = print_module(module)
-    result = run_stages(module, DEFAULT_OPTIONS)
+    result, _ = run_stages(module, DEFAULT_OPTIONS)
     assert result.module is not None and result.outcome.copies
     assert print_module(module) == before

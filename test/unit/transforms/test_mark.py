@@ -12,7 +12,7 @@ from recompute.analysis.copies.segment_decisions import segment_decisions
 from recompute.dialects.names import Names
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
-from recompute.rewriting.rewrite import rewrite_module
+from recompute.rewriting.rewrite import rewritten_copy
 from recompute.test.examples import inlined, original
 from recompute.transforms.mark import marked_attributes, write_marks
 from recompute.transforms.phase import numbered_steps
@@ -60,8 +60,8 @@ def test_preference_in_skipped_segment_is_refused() -> None:
 @pytest.mark.parametrize("selection", [Selection(skip=(0,)), Selection(skip=(0, 1)), Selection()])
 @pytest.mark.parametrize("name", ["mlp.small.mlir", "gpt.small.mlir"])
 def test_remarks_have_the_segments_that_they_name(name: str, selection: Selection) -> None:
-    outcome = rewrite_module(original(name), RecomputeOptions(selection)).outcome
-    remarks = [*outcome.remarks, *outcome.recomputed_remarks]
+    outcome = rewritten_copy(original(name), RecomputeOptions(selection)).outcome
+    remarks = [*outcome.remarks, *outcome.recomputed]
     assert any(remark.segments for remark in remarks)
     for remark in remarks:
         quoted = re.findall(r"'([^']+)'", remark.reason) if "segment" in remark.reason else []

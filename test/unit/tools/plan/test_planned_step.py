@@ -183,7 +183,7 @@ def test_fit_search_ends_after_its_time_limit(
 def test_impossible_budget_is_refused_without_a_search(
     step: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fit_module, "rewrite_within", None)
+    monkeypatch.setattr(fit_module, "search_within", None)
     assert main([step, "--fit", "23KiB"]) == REFUSED == 1
     assert "the proven minimum is 24.0 KiB of device memory" in capsys.readouterr().out
 
