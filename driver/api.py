@@ -32,7 +32,7 @@ from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggests_keywords
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import without_move_remarks
-from .proved_rewrite import rewrite_as_module
+from .proved_rewrite import proved_rewrite
 from .queries import explanations_of
 from .rewrite_keywords import rewrite_options
 from .rewritten import Explanations, Rewritten, demand_model
@@ -74,7 +74,7 @@ def rewrite(
     options = rewrite_options(options, keywords)
     demand_agreement(options, EntryPoint.REWRITE)
     original, import_remarks = with_marks_as_attributes(read_module(step, name))
-    rewritten = rewrite_as_module(original, options)
+    rewritten = proved_rewrite(original, options)
     remarks = without_move_remarks(import_remarks, options.moves.marked)
     return replace(rewritten, remarks=(*remarks, *rewritten.remarks))
 

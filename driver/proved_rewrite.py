@@ -1,9 +1,18 @@
-"""Rewrite a module by a search, by a measurement or by a pipeline, and prove that the result is equal."""
+"""Rewrite a module by a search, by a measurement or by a pipeline, and prove that the result is equal.
+
+`proved_rewrite` selects one of these methods:
+
+    _by_pipeline      runs the passes of a pipeline instead of the stages
+    _by_measurement   runs `_by_search` for each attempt, and chooses a result by its measured memory
+    _by_search        proves the result of a search; if that fails, searches again with loops left unchanged
+
+A search rewrites by `rewritten_copy` in `rewriting/rewrite.py`, which also applies given plans.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,6 +23,7 @@ from ..analysis.step.marks import is_copy
 from ..analysis.step.order import functions_of
 from ..dialects.cloning import clone_of
 from ..dialects.context import make_context
+from ..mlir_io.repeated_operations import VerifiedOperations
 from ..options.recompute_options import Pipeline, RecomputeOptions
 from ..planning.plan_file import from_json
 from ..rewriting.rewrite import rewritten_copy
@@ -21,16 +31,17 @@ from ..search.choice.measured import choose_by_measurement, options_to_measure
 from ..search.choice.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..search.outcome import Recomputation
 from ..support.diagnostics import Remark, Topic, strict_refusal
+from ..support.garbage import no_collection
 from ..support.operations import every_operation
 from ..transforms.merge_remat import without_remat
 from ..transforms.strip import StripPass
 from .assumptions import Assumptions
 from .pipeline import passes_of
 from .rewritten import Rewritten
-from .verified import NotProved, assumption_remarks, change_in_place, prove_equal, verified_copy
+from .verified import NotProved, assumption_remarks, change_in_place, prove_equal, verify_module
 
 
-def rewrite_as_module(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
+def proved_rewrite(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
     """Rewrite a module by the method that the options request: a pipeline, a measurement, or a search.
 
     Raises:
@@ -39,76 +50,69 @@ def rewrite_as_module(original: ModuleOp, options: RecomputeOptions) -> Rewritte
         BadPipeline: For an invalid pipeline; it is a `ValueError`.
     """
     if options.pipeline is not None:
-        return _rewrite_by_pipeline(original, options, options.pipeline)
+        return _by_pipeline(original, options, options.pipeline)
     if options.measure is not None and options.planned is None and options.budget is None:
-        return _rewrite_by_measure(original, options, options.measure)
-    return _rewrite_by_search(original, options)
+        return _by_measurement(original, options, options.measure)
+    return _by_search(original, options)
 
 
-@dataclass(frozen=True)
-class _SearchResult:
-    """The result of a search or of given plans, which is verified but not proved yet.
-
-    Attributes:
-        module: The rewritten copy of the module, which equals the original if nothing is recomputed.
-        outcome: The recomputation in it.
-    """
-
-    module: ModuleOp
-    outcome: Recomputation
-
-
-def _rewrite_by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
+def _by_search(original: ModuleOp, options: RecomputeOptions) -> Rewritten:
     """Rewrite by a search or by given plans.
 
     If the result is not proved and no plan is given, redo the rewrite with loops left unchanged.
     """
-    result = _search(original, options)
+    module, outcome = _search(original, options)
     try:
-        return _proved(original, result, options)
+        return _proved(original, module, outcome, options)
     except NotProved as error:
-        if options.planned is not None or not result.outcome.in_loops.copies:
+        if options.planned is not None or not outcome.in_loops.copies:
             raise
         reason = f"loops are left unchanged, because their rewrite is not proved equal: {error.proof.reason}"
     loops_left = Remark(functions_of(original)[0], reason, topic=Topic.LOOPS_NOT_PROVED)
     options = replace(options, loops=False)
-    rewritten = _proved(original, _search(original, options), options)
+    rewritten = _proved(original, *_search(original, options), options)
     return replace(rewritten, remarks=(loops_left, *rewritten.remarks))
 
 
-def _search(original: ModuleOp, options: RecomputeOptions) -> _SearchResult:
-    """Rewrite a copy of the module with the plans that a search chooses, and verify the copy. Raises `Refusal`."""
+@no_collection()
+def _search(original: ModuleOp, options: RecomputeOptions) -> tuple[ModuleOp, Recomputation]:
+    """Rewrite by a search or by given plans, and verify the module before and after.
 
-    def write(module: ModuleOp) -> _SearchResult:
-        start = _input_of_search(module, options)
-        result = rewritten_copy(start, options)
-        if options.strict:
-            demand_effect_of_rewrite(module, result.outcome.copies, result.outcome.remarks)
-        return _SearchResult(clone_of(start) if result.module is None else result.module, result.outcome)
+    Returns:
+        A new module, which equals the original if nothing is recomputed, and the recomputation in it.
 
-    return verified_copy(original, write)
+    Raises:
+        Refusal: For a module that cannot be rewritten with these options, or does not verify.
+    """
+    verified = VerifiedOperations()
+    verify_module(original, verified)
+    start = _input_of_search(original, options)
+    result = rewritten_copy(start, options)
+    if options.strict:
+        demand_effect_of_rewrite(original, result.outcome.copies, result.outcome.remarks)
+    module = clone_of(start) if result.module is None else result.module
+    verify_module(module, verified)
+    return module, result.outcome
 
 
-def _proved(original: ModuleOp, result: _SearchResult, options: RecomputeOptions) -> Rewritten:
-    """Prove that the result equals the original, if the options demand a proof. Raises `NotProved`."""
-    module, outcome = result.module, result.outcome
+def _proved(original: ModuleOp, module: ModuleOp, outcome: Recomputation, options: RecomputeOptions) -> Rewritten:
+    """Prove that the new module equals the original, if the options demand a proof. Raises `NotProved`."""
     assumptions = Assumptions.of_selection(options.selection)
     proof = prove_equal(original, module, assumptions) if options.proof else None
     remarks = (*outcome.remarks, *(assumption_remarks(proof, module) if proof is not None else ()))
-    copies, extra_flops = outcome.copies, outcome.extra_flops
     return Rewritten(
         module=module,
         plans=outcome.plans,
         remarks=remarks,
         proof=proof,
-        copies=copies,
-        extra_flops=extra_flops,
+        copies=outcome.copies,
+        extra_flops=outcome.extra_flops,
         _original=original,
         _saving=outcome.saved_share,
     )
 
 
-def _rewrite_by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
+def _by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
     """Rewrite with the passes of a pipeline, and verify the module after each pass. Raises `BadPipeline`, which is a
     `ValueError`."""
     module, context = clone_of(original), make_context()
@@ -145,16 +149,16 @@ def _flops_of_copies(module: ModuleOp) -> list[int]:
     return [executed_flops(op) * runs_of(op) for op in every_operation(module) if is_copy(op)]
 
 
-def _rewrite_by_measure(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
+def _by_measurement(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
     """Rewrite according to each attempt, and return the result that `choose_by_measurement` chooses; the original if it
     chooses none."""
     rewrites = [
-        (words, _rewrite_by_search(original, of_attempt))
+        (words, _by_search(original, of_attempt))
         for words, of_attempt in options_to_measure(_input_of_search(original, options), options)
     ]
     results = [(words, result) for words, result in rewrites if result.copies]
     if not results:
-        return _rewrite_by_search(original, replace(options, measure=None))
+        return _by_search(original, replace(options, measure=None))
     choice = choose_by_measurement(original, results, measure, options.workers)
     if choice.smallest is not None:
         chosen = Remark(functions_of(choice.smallest.module)[0], choice.summary)

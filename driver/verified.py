@@ -1,12 +1,12 @@
 """Rewrite modules with verification before and after each change, and with a proof that the result is equal.
 
-All rewrites of the driver go through `change_in_place`, or through `verified_copy` and `prove_equal`.
+Passes and pipelines run through `change_in_place`. Searches (`proved_rewrite.py`) call `verify_module` and
+`prove_equal` instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
@@ -27,6 +27,7 @@ from ..transforms.verify import verify_input
 from .assumptions import NO_ASSUMPTIONS, Assumptions
 
 
+@part("verify")
 def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) -> None:
     """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
     operation.
@@ -58,16 +59,6 @@ def _raise_at_operation(module: ModuleOp) -> None:
 
 
 Change = Callable[[ModuleOp], None]
-
-
-class HasModule(Protocol):
-    """A result of a rewrite that contains a module."""
-
-    @property
-    def module(self) -> ModuleOp: ...
-
-
-Copy = TypeVar("Copy", bound=HasModule)
 
 
 class NotProved(DiagnosticException):
@@ -106,37 +97,14 @@ def change_in_place(
     """
     verified = VerifiedOperations()
     if verify:
-        _verify(module, verified)
+        verify_module(module, verified)
     listed = list(changes)
     before = (original or clone_of(module)) if listed and proof else None
     for change in listed:
         change(module)
         if verify:
-            _verify(module, verified)
+            verify_module(module, verified)
     return None if before is None else prove_equal(before, module, assumptions)
-
-
-@no_collection()
-def verified_copy(original: ModuleOp, write: Callable[[ModuleOp], Copy]) -> Copy:
-    """Return a changed copy of a module, verified before and after the change.
-
-    Args:
-        original: The module, which is left unchanged.
-        write: Returns the changed copy of a module.
-
-    Raises:
-        Refusal: If the module or its changed copy does not verify.
-    """
-    verified = VerifiedOperations()
-    _verify(original, verified)
-    written = write(original)
-    _verify(written.module, verified)
-    return written
-
-
-@part("verify")
-def _verify(module: ModuleOp, verified: VerifiedOperations) -> None:
-    verify_module(module, verified)
 
 
 def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
