@@ -1,2 +1,2 @@
-"""The Python API, and the steps of a rewrite that it shares with the tools: parsing, pipelines, verification, proof,
-memory queries and the keys of the disk cache."""
+"""The Python API, and the parts of it that the tools and frontends share: reading steps, pipelines, verified and proved
+rewrites, answers on budgets, memory queries, and the stored form of results."""

@@ -94,17 +94,15 @@ class Rewritten:
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
         """Return a copy of this result whose queries read views of both modules, such as the parts that run on one
         device."""
-        before, after = view(self._original), view(self.module)
-        proof, copies, flops, saving = self.proof, self.copies, self.extra_flops, self._saving
         return Rewritten(
-            module=after,
+            module=view(self.module),
             plans=self.plans,
             remarks=self.remarks,
-            proof=proof,
-            copies=copies,
-            extra_flops=flops,
-            _original=before,
-            _saving=saving,
+            proof=self.proof,
+            copies=self.copies,
+            extra_flops=self.extra_flops,
+            _original=view(self._original),
+            _saving=self._saving,
         )
 
     def still_saved(self) -> tuple[SavedValue, ...]:

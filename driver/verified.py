@@ -1,4 +1,4 @@
-"""Rewrite modules with verification before and after each change, and with a proof that the result is equal.
+"""Verify a module before and after each change, and prove that the changed module computes the same.
 
 Passes and pipelines run through `change_in_place`. Searches (`proved_rewrite.py`) call `verify_module` and
 `prove_equal` instead.

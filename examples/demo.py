@@ -98,7 +98,7 @@ def main() -> int:
     progress(f"reading {options.file.name}")
     module = parse_module(options.file.read_text(), str(options.file))
     original = module.clone()
-    progress("recomputing: inline, mark, clone, cse, verify, lower")
+    progress("recomputing: flatten, choose, clone, cse, lower, stagger, verify, restore")
     outcome = rewrite_in_place(module, RecomputeOptions(Selection(segments=options.segments)))
     verify_module(module)
     for remark in outcome.remarks:

@@ -1,4 +1,4 @@
-"""Emit a module that contains copies: run CSE, lower tokens, stagger and verify, as in the pass `recompute`."""
+"""Emit a module that contains copies: run CSE, lower tokens, stagger and verify."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..transforms.verify import verify, verify_input
 
 
 def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) -> Steps:
-    """Clean up, verify and lower the module in place. The caller restores calls afterwards.
+    """Clean up, lower and verify the module in place. The caller restores calls and gradient regions afterwards.
 
     Args:
         module: The module with copies and tokens.
@@ -53,12 +53,3 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
         else:
             verify_input(module)
     return steps
-
-
-def replace_content(module: ModuleOp, source: ModuleOp) -> None:
-    """Replace the operations of the module by the operations of `source`, which is empty afterwards."""
-    for op in list(module.ops):
-        module.body.block.erase_op(op)
-    for op in list(source.ops):
-        op.detach()
-        module.body.block.add_op(op)

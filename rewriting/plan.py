@@ -46,8 +46,7 @@ from ..transforms.phase import numbered_steps
 from ..transforms.plans.notes import write_notes
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.verify import verify_input
-from .emit import replace_content
-from .rewrite import rewritten_copy
+from .rewrite import replace_content, rewritten_copy
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:

@@ -42,7 +42,6 @@ from ..support.timing import part
 from ..transforms.calls.call_attributes import keep_whole, remove_whole_marks
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
-from .emit import replace_content
 from .stages import Alternative, run_stages
 
 _LOG = logging.getLogger("recompute.rewriting")
@@ -65,6 +64,15 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
     if result.module is not None:
         replace_content(module, result.module)
     return result.outcome
+
+
+def replace_content(module: ModuleOp, source: ModuleOp) -> None:
+    """Replace the operations of the module by the operations of `source`, which is empty afterwards."""
+    for op in list(module.ops):
+        module.body.block.erase_op(op)
+    for op in list(source.ops):
+        op.detach()
+        module.body.block.add_op(op)
 
 
 def rewritten_copy(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
