@@ -92,9 +92,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     for choice in applied.values():
         write_marks(choice.chosen.planned.decided)
     plans = {function: choice.chosen.planned.plan for function, choice in applied.items()}
-    saved_share = None
-    if keeps_barriers and not has_cut_loops and len(applied) == 1 and list(applied) == functions_of(module):
-        saved_share = _predicted_share(*applied.values())
+    saved_share = _predicted_share(module, applied) if keeps_barriers and not has_cut_loops else None
     optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
     if keeps_barriers:
         # The original peaks under XLA are computed on first access, which may come after the step has changed.
@@ -129,8 +127,12 @@ def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, Cho
     return {function: choice for function, choice in choices.items() if choice is not None}
 
 
-def _predicted_share(choice: ChosenAttempt) -> float:
-    """Return the share of the peak that the choice is predicted to save under the model of XLA:CPU."""
+def _predicted_share(module: ModuleOp, applied: Mapping[FuncOp, ChosenAttempt]) -> float | None:
+    """Return the share of the peak that a choice is predicted to save under the model of XLA:CPU; None unless it is for
+    the only function of the module."""
+    if len(applied) != 1 or list(applied) != functions_of(module):
+        return None
+    (choice,) = applied.values()
     return 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
 
 
