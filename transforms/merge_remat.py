@@ -75,8 +75,12 @@ def is_of_remat(op: Operation) -> bool:
 
 def _may_be_merged(op: Operation) -> bool:
     """Return whether the operation may be replaced by an earlier twin: whether it belongs to a second forward pass, or
-    is a constant, whose live range costs no memory."""
-    return is_constant(op) or _is_in_second_pass(op)
+    is a constant, whose live range costs no memory.
+
+    The body of a loop in a second forward pass stays as it is, so that the whole loop equals its twin.
+    """
+    around = op.parent_op()
+    return is_constant(op) or (_is_in_second_pass(op) and (around is None or not _is_in_second_pass(around)))
 
 
 def _is_in_second_pass(op: Operation) -> bool:

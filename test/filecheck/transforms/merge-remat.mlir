@@ -152,3 +152,39 @@ func.func @branches(%x: tensor<4xf32>, %p: tensor<i32>, %ct: tensor<4xf32>) -> (
 // CHECK:           stablehlo.cosine %x
 // CHECK:         %d = stablehlo.negate
 // CHECK-NEXT:    %h = stablehlo.multiply %g, %d
+
+// A loop in the second forward pass is merged with its twin, although its body repeats an operation: its body stays
+// equal to that of the twin until the loop is compared.
+func.func @loop(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %u = stablehlo.while(%p = %x) : tensor<4xf32>
+  cond {
+    %c = stablehlo.constant dense<false> : tensor<i1> loc("jit(f)/jvp(b)/while/cond/lt")
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %s = stablehlo.sine %p : tensor<4xf32> loc("jit(f)/jvp(b)/while/body/sin")
+    %t = stablehlo.sine %p : tensor<4xf32> loc("jit(f)/jvp(b)/while/body/sin")
+    %w = stablehlo.add %s, %t : tensor<4xf32> loc("jit(f)/jvp(b)/while/body/add")
+    stablehlo.return %w : tensor<4xf32>
+  } loc("jit(f)/jvp(b)/while")
+  %y = stablehlo.tanh %u : tensor<4xf32> loc("jit(f)/jvp(b)/tanh")
+  %g = stablehlo.multiply %ct, %y : tensor<4xf32> loc("jit(f)/transpose(jvp(c))/mul")
+  %0:2 = stablehlo.optimization_barrier %x, %g : tensor<4xf32>, tensor<4xf32> loc("jit(f)/transpose(jvp(b))/remat2")
+  %v = stablehlo.while(%q = %0#0) : tensor<4xf32>
+  cond {
+    %c = stablehlo.constant dense<false> : tensor<i1> loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/while/cond/lt")
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %s = stablehlo.sine %q : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/while/body/sin")
+    %t = stablehlo.sine %q : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/while/body/sin")
+    %w = stablehlo.add %s, %t : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/while/body/add")
+    stablehlo.return %w : tensor<4xf32>
+  } loc("jit(f)/transpose(jvp(b))/checkpoint/rematted_computation/while")
+  %h = stablehlo.multiply %0#1, %v : tensor<4xf32> loc("jit(f)/transpose(jvp(b))/checkpoint/mul")
+  func.return %y, %h : tensor<4xf32>, tensor<4xf32>
+}
+// CHECK-LABEL: func.func @loop
+// CHECK:         %u = stablehlo.while
+// CHECK:         %y = stablehlo.tanh %u
+// CHECK-NEXT:    %g = stablehlo.multiply %ct, %y
+// CHECK-NEXT:    %h = stablehlo.multiply %g, %u
+// CHECK-NEXT:    func.return %y, %h
