@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.devices import PARTITIONS, devices_of
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..mlir_io.printer import print_module
 from ..options.loop_schedule import Loops, LoopSchedule
@@ -37,7 +38,6 @@ from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.suggestions import suggests_keywords
 from ..support.units import MINIMUM, budget_text, readable_bytes
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .cache_keys import cache_key

@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 
 from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
+from ..analysis.step.module_steps import numbered_steps
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
@@ -27,7 +28,6 @@ from ..search.candidate_plans.pool_cache import pool_of
 from ..search.limits import MODEL_ERROR
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .pareto_in_order import NAMED_VALUES

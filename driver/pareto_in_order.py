@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
@@ -26,7 +27,6 @@ from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import cost_option
 from ..support.units import format_bytes
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from .lower_bound import lower_bound
 

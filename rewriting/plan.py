@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
@@ -42,7 +43,6 @@ from ..transforms.calls.call_attributes import keep_whole
 from ..transforms.mark import LISTED_SEGMENTS
 from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
-from ..transforms.phase import numbered_steps
 from ..transforms.plans.notes import write_notes
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.verify import verify_input

@@ -25,6 +25,7 @@ from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_mar
 from ..analysis.copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.marks import explicit_mark
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
@@ -37,7 +38,7 @@ from .calls.repeatable import mark_repeatable
 from .inline_segments import inline_segments
 from .outlining.nested_steps import outline_temporarily
 from .per_device.outline import is_stand_in
-from .phase import numbered_steps, write_phases
+from .phase import write_phases
 from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .plans.misfits import Misfits
 

@@ -33,11 +33,11 @@ os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 import jax
 
 from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
 from recompute.support.diagnostics import Refusal
-from recompute.transforms.phase import numbered_steps
 from recompute.transforms.preparation.timelines import flat_copy
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "stablehlo"

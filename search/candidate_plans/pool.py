@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.loop_schedule import UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
@@ -29,7 +30,6 @@ from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
 from ...support.timing import part
 from ...transforms.per_device.outline import is_stand_in
-from ...transforms.phase import numbered_steps
 from ...transforms.preparation.prepare import prepare
 from ..checked_options import cost_option
 from ..choice.best_attempt import ScoredAttempt

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from ...analysis.step.module_steps import steps_of
 from ...analysis.step.order import constants_only
 from ...analysis.step.phases import Phases
 from ...analysis.step.unplaced import unplaced_values
@@ -20,7 +21,6 @@ from ...planning.host_moves import Offload
 from ...rules.costs.cost import PICOSECONDS, cost_named
 from ...rules.effects import why_impure
 from ..offload import is_view, why_not_moved
-from ..phase import steps_of
 
 LEAST_BYTES = 1 << 12
 """The minimum size, in bytes, of a value that may be moved to the host."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.benchmarks.unseen.budgets.second.relations import learned_start
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import EAGER_SHARE
-from recompute.transforms.phase import numbered_steps
 from recompute.transforms.preparation.timelines import flat_copy
 
 
