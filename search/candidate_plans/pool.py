@@ -48,6 +48,25 @@ PLAIN_NEED_SHARE = 1.0
 
 
 @dataclass(frozen=True)
+class CandidateKey:
+    """The identity of a candidate in its pool. Two candidates are the same if their loops are cut in the same way, and
+    their plans have the same origins and the same forecast.
+
+    The plans are not compared, and neither are the values that they move to the host: only the forecast tells two plans
+    of the same origin apart.
+
+    Attributes:
+        loops: The loop schedule.
+        origins: The distinct origins of the plans, in the order of the steps.
+        prediction: The forecast need, the extra work, and the kinds of the plans.
+    """
+
+    loops: LoopSchedule
+    origins: tuple[PlanOrigin, ...]
+    prediction: Prediction
+
+
+@dataclass(frozen=True)
 class ModuleCandidate:
     """A plan for each step of the module, made after its loops were cut according to the schedule `loops`.
 
@@ -62,6 +81,11 @@ class ModuleCandidate:
     plans: tuple[StepPlan, ...]
     loops: LoopSchedule
     prediction: Prediction
+
+    @property
+    def key(self) -> CandidateKey:
+        """The identity of the candidate in its pool."""
+        return CandidateKey(self.loops, self.origins, self.prediction)
 
     @property
     def words(self) -> str:
@@ -105,9 +129,9 @@ class Pool:
 
     Attributes:
         candidates: The candidates that have been forecast. Their positions are stable, because new ones are appended.
-        measured: The measured needs of candidates, for later searches: by the name of the measure, and by the position
-            of the candidate.
-        unbudgeted: The measured need of the choice that is made without a budget, by the name of the measure.
+        measured: The measured needs of candidates, for later searches: by the key of the compiler that measures
+            (`CompilerBackend.key`), and by the position in `candidates`.
+        unbudgeted: The measured need of the choice that is made without a budget, by the key of the compiler.
     """
 
     candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
@@ -160,12 +184,12 @@ class Pool:
         return self.predictions
 
     def _update(self) -> None:
-        keys = {(candidate.loops, candidate.origins, candidate.prediction) for candidate in self.candidates}
+        """Append the candidates of all variants that are not in the pool yet."""
+        keys = {candidate.key for candidate in self.candidates}
         for variant in self._variants:
             for candidate in variant.candidates():
-                key = candidate.loops, candidate.origins, candidate.prediction
-                if key not in keys:
-                    keys.add(key)
+                if candidate.key not in keys:
+                    keys.add(candidate.key)
                     self.candidates.append(candidate)
 
 
