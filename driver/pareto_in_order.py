@@ -30,7 +30,7 @@ from ..support.units import format_bytes
 from ..transforms.preparation.prepare import prepare
 from .lower_bound import lower_bound
 
-NAMED_VALUES = 3
+MAX_NAMED_VALUES = 3
 """The maximum number of values that are listed for a segment. The most expensive ones are listed."""
 
 
@@ -147,6 +147,6 @@ def _recomputed_by_segment(
         return sum(int(problem.costs[op]) for op in operations)
 
     for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
-        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED_VALUES]
+        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:MAX_NAMED_VALUES]
         values = tuple(describe_operation(step.operation(op)) for op in largest)
         yield SegmentRecomputation(segment, len(operations), problem.percent(cost(operations)), values)

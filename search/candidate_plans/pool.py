@@ -39,10 +39,12 @@ from .candidates import StepCandidates
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 
-SEGMENT_CANDIDATES = 8
-"""Maximum number of attempts for each step."""
-LEVELS = 10
-"""The approximate number of combinations that are made from the plans of several steps."""
+MAX_ATTEMPTS = 8
+"""Maximum number of attempts for each step, one more than without a budget (`ATTEMPTS` in
+`options/recompute_options.py`). Further attempts are not planned."""
+NEED_LEVELS = 10
+"""The approximate number of needs at which the plans of several steps are combined. Without it there would be a
+candidate for each combination of plans."""
 PLAIN_NEED_SHARE = 1.0
 """The need of the plain step. All needs are shares of this need."""
 
@@ -201,7 +203,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     """
     prepared = prepare(module, options)
     offload = options.moves
-    choosing = replace(options, selection=prepared.selection, attempts=SEGMENT_CANDIDATES)
+    choosing = replace(options, selection=prepared.selection, attempts=MAX_ATTEMPTS)
     if options.loop_schedule != UNCUT and not prepared.rolled.copies:
         return None
     steps = dict[str, StepCandidates]()
@@ -242,7 +244,7 @@ def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Seque
         yield from ([candidate] for candidate in per_step[0])
         return
     shares = sorted({candidate.need_share for candidates_of_step in per_step for candidate in candidates_of_step})
-    for share in shares[:: max(1, len(shares) // LEVELS)]:
+    for share in shares[:: max(1, len(shares) // NEED_LEVELS)]:
         yield [_cheapest(candidates_of_step, share) for candidates_of_step in per_step]
 
 

@@ -19,8 +19,9 @@ from ...support.locations import LocationNumbers
 from ...support.operations import every_operation, name_of
 from .pool import Pool
 
-CACHED_POOLS = 4
-"""Maximum number of cached pools."""
+MAX_CACHED_POOLS = 4
+"""Maximum number of cached pools, since a pool holds the graphs and the plans of its module. The least recently used
+pool is dropped first."""
 _HOLDERS = {"builtin.module", "func.func"}
 
 
@@ -53,7 +54,7 @@ def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop
     pool = Pool.of(module, options, stop)
     if key is not None and not stop():
         _pools[key] = pool
-        while len(_pools) > CACHED_POOLS:
+        while len(_pools) > MAX_CACHED_POOLS:
             _pools.popitem(last=False)
     return pool
 

@@ -29,13 +29,13 @@ HIGH_PEAK_FACTOR = 1.3
 """In a step with at least `MANY_OPERATIONS` operations, an attempt is not evaluated under the model of XLA:CPU if its
 peak in program order exceeds the lowest one by more than this factor. Among 89 choices for such steps in the examples
 and benchmarks, this limit changes none."""
-STRUCTURE_GAINS = 0.8
+MAX_RATIO_TO_NAMED = 0.8
 """Segments by structure replace named segments if a product is below this limit: the squared ratio of their peaks under
 the model of XLA:CPU, times the ratio of their peaks in program order. The reason is that the model errs by about 7 %
 between programs that differ so much. On 32 steps, this rule is on average as good as trusting the model, and much
 better in the worst case."""
-BLOCK_GAINS = 0.88
-"""As `STRUCTURE_GAINS`, but for segments by structure that replace repeated blocks without names."""
+MAX_RATIO_TO_BLOCKS = 0.88
+"""As `MAX_RATIO_TO_NAMED`, but for segments by structure that replace repeated blocks without names."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
     believed = list[ScoredAttempt]()
     for method in (None, *CutMethod):
         of_method = [attempt for attempt in scored if attempt.cut_method is method]
-        gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
+        gains = MAX_RATIO_TO_BLOCKS if believed and believed[0].cut_method is CutMethod.BLOCKS else MAX_RATIO_TO_NAMED
         if not believed or (of_method and _combined_peak(of_method, size) < gains * _combined_peak(believed, size)):
             believed = of_method
     return believed
