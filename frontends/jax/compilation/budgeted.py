@@ -40,7 +40,7 @@ from .compilers import Compilers
 from .device_limits import limit_of_step
 
 OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
-MOST_COMPILED = 4
+MAX_COMPILED = 4
 """The maximum number of candidates to compile before a search ends, not counting the plain step
 (`CompiledSearch.tries`)."""
 _LOG = logging.getLogger("recompute.jax")
@@ -251,7 +251,7 @@ class _CompilerSearch:
     _search: CompiledSearch[Rewritten, jax.stages.Compiled] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._search = CompiledSearch(self.request, _JaxBackend(self.request), MOST_COMPILED)
+        self._search = CompiledSearch(self.request, _JaxBackend(self.request), MAX_COMPILED)
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""
