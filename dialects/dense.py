@@ -23,7 +23,7 @@ from ..support.type_guards import AnyDense, AnyShaped, AnyTensor, is_integer_typ
 from .dense_literal import collapse_splat, count_of, dense_text, mask_bits, parse_dense, wrong_size
 from .elements import SUB_BYTE_BITS, dtype_of
 
-LARGEST_EXPANDED = 1 << 20
+MAX_EXPANDED = 1 << 20
 """The maximum number of bytes to which a comparison expands a splat."""
 
 
@@ -31,7 +31,7 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
     """A `BytesAttr` of `count` equal elements, whose bytes are created on access.
 
     It is a virtual subclass of `BytesAttr`, and equals a `BytesAttr` with the same bytes if there are at most
-    `LARGEST_EXPANDED` of them. Larger data always compare unequal to a `BytesAttr`. The only effect is that passes do
+    `MAX_EXPANDED` of them. Larger data always compare unequal to a `BytesAttr`. The only effect is that passes do
     not merge such constants.
     """
 
@@ -60,7 +60,7 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @property
     def _is_small(self) -> bool:
-        return len(self.element) * self.count <= LARGEST_EXPANDED
+        return len(self.element) * self.count <= MAX_EXPANDED
 
     def __repr__(self) -> str:
         return f"SplatBytes({self.element!r}, {self.count})"

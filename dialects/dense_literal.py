@@ -25,7 +25,7 @@ _HEXADECIMAL_STRING = re.compile(r'[ \t\r\n]*+"0x([0-9A-Fa-f]*+)"[ \t\r\n]*+')
 _NOT_HEXADECIMAL = "expected a string of hexadecimal digits, two for each byte, that starts with 0x"
 PIECE = 1 << 20
 """The number of bytes that are converted to or from text at a time, to avoid another copy of a large constant."""
-LONGEST_LIST = 100
+MAX_LIST = 100
 """The maximum number of elements that are printed one by one. Longer constants are printed in hexadecimal."""
 
 
@@ -173,7 +173,7 @@ def dense_text(type: AnyShaped, raw: bytes) -> str:
 
 def dense_pieces(type: AnyShaped, raw: bytes) -> Iterator[str]:
     """Yield the text of `dense_text` in pieces. A hexadecimal string is divided into pieces of bounded length."""
-    if len(raw) <= LONGEST_LIST * dtype_of(type.element_type).itemsize:
+    if len(raw) <= MAX_LIST * dtype_of(type.element_type).itemsize:
         yield f"dense<{_literal(type, raw)}>"
         return
     yield 'dense<"0x'

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.step.devices import PARTITIONS, devices_of
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..mlir_io.printer import print_module
 from ..options.loop_schedule import Loops, LoopSchedule
@@ -31,13 +32,12 @@ from ..planning.solvers.result import Progress, Result, Stop, never_stop
 from ..planning.solvers.solve_graph import problem_of_graph
 from ..planning.solvers.solvers_by_name import solve
 from ..rewriting.rewrite import search_within
-from ..search.limits import ORDER_ERROR, Budget, BudgetLimits, budget_limits
+from ..search.limits import ORDER_ERROR_FACTOR, Budget, BudgetLimits, budget_limits
 from ..search.loop_choices import has_loops
 from ..search.outcome import RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.suggestions import suggests_keywords
 from ..support.units import MINIMUM, budget_text, readable_bytes
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .cache_keys import cache_key
@@ -161,7 +161,7 @@ def _with_smallest_plan(module: ModuleOp, budget: Budget, answer: Fit, search: _
 
 def _verdict_of_bound(module: ModuleOp, bound: LowerBound, limits: BudgetLimits) -> Verdict:
     """Return the verdict for a lower bound in program order that exceeds the limit."""
-    error = ORDER_ERROR if PARTITIONS in module.attributes else 1
+    error = ORDER_ERROR_FACTOR if PARTITIONS in module.attributes else 1
     return Verdict.NO if bound.bytes > error * min((limits.limit_bytes or {}).values()) else Verdict.NOT_FOUND
 
 

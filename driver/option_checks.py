@@ -24,7 +24,7 @@ from ..rules.costs.device import BadCost
 from ..support.units import budget_text, parse_budget
 from .pipeline import passes_of
 
-LEAST_BYTES = 1024
+MIN_BYTES = 1024
 """The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in another unit."""
 
 
@@ -157,7 +157,7 @@ def demand_plausible_budget(name: str, value: Any) -> None:
     """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is too small to be bytes."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise wrong_type(name, "a str, a share (float) or bytes (int)", value)
-    if isinstance(value, int) and 0 < value < LEAST_BYTES:
+    if isinstance(value, int) and 0 < value < MIN_BYTES:
         raise ValueError(f"{name}={value} is a number of bytes; did you mean '{value}GiB'? (for bytes: '{value}B')")
 
 

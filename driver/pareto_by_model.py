@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 
 from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
+from ..analysis.step.module_steps import numbered_steps
 from ..options.memory_model import XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.calibrated_search import CalibratedSearch
@@ -27,15 +28,16 @@ from ..search.candidate_plans.pool_cache import pool_of
 from ..search.limits import MODEL_ERROR
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
-from .pareto_in_order import NAMED_VALUES
+from .pareto_in_order import MAX_NAMED_VALUES
 from .queries import step_flops
 
 NO_BOUND = "no bound proved in this model"
-REWRITES_PER_BUDGET = 3
-"""The maximum number of plans that are applied for each budget, in addition to the plans applied for other budgets."""
+MAX_REWRITES_PER_BUDGET = 3
+"""The maximum number of plans that are applied for each budget, in addition to the plans applied for other budgets. A
+curve has many budgets, so each gets fewer rewrites than a single search (`MAX_REWRITES` in
+`search/budget/within.py`)."""
 
 
 @dataclass
@@ -77,7 +79,7 @@ class _MeasuredRewrites:
         """
         search = partial(self.pool.search, stop=self.stop)
         CalibratedSearch(self.pool.predictions, share, (1.0, 1.0), self.shares).run(
-            self._measure, REWRITES_PER_BUDGET, search
+            self._measure, MAX_REWRITES_PER_BUDGET, search
         )
 
     def best(self, share: float) -> int | None:
@@ -176,7 +178,7 @@ def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: 
             runs.setdefault(labels.segment_of(operation), []).append((step.graph.flops[op], operation))
     for segment, operations in sorted(runs.items(), key=lambda run: (-sum(cost for cost, _ in run[1]), run[0])):
         by_cost = sorted(operations, key=lambda cost_and_operation: -cost_and_operation[0])
-        values = tuple(dict.fromkeys(describe_operation(op) for _, op in by_cost))[:NAMED_VALUES]
+        values = tuple(dict.fromkeys(describe_operation(op) for _, op in by_cost))[:MAX_NAMED_VALUES]
         yield SegmentRecomputation(segment, len(operations), 100 * sum(cost for cost, _ in operations) / total, values)
 
 

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
@@ -26,11 +27,10 @@ from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import cost_option
 from ..support.units import format_bytes
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 from .lower_bound import lower_bound
 
-NAMED_VALUES = 3
+MAX_NAMED_VALUES = 3
 """The maximum number of values that are listed for a segment. The most expensive ones are listed."""
 
 
@@ -147,6 +147,6 @@ def _recomputed_by_segment(
         return sum(int(problem.costs[op]) for op in operations)
 
     for segment, operations in sorted(runs.items(), key=lambda run: (-cost(run[1]), run[0])):
-        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:NAMED_VALUES]
+        largest = sorted(set(operations), key=lambda op: (-int(problem.costs[op]), op))[:MAX_NAMED_VALUES]
         values = tuple(describe_operation(step.operation(op)) for op in largest)
         yield SegmentRecomputation(segment, len(operations), problem.percent(cost(operations)), values)

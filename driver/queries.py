@@ -15,6 +15,7 @@ from ..analysis.explain.explanation import Explanation, explain
 from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..analysis.step.module_steps import steps_of
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step
 from ..dialects.stablehlo.control import WhileOp
@@ -26,7 +27,7 @@ from ..support.diagnostics import BadRequest, Remark, position_of
 from ..support.operations import name_of
 from ..transforms.outlining.nested_steps import outline_nested_steps
 from ..transforms.per_device.outline import outline_device_steps
-from ..transforms.phase import steps_of, write_phases
+from ..transforms.phase import write_phases
 from ..transforms.plans.misfits import Misfits
 from ..transforms.preparation.timelines import flat_copy, timelines_of
 

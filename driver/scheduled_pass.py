@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.step.module_steps import NoGradient
 from ..support.diagnostics import BadRequest, Remark, tell
 from ..support.nested_modules import modules_with_functions
 from ..support.operations import name_of
 from ..support.suggestions import did_you_mean
-from ..transforms.phase import NoGradient
 from ..universe import UNIVERSE
 from .pipeline_syntax import ANY, MODULE, AnchoredSpec
 

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.timeline import Labels, Timeline, eager_timeline, timeline
+from recompute.analysis.step.module_steps import steps_of
 from recompute.driver.verified import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
@@ -32,7 +33,6 @@ from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.rules.flops import flops
 from recompute.support.units import format_bytes
 from recompute.transforms.inline import inline
-from recompute.transforms.phase import steps_of
 
 HERE = Path(__file__).resolve().parent
 DEFAULT = HERE / "stablehlo" / "gpt_train.large.mlir"

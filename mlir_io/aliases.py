@@ -43,13 +43,15 @@ _IN_BODY = re.compile(
 )
 
 _RELATION = re.compile(rf"{_STRING}|([<>]=)")
-MOST_NESTED = 100
+MAX_NESTED = 100
 """The maximum nesting depth of an alias's value. Deeper values could exceed Python's recursion limit when they are
 printed or compared."""
-MOST_EXPANDED = 2**22
+MAX_EXPANDED = 2**22
 """The number of characters to which the aliases of any module may expand. A module may exceed it by
-`MOST_TIMES` times the length of its text."""
-MOST_TIMES = 16
+`MAX_TIMES` times the length of its text."""
+MAX_TIMES = 16
+"""Multiple of the length of a module's text by which its aliases may exceed `MAX_EXPANDED`, so that the time stays
+linear in the length of the text."""
 
 NUMERIC_ATTRIBUTES = {"stablehlo.channel_handle"}
 """Attributes of known dialects that are stored as text. Their fields are numbers, which no alias can define."""
@@ -87,7 +89,7 @@ class AliasParser(Parser):
         super().__init__(context, "", name)
         self._parser_state = ParserState(Lexer(Input(text, name)))
         self._definitions: dict[str, Definition] = {}
-        self._most_expanded = MOST_EXPANDED + MOST_TIMES * len(text)
+        self._most_expanded = MAX_EXPANDED + MAX_TIMES * len(text)
         self._expanded = 0
         """The total number of characters to which the aliases expand that have been parsed so far."""
         self._value_start: Position = -1
@@ -118,10 +120,10 @@ class AliasParser(Parser):
             definition.attribute = self.attribute_aliases[alias] = value
             own = self.lexer.input.content[definition.value : definition.end].rstrip()
             definition.expanded = len(own) + self._expanded - before
-            if not isinstance(value, LocationAttr) and self._expanded > before and self._depth(value) > MOST_NESTED:
+            if not isinstance(value, LocationAttr) and self._expanded > before and self._depth(value) > MAX_NESTED:
                 end = definition.start + len(alias)
                 self.raise_error(
-                    f"alias '{alias}' exceeds the maximum nesting depth of {MOST_NESTED}", definition.start, end
+                    f"alias '{alias}' exceeds the maximum nesting depth of {MAX_NESTED}", definition.start, end
                 )
         self.attribute_aliases.clear()
         self._value_start = -1

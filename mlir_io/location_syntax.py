@@ -21,7 +21,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from ..support.locations import file_range, key_of_location
 from .aliases import AliasParser, Definition
 
-MOST = 2**32 - 1
+MAX_POSITION = 2**32 - 1
 """The maximum line number and column number of a location in MLIR."""
 
 
@@ -92,8 +92,8 @@ def _after_text(parser: AttrParser, text: str, parse_nested: Callable[[], Locati
 def _natural(parser: AttrParser) -> int:
     start = parser.pos
     number = parser.parse_integer(allow_boolean=False, allow_negative=False)
-    if number > MOST:
-        parser.raise_error(f"the line or column {number} exceeds the maximum, {MOST}", start, parser.pos)
+    if number > MAX_POSITION:
+        parser.raise_error(f"the line or column {number} exceeds the maximum, {MAX_POSITION}", start, parser.pos)
     return number
 
 

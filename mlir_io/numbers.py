@@ -165,8 +165,10 @@ def _double(bits: int) -> float:
     return struct.unpack("<d", bits.to_bytes(8, "little"))[0]
 
 
-WIDEST_INTEGER = (1 << 24) - 1
-LONGEST_WIDTH = len(str(WIDEST_INTEGER))
+MAX_INTEGER_WIDTH = (1 << 24) - 1
+"""Maximum width of an integer type in MLIR, in bits."""
+MAX_WIDTH_DIGITS = len(str(MAX_INTEGER_WIDTH))
+"""Number of digits above which a width is too large. Python refuses to convert much longer texts to integers."""
 INDICES = range(-(1 << 63), 1 << 63)
 _INTEGER_TYPE = re.compile(r"[su]?i([0-9]+)")
 _HEXADECIMAL = re.compile(r"-?\s*0x")
@@ -321,6 +323,6 @@ class NumberParser(Parser):
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
         token = self._current_token
         width = _INTEGER_TYPE.fullmatch(token.text) if token.kind == MLIRTokenKind.BARE_IDENT else None
-        if width is not None and (len(width[1]) > LONGEST_WIDTH or int(width[1]) > WIDEST_INTEGER):
-            self.raise_error(f"an integer type must have at most {WIDEST_INTEGER} bits")
+        if width is not None and (len(width[1]) > MAX_WIDTH_DIGITS or int(width[1]) > MAX_INTEGER_WIDTH):
+            self.raise_error(f"an integer type must have at most {MAX_INTEGER_WIDTH} bits")
         return super()._parse_optional_integer_or_float_type()

@@ -21,7 +21,7 @@ from .custom_forms import is_lossless
 
 EMPTY_BODY = "<>"
 """The text that represents the empty body of an opaque attribute, such as `#foo.set<>`, in xDSL's attribute."""
-LONGEST_KNOWN = 200
+MAX_CACHED_LENGTH = 200
 """The maximum length of the attribute texts in the cache. Longer ones, such as weights, occur only once."""
 
 
@@ -73,7 +73,7 @@ class ModulePrinter(CachingPrinter):
         if isinstance(attribute, LocationAttr):
             return self._print_location(attribute)
         text = self.text_of(lambda _: self._print_uncached(attribute))
-        if len(text) <= LONGEST_KNOWN:
+        if len(text) <= MAX_CACHED_LENGTH:
             self._attribute_texts[id(attribute), self._in_attributes] = attribute, text
         # Print without indentation: an unregistered attribute contains its own line breaks, and each round trip would
         # indent it further.

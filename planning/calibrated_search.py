@@ -15,15 +15,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 LAST_TRY_SHARE = 0.95
-"""The last try is used only for a plan whose predicted need is at most this share of the limit."""
+"""The last try is used only for a plan whose predicted need is at most this share of the limit. No try is left to
+correct an error of the prediction, so a plan with a margin is preferred."""
 CHEAPER_SHARE = 0.97
-"""A further plan is tried only if its extra work is below this share of the extra work of the best plan so far."""
+"""A further plan is tried only if its extra work is below this share of the extra work of the best plan so far. A
+smaller gain is not worth the time of a measurement."""
 EQUAL_WORK_FACTOR = 1.03
 """Plans whose extra work is at most this multiple of the minimum count as equally cheap; among them, the plan with the
 lowest predicted need is tried first."""
 PROMISING_FACTOR = 1.1
 """In a search for the lowest need, a plan is tried only if its predicted need is at most this multiple of the lowest
-measured need."""
+measured need. Beyond it, the prediction is unlikely to be wrong by as much."""
 
 Ratio = Callable[["Prediction"], float]
 """A function that maps the prediction for a plan to its expected need, as a multiple of the limit. In a search for the

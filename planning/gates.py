@@ -128,7 +128,7 @@ def joining_gates(
 
 MAX_SUMMANDS = 48
 """Maximum number of sums and paddings that are expanded to find the parts of a gradient. Earlier tokens already store
-older parts."""
+older parts, and values that are not expanded are stored as they are."""
 
 
 def _smallest_sources(graph: Graph, value: int, expandable: Set[int]) -> list[int]:

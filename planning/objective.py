@@ -10,30 +10,30 @@ This module defines the thresholds that several methods share; a threshold of a 
 
 from __future__ import annotations
 
-EAGER_SHARE = 1.10
+MAX_EAGER_FACTOR = 1.10
 """Multiple of the peak in program order up to which the peak of the eager schedule (`orders.py`) is acceptable. Above
 it, copy groups are chained: each also waits for the gradient operation before it."""
 
-WORTH_IT = 0.01
+MIN_SAVED_SHARE = 0.01
 """Share of the peak that an automatic choice must save to be applied, because barriers and copies have a cost. A rise
 of the peak by a smaller share does not rule out a choice."""
 
 
 def is_worth_it(before: int, after: int) -> bool:
-    """Return whether a choice saves enough to be applied: more than `WORTH_IT` of the peak.
+    """Return whether a choice saves enough to be applied: more than `MIN_SAVED_SHARE` of the peak.
 
     Args:
         before: The peak without the choice, in bytes.
         after: The peak with the choice, in bytes.
     """
-    return after < before * (1 - WORTH_IT)
+    return after < before * (1 - MIN_SAVED_SHARE)
 
 
 def raises_peak(before: int, after: int) -> bool:
-    """Return whether a choice raises the peak by more than `WORTH_IT`, which rules it out.
+    """Return whether a choice raises the peak by more than `MIN_SAVED_SHARE`, which rules it out.
 
     Args:
         before: The peak without the choice, in bytes.
         after: The peak with the choice, in bytes.
     """
-    return after > before * (1 + WORTH_IT)
+    return after > before * (1 + MIN_SAVED_SHARE)

@@ -18,7 +18,7 @@ from ..support.locations import base_name
 from .memory_layers import BandKind, dividing_level, kinds_of
 
 OUTSIDE = "outside modules"
-MOST_OF_ONE = 0.75
+MAX_SHARE_OF_ONE = 0.75
 """The share of the saved bytes above which a single module is divided into its parts."""
 
 
@@ -85,7 +85,7 @@ class ModuleNames:
 
 
 def _level_of_names(saved_bytes: Mapping[str, int]) -> int:
-    """Return the outermost level at which no module holds more than `MOST_OF_ONE` of the bytes that modules save.
+    """Return the outermost level at which no module holds more than `MAX_SHARE_OF_ONE` of the bytes that modules save.
 
     If there is no such level, return the outermost level at which the largest module is smallest.
 
@@ -101,7 +101,7 @@ def _level_of_names(saved_bytes: Mapping[str, int]) -> int:
         return max(sizes.values(), default=0)
 
     levels = range(dividing_level(saved_bytes), max(map(len, named), default=0) + 1)
-    divided = next((level for level in levels if largest_at(level) <= MOST_OF_ONE * total), None)
+    divided = next((level for level in levels if largest_at(level) <= MAX_SHARE_OF_ONE * total), None)
     return divided if divided is not None else min(levels, key=largest_at, default=0)
 
 

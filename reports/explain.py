@@ -28,7 +28,7 @@ ROWS_ALONE = (
 
 _RECOMPUTE = "recompute"
 """The decision that is shown for a recomputed loop or segment."""
-_LEAST_NAME = 16
+_MIN_NAME_WIDTH = 16
 """The number of characters to which a table may shorten the name of a loop or a segment."""
 _POSITION = re.compile(r"[^\s:]+:\d+:\d+")
 _LOOP_COLUMNS = ("loop", "iterations", "stacks", "handed on", "kept instead", "extra FLOPs", "repeated", "decision")
@@ -222,7 +222,7 @@ def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
     A long name loses its beginning. The reason that a loop or segment is kept is printed below its row.
     """
     without_names = len(_table([("", *row[1:-1], _RECOMPUTE) for row in rows])[0]) if rows else 0
-    most = max(_LEAST_NAME, SUMMARY_COLUMNS - without_names)
+    most = max(_MIN_NAME_WIDTH, SUMMARY_COLUMNS - without_names)
     rows = [(_end_of(row[0], most), *row[1:]) for row in rows]
     aligned = _table([(*row[:-1], row[-1] if len(row[-1]) <= len(_RECOMPUTE) else "") for row in rows])
     below = [[] if len(row[-1]) <= len(_RECOMPUTE) else wrap_line(f"    {row[-1]}", 6) for row in rows]

@@ -15,7 +15,7 @@ from ..analysis.memory.timeline import Timeline
 from ..support.units import format_bytes
 
 MAX_ROWS = 10
-WIDEST = 44
+MAX_NAME_WIDTH = 44
 """Maximum length of a name. Longer ones are cut at the beginning, since the end of a path is its most specific part."""
 
 
@@ -88,7 +88,7 @@ def lines_of(holding: Holding, peak_bytes: int) -> Iterator[str]:
 
 
 def _cells(held: LiveBuffer) -> tuple[str, ...]:
-    name = held.name if len(held.name) <= WIDEST else f"…{held.name[1 - WIDEST :]}"
+    name = held.name if len(held.name) <= MAX_NAME_WIDTH else f"…{held.name[1 - MAX_NAME_WIDTH :]}"
     operation = f"{held.operation}, recomputed" if held.recomputed else held.operation
     return name, operation, held.segment, held.source, format_bytes(held.bytes), _percent(held.share)
 

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 SUMMARY_COLUMNS = 100
 """The maximum number of characters in a line of a summary."""
-_MOST_INDENT = 48
+_MAX_INDENT = 48
 
 
 def wrap_line(line: str, indent: int = 2) -> list[str]:
@@ -19,7 +19,7 @@ def wrap_line(line: str, indent: int = 2) -> list[str]:
     return wrap(
         line,
         SUMMARY_COLUMNS,
-        subsequent_indent=" " * min(indent, _MOST_INDENT),
+        subsequent_indent=" " * min(indent, _MAX_INDENT),
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -6,13 +6,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.step.graph_of import NumberedGraph
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
 from ..options.recompute_options import Emission
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.cse import cse
 from ..transforms.lower import lower
-from ..transforms.phase import numbered_steps
 from ..transforms.stagger import stagger
 from ..transforms.verify import verify, verify_input
 

@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
@@ -39,10 +40,9 @@ from ..support.interface import interface_wording
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
-from ..transforms.mark import LISTED_SEGMENTS
+from ..transforms.mark import MAX_LISTED_SEGMENTS
 from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
-from ..transforms.phase import numbered_steps
 from ..transforms.plans.notes import write_notes
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.verify import verify_input
@@ -73,7 +73,7 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
 def _copy_remarks(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark on each copy group that frees much memory, with its operations, position, bytes and FLOPs."""
     largest = sorted(plan.groups, key=lambda group: (-group.saved_bytes, group.before))
-    for group in largest[:LISTED_SEGMENTS]:
+    for group in largest[:MAX_LISTED_SEGMENTS]:
         names = ", ".join(dict.fromkeys(_noun_for(step.operation(op)) for op in group.operations))
         yield Remark(
             step.operation(group.operations[-1]),
@@ -88,10 +88,10 @@ def _copy_remarks(function: FuncOp, step: Step, plan: Plan) -> Iterator[Remark]:
                 ("kept_bytes", group.pinned_bytes),
             ),
         )
-    if len(plan.groups) > LISTED_SEGMENTS:
+    if len(plan.groups) > MAX_LISTED_SEGMENTS:
         yield Remark(
             function,
-            f"the plan copies operations at {counted(len(plan.groups) - LISTED_SEGMENTS, 'more place')}; "
+            f"the plan copies operations at {counted(len(plan.groups) - MAX_LISTED_SEGMENTS, 'more place')}; "
             f"{interface_wording('--emit-plan lists', 'the plan has')} all of them",
             RemarkKind.PASSED,
         )

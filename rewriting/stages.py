@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 
 from ..analysis.memory.peaks import Peaks
 from ..analysis.step.marks import is_copy
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Steps
 from ..options.recompute_options import RecomputeOptions
@@ -33,7 +34,6 @@ from ..transforms.clone import ClonedStep
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
-from ..transforms.phase import numbered_steps
 from ..transforms.plans.limit_segments import check_limits
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.preparation.timelines import peaks_in_order

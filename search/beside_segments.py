@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..analysis.copies.segments_within_budgets import SegmentLimits
+from ..analysis.step.module_steps import numbered_steps
 from ..options.recompute_options import RecomputeOptions
 from ..planning.by_segment.saved_storages import saved_after
 from ..planning.graph import Graph
 from ..planning.pairs import plan_of_pairs
 from ..planning.plan import Plan
 from ..planning.simulate import SimulatedProgram, as_graph, simulate
-from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
 
 SEGMENTS_FIRST = "the segment budgets are planned first, so nothing is proved about other plans"

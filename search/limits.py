@@ -22,7 +22,7 @@ MODEL_ERROR = (
 )
 """The error of the model `xla`, as measured by `benchmarks/cost_models/calibrate_xla_model.py` on plain and
 rewritten steps."""
-ORDER_ERROR = 5.3
+ORDER_ERROR_FACTOR = 5.3
 """The largest ratio of the peak in program order to the memory that XLA:CPU allocates, measured on the examples, plain
 and recomputed (docs/memory.md)."""
 LARGEST_SHAPES = "lower the step for the largest shapes that must fit"

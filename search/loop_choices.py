@@ -21,8 +21,9 @@ from ..support.operations import every_operation
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.preparation.flatten import flatten
 
-CORNERS = 5
-"""Maximum number of sets of stacks that are tried between all stacks and the smallest set."""
+MAX_TRIED_CORNERS = 5
+"""Maximum number of sets of stacks that are tried between all stacks and the smallest set. The module is prepared and
+planned once for each; of more corners, evenly spaced ones are tried."""
 PERIODIC = LoopSchedule("periodic")
 """The schedule that saves carries at the interval with the fewest saved bytes."""
 
@@ -53,7 +54,7 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
 
 
 def _spread_corners(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
-    """Return at most `CORNERS` schedules, evenly spaced among the corners of the curve without its ends."""
+    """Return at most `MAX_TRIED_CORNERS` schedules, evenly spaced among the corners of the curve without its ends."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
-    every = max(1, -(-len(inner) // CORNERS))
+    every = max(1, -(-len(inner) // MAX_TRIED_CORNERS))
     return [LoopSchedule("cut", keep=choice.kept_bytes) for choice in inner[::every]]

@@ -190,7 +190,7 @@ class Remark:
         return f"{self.place or place_of(self.operation)}: remark: {self.reason}"
 
 
-MOST_PLACES = 3
+MAX_PLACES = 3
 """The maximum number of places that a merged remark lists after its first place."""
 
 
@@ -205,7 +205,7 @@ def repetition_suffix(count: int, places: Iterable[str]) -> str:
     if count == 1:
         return ""
     places = list(places)
-    named = places if len(places) <= MOST_PLACES + 1 else [*places[:MOST_PLACES], f"{len(places) - MOST_PLACES} more"]
+    named = places if len(places) <= MAX_PLACES + 1 else [*places[:MAX_PLACES], f"{len(places) - MAX_PLACES} more"]
     listed = " and ".join([part for part in (", ".join(named[:-1]), *named[-1:]) if part])
     return f" ({count} times{f': also at {listed}' if listed else ''})"
 

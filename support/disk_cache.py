@@ -25,7 +25,7 @@ from .strict_json import BadJson, parse_strictly
 
 MAGIC = b"recompute cache 1\n"
 SUFFIX, TEMPORARY = ".entry", ".tmp"
-ABANDONED = 3600.0
+ABANDONED_SECONDS = 3600.0
 """The age, in seconds, above which a temporary file is assumed to belong to a process that was killed."""
 KEPT_SHARE = 0.9
 """The share of the maximum size that remains after an eviction."""
@@ -94,7 +94,7 @@ class DiskCache:
         for path, status in _files(self.folder):
             if path.suffix == SUFFIX:
                 entries.append((status.st_mtime, status.st_size, path))
-            elif path.suffix == TEMPORARY and time.time() - status.st_mtime > ABANDONED:
+            elif path.suffix == TEMPORARY and time.time() - status.st_mtime > ABANDONED_SECONDS:
                 path.unlink(missing_ok=True)
         total = sum(size for _, size, _ in entries)
         if total <= self.maximum:

@@ -40,7 +40,7 @@ PHASES = {
 }
 """For each part that `timing.py` reports: its name in the progress line, and the share of the total time that precedes
 it, measured on a small GPT."""
-LEAST_SHARE = 0.5
+MIN_DONE_SHARE = 0.5
 """The remaining time is estimated only if at least this share is done. Earlier estimates would be wrong by a multiple,
 because the shares of the phases differ between steps."""
 _LOG = logging.getLogger("recompute.progress")
@@ -77,7 +77,7 @@ class ProgressLine:
         """
         seconds, share_before = monotonic() - self.start, self.share
         self.phase, self.share = phase, min(1.0, max(self.share, share or 0.0))
-        if self.share > share_before and self.share >= LEAST_SHARE:
+        if self.share > share_before and self.share >= MIN_DONE_SHARE:
             self.expected_seconds = min(self._without_overdue(seconds), seconds / self.share)
         _LOG.debug("%s: %s after %.1f s", self.task, phase, seconds)
 

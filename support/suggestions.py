@@ -11,13 +11,13 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SIMILAR_NAMES = 3
+MAX_SIMILAR_NAMES = 3
 """The maximum number of similar names that a message about an unknown name lists."""
-SHORTEST_PREFIX = 3
+MIN_PREFIX_LENGTH = 3
 """The minimum length of a word for which a name that begins with it is suggested."""
 
 
-def similar_names(word: str, names: Iterable[str], most: int = SIMILAR_NAMES) -> list[str]:
+def similar_names(word: str, names: Iterable[str], most: int = MAX_SIMILAR_NAMES) -> list[str]:
     """Return at most `most` names that resemble the word, the closest first. Equally close names keep their order."""
     names = list(names)
     matcher = SequenceMatcher()
@@ -37,7 +37,7 @@ def close_name(word: str, names: Iterable[str]) -> str | None:
     names = list(names)
     if close := get_close_matches(word, names, n=1):
         return close[0]
-    return next((name for name in names if len(word) >= SHORTEST_PREFIX and name.startswith(word)), None)
+    return next((name for name in names if len(word) >= MIN_PREFIX_LENGTH and name.startswith(word)), None)
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:

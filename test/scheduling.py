@@ -16,7 +16,7 @@ EXAMPLES = frozenset(
 # By seconds. What is not listed follows, what holds most tests first.
 LONG = (
     *("property/test_programs.py", "seeded_bugs/test_seeded_bugs.py", "gpt_train", "gpt", "gpt_bf16", "unet"),
-    *("unit/test_with_jax.py", "unit/analysis/test_xla_memory.py", "mindspore_attention", "branches"),
+    *("unit/test_with_jax.py", "unit/analysis/memory/xla/test_xla_memory.py", "mindspore_attention", "branches"),
     *("conformance/test_mindspore_whole.py", "unit/test_growth.py", "property/test_planted.py"),
     *("unit/proof/test_prove_random.py", "unit/test_run_lines.py", "filecheck/tools/console-scripts.mlir"),
 )

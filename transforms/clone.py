@@ -37,6 +37,7 @@ from ..analysis.copies.copying import (
     unrepeatable_operations,
 )
 from ..analysis.step.marks import with_kept
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step, Steps
 from ..analysis.verify.emitted import wrong_reads
 from ..dialects.discardable import verify_attributes
@@ -54,7 +55,6 @@ from ..support.diagnostics import Refusal, Remark, Topic, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .outlining.nested_steps import outline_temporarily
-from .phase import numbered_steps
 from .plans.apply_plan import FreeNumbers, apply_plan
 from .plans.notes import notes_of, write_notes
 from .plans.recomputed_remarks import recomputed_remarks

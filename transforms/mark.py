@@ -25,6 +25,7 @@ from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_mar
 from ..analysis.copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.marks import explicit_mark
+from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
@@ -37,11 +38,11 @@ from .calls.repeatable import mark_repeatable
 from .inline_segments import inline_segments
 from .outlining.nested_steps import outline_temporarily
 from .per_device.outline import is_stand_in
-from .phase import numbered_steps, write_phases
+from .phase import write_phases
 from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .plans.misfits import Misfits
 
-LISTED_SEGMENTS = 3
+MAX_LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
@@ -176,7 +177,7 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
             yield Remark(
                 group[0].first,
                 f"{_subject(segments)} not recomputed: {reason}",
-                segments=tuple(segments[:LISTED_SEGMENTS]),
+                segments=tuple(segments[:MAX_LISTED_SEGMENTS]),
             )
         for decision in group if not named else ():
             yield Remark(
@@ -187,9 +188,9 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
 def _subject(segments: Sequence[str]) -> str:
     if len(segments) == 1:
         return f"segment '{segments[0]}' is"
-    *listed, last = [f"'{segment}'" for segment in segments[:LISTED_SEGMENTS]]
-    if len(segments) > LISTED_SEGMENTS:
-        return f"segments {', '.join([*listed, last])} and {len(segments) - LISTED_SEGMENTS} more are"
+    *listed, last = [f"'{segment}'" for segment in segments[:MAX_LISTED_SEGMENTS]]
+    if len(segments) > MAX_LISTED_SEGMENTS:
+        return f"segments {', '.join([*listed, last])} and {len(segments) - MAX_LISTED_SEGMENTS} more are"
     return f"segments {', '.join(listed)} and {last} are"
 
 

@@ -34,6 +34,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.request.policies import OFFLOADING
 from ..analysis.request.resolved import resolve
 from ..analysis.step.marks import asks_to_recompute, mark_of
+from ..analysis.step.module_steps import steps_of
 from ..analysis.step.order import constants_only
 from ..analysis.step.phases import Phases
 from ..analysis.step.unplaced import unplaced_values
@@ -51,7 +52,6 @@ from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
 from ..support.type_guards import is_tensor
 from .attributes.write_attributes import mark_result
-from .phase import steps_of
 from .plans.misfits import Misfits
 
 MARKED_ALONE = Offload(marked=True)

@@ -24,8 +24,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.step.order import functions_of
 from ..dialects.names import Names
 from ..dialects.recompute import DependOp
-from ..dialects.sdy.axes import SHARDING, Sharding, parse_sharding
+from ..dialects.sdy.axes import Sharding
+from ..dialects.sdy.sharding_lookup import SHARDING
 from ..dialects.sdy.sharding_ops import MeshOp, ShardingConstraintOp
+from ..dialects.sdy.sharding_text import parse_sharding
 from ..dialects.sdy.shardings import ShardingAttr
 from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation

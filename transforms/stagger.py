@@ -26,6 +26,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ..analysis.request.segments import NoSuchSegment, find_segments
 from ..analysis.step.graph_of import NumberedGraph
 from ..analysis.step.jax_paths import path_of, split_path
+from ..analysis.step.module_steps import steps_of
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, updated_phases
 from ..analysis.step.step import Step
@@ -34,7 +35,6 @@ from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early_parts import EarlyPart, early_parts
 from ..support.diagnostics import BadRequest, Remark, tell
 from .outlining.nested_steps import outline_temporarily
-from .phase import steps_of
 
 
 def stagger(

@@ -259,9 +259,9 @@ def _slots(most: Slots, schedule: LoopSchedule) -> Slots:
     return replace(most, slots=max(1, min(most.slots, fit or 1)))
 
 
-NEARLY = 1.02
-"""A chunk size that divides the trip count is preferred if it needs at most `NEARLY` times the fewest bytes, because it
-needs no extra loops for an incomplete chunk."""
+EQUAL_SIZE_FACTOR = 1.02
+"""A chunk size that divides the trip count is preferred if it needs at most `EQUAL_SIZE_FACTOR` times the fewest bytes,
+because it needs no extra loops for an incomplete chunk."""
 
 
 def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
@@ -272,6 +272,8 @@ def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart
     carry, slices = chunks.carry_bytes, chunks.slice_bytes
     total_bytes = {every: -(-trips // every) * carry + every * slices for every in range(1, trips + 1)}
     least = min(total_bytes.values())
-    divisors = [every for every in total_bytes if trips % every == 0 and total_bytes[every] <= NEARLY * least]
+    divisors = [
+        every for every in total_bytes if trips % every == 0 and total_bytes[every] <= EQUAL_SIZE_FACTOR * least
+    ]
     best = min(divisors or total_bytes, key=total_bytes.__getitem__)
     return Chunks(pair, dropped, recomputed, best)

@@ -20,7 +20,8 @@ from ..step.stacks import LoopPair
 from .loop_cuts import LoopCut, MayRepeat, loop_cut
 
 MAX_CORNERS = 16
-"""The maximum number of corners to compute."""
+"""The maximum number of corners to compute, each of which costs a minimum cut for every pair of loops. Beyond it,
+corners between the computed ones are missing."""
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from ..step.views import value_bytes
 MayRepeat = Callable[[Operation], bool]
 """A predicate that tells whether an operation may be recomputed."""
 
-TIES = 16
-"""A value that the writing loop reads from outside costs 1/`TIES` less than its bytes, so that it is preferred among
-sets of equal size: it lowers the peak of the writing loop."""
+TIE_DIVISOR = 16
+"""A value that the writing loop reads from outside costs 1/`TIE_DIVISOR` less than its bytes, so that it is preferred
+among sets of equal size: it lowers the peak of the writing loop."""
 
 SMALLEST = "no smaller set of stacks determines the stacks that the later loop reads"
 NOT_COUNTED = "its counter does not increase by one up to a constant, so the iteration that wrote a slice is unknown"
@@ -185,8 +185,8 @@ class _Flow:
         """
         if price is None:
             from_outside = (value for value in self.cost if _is_invariant(value, self._pair.writer))
-            return {value: size * TIES for value, size in self.cost.items()} | {
-                value: self.cost[value] * (TIES - 1) for value in from_outside
+            return {value: size * TIE_DIVISOR for value, size in self.cost.items()} | {
+                value: self.cost[value] * (TIE_DIVISOR - 1) for value in from_outside
             }, {}
         cost = {value: size * price.numerator for value, size in self.cost.items()}
         results = (

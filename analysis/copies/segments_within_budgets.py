@@ -36,8 +36,9 @@ from ..step.step import Step
 from .copying import CloneOptions, plan_of_marks, unrepeatable_operations
 
 MAX_SELECTIONS = 12
-"""The maximum number of times that values are chosen and the choice is simulated."""
-NAMED_BUFFERS = 3
+"""The maximum number of times that values are chosen and the choice is simulated. Each time narrows the restrictions;
+beyond the limit, the budgets are refused."""
+MAX_NAMED_BUFFERS = 3
 """The maximum number of storages that an error lists as the cause of a minimum."""
 
 TOGETHER = "no plan meets the budgets of all segments together; with the other budgets, the proven minimum is"
@@ -198,9 +199,11 @@ class _Chooser:
             f"{describe_operation(self.step.operation(graph.maker[v]))}, {readable_bytes(graph.sizes[v])}: {why}"
             for v, why in failure.holding
         ]
-        more = [f"and {len(listed) - NAMED_BUFFERS} more"] if len(listed) > NAMED_BUFFERS else []
+        more = [f"and {len(listed) - MAX_NAMED_BUFFERS} more"] if len(listed) > MAX_NAMED_BUFFERS else []
         bound = "the proven minimum is" if failure.is_proved else TOGETHER if failure.is_proved_together else NOT_PROVED
-        return "; ".join([f"{refusal}: {bound} {readable_bytes(failure.least_bytes)}", *listed[:NAMED_BUFFERS], *more])
+        return "; ".join(
+            [f"{refusal}: {bound} {readable_bytes(failure.least_bytes)}", *listed[:MAX_NAMED_BUFFERS], *more]
+        )
 
     def remarks(self) -> Iterator[Remark]:
         """Yield a remark for each set of segments with equal savings, at the first of them."""

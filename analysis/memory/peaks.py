@@ -11,7 +11,7 @@ from ...options.recompute_options import DEFAULT_OPTIONS, Emission
 from ...planning.by_segment.early_parts import early_parts
 from ...planning.graph import Graph
 from ...planning.liveness import CountedStorages, peak_bytes
-from ...planning.objective import EAGER_SHARE
+from ...planning.objective import MAX_EAGER_FACTOR
 from ...planning.orders import eager_order
 from ...planning.plan import Plan
 from ...planning.simulate import Barrier, SimulatedProgram, as_graph, insert_barriers, simulate
@@ -88,8 +88,8 @@ class Peaks:
 
     @property
     def is_steady(self) -> bool:
-        """Whether the eager schedule needs at most `EAGER_SHARE` times the memory of the program order."""
-        return self.eager <= EAGER_SHARE * self.in_order
+        """Whether the eager schedule needs at most `MAX_EAGER_FACTOR` times the memory of the program order."""
+        return self.eager <= MAX_EAGER_FACTOR * self.in_order
 
     def notes(self) -> Iterator[str]:
         """Yield a remark if the eager schedule needs much more memory than the program order: both peaks, and a

@@ -53,7 +53,7 @@ def with_stated_checkpoints(module: ModuleOp, selection: Selection) -> tuple[Sel
 OVERRIDDEN = "the checkpoints in the attributes of the step are ignored, because the options define its segments"
 
 
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 """The maximum number of values that a message about an unknown checkpoint lists."""
 
 
@@ -153,7 +153,7 @@ def _hint_for(name: str, phases: Phases) -> str:
         return hint
     examples = list(dict.fromkeys(name for op in forward for name in given_names(op)))
     examples = examples or list(last_in_scope.values()) or names
-    return f"; name values of the forward pass, such as {', '.join(map(repr, examples[:_EXAMPLES]))}"
+    return f"; name values of the forward pass, such as {', '.join(map(repr, examples[:_MAX_EXAMPLES]))}"
 
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:

@@ -19,9 +19,9 @@ from ..step.jax_paths import scope_of
 from ..step.phases import Phases
 
 Path = tuple[str, ...]
-NEARLY_ALL = 0.9
+MIN_MODEL_SHARE = 0.9
 """A scope that contains at least this share of the forward operations is the whole model, not one of its blocks."""
-MOST_SCOPES = 10
+MAX_SCOPES = 10
 """The maximum number of scopes that a message lists if a pattern matches no segment."""
 
 
@@ -41,20 +41,20 @@ class NoSuchSegment(BadSelection):
             return f"{failure}: the locations of the step contain no scopes (in JAX, use jax.named_scope)"
         if near := similar_scopes(self.pattern, self.scopes):
             return f"{failure}; similar segments are: {', '.join(near)}"
-        others = len(self.scopes) - MOST_SCOPES
+        others = len(self.scopes) - MAX_SCOPES
         more = f" and {others} more" if others > 0 else ""
-        return f"{failure}; the scopes are: {', '.join(self.scopes[:MOST_SCOPES])}{more}"
+        return f"{failure}; the scopes are: {', '.join(self.scopes[:MAX_SCOPES])}{more}"
 
 
 def similar_scopes(pattern: str, scopes: Sequence[str]) -> list[str]:
-    """Return at most `MOST_SCOPES` scopes, or last names of scopes, that resemble the pattern or contain it.
+    """Return at most `MAX_SCOPES` scopes, or last names of scopes, that resemble the pattern or contain it.
 
     Wildcards around the pattern are ignored.
     """
     bare = pattern.strip("*?")
-    near = similar_names(bare, dict.fromkeys([*scopes, *(scope.rpartition("/")[2] for scope in scopes)]), MOST_SCOPES)
+    near = similar_names(bare, dict.fromkeys([*scopes, *(scope.rpartition("/")[2] for scope in scopes)]), MAX_SCOPES)
     containing = [scope for scope in scopes if bare and bare.lower() in scope.lower()]
-    return list(dict.fromkeys([*near, *containing]))[:MOST_SCOPES]
+    return list(dict.fromkeys([*near, *containing]))[:MAX_SCOPES]
 
 
 def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
@@ -155,7 +155,7 @@ def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
         largest, share = Counter(level.values()).most_common(1)[0]
         deeper = {op: path for op, path in inside.items() if path[:depth] == largest and len(path) > depth}
         entered = len({name for op, name in numbered_repetitions(level).items() if level[op] == largest})
-        if not deeper or entered > 1 or share < NEARLY_ALL * len(inside):
+        if not deeper or entered > 1 or share < MIN_MODEL_SHARE * len(inside):
             break
         inside, depth = deeper, depth + 1
     siblings = set(level.values())

@@ -24,7 +24,7 @@ from ...dialects.stablehlo.creation import ConstantOp
 from ...support.operations import name_of, terminator_of
 from ...support.type_guards import is_unsigned
 
-LARGEST = 2**31 - 1
+MAX_COUNTER = 2**31 - 1
 """The bound on counters, which are integers of at least 32 bits, and on the values computed from them."""
 
 
@@ -115,7 +115,7 @@ class CountedLoop:
             signs = {is_unsigned(element_of(value)) for value in (*op.operands, *op.results)}
             return parts[0] if len(signs) == 1 or self._is_never_negative(parts[0]) else None
         result = parts[0] + parts[1] if name == "stablehlo.add" else parts[0] - parts[1]
-        return result if all(abs(result.value_at(number)) <= LARGEST for number in (0, self.trips - 1)) else None
+        return result if all(abs(result.value_at(number)) <= MAX_COUNTER for number in (0, self.trips - 1)) else None
 
     def _is_never_negative(self, index: Affine) -> bool:
         return all(index.value_at(number) >= 0 for number in (0, self.trips - 1))
@@ -152,7 +152,7 @@ def scalar_integer(value: SSAValue) -> int | None:
     if not isinstance(op, ConstantOp) or not is_bare(op) or not isinstance(op.value, DenseAttr) or not _is_index(value):
         return None
     number = int(to_numpy(op.value).item())
-    return number if abs(number) <= LARGEST else None
+    return number if abs(number) <= MAX_COUNTER else None
 
 
 def counted_loop(op: Operation) -> CountedLoop | None:
@@ -162,7 +162,7 @@ def counted_loop(op: Operation) -> CountedLoop | None:
     argument, bound = compared
     index = argument.index
     start = scalar_integer(op.operands[index])
-    if start is None or not 0 <= start < bound < LARGEST or not _grows_by_one(op, index):
+    if start is None or not 0 <= start < bound < MAX_COUNTER or not _grows_by_one(op, index):
         return None
     return CountedLoop(op, index, start, bound - start)
 

@@ -7,7 +7,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block
 
-from ...dialects.sdy.axes import mesh_of, sharding_of
+from ...dialects.sdy.sharding_lookup import mesh_of, sharding_of
 from .order import functions_of
 
 PARTITIONS = "mhlo.num_partitions"

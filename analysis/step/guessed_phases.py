@@ -38,7 +38,7 @@ from .order import Order
 from .phase_sources import sources
 from .phases_by_results import ancestors_of, late_operations, phases_by_results, returned_values
 
-MOST_MOVES = 64
+MAX_MOVES = 64
 """The maximum number of times that the turn moves beyond a read in the forward pass.
 
 A residual block needs one or two moves, and each move takes time proportional to the length of the program.
@@ -114,7 +114,7 @@ def _turn(order: Order) -> _Turn | None:
     if not any(live_bytes):
         return None
     behind = live_bytes.index(max(live_bytes))
-    for _ in range(MOST_MOVES):
+    for _ in range(MAX_MOVES):
         crossing = _read_on_both_sides(spans, behind)
         # The backward pass reads the newest value first. If another value is read before it, as at the end of a
         # residual block, that read belongs to the forward pass.

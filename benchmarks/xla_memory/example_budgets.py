@@ -33,11 +33,11 @@ os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 import jax
 
 from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.planning.objective import EAGER_SHARE
+from recompute.planning.objective import MAX_EAGER_FACTOR
 from recompute.support.diagnostics import Refusal
-from recompute.transforms.phase import numbered_steps
 from recompute.transforms.preparation.timelines import flat_copy
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "stablehlo"
@@ -203,7 +203,7 @@ def in_order(size: str) -> int:
         ]
         budget = before.peak_bytes / 2
         proved = outcome.proof is not None and outcome.proof.proved
-        missed += after.peak_bytes > budget or not proved or max(eager) > EAGER_SHARE * budget
+        missed += after.peak_bytes > budget or not proved or max(eager) > MAX_EAGER_FACTOR * budget
         print(
             f"{path.name:34} peak {after.peak_bytes / budget:.3f} of the budget, eager {max(eager) / budget:.3f}, "
             f"{outcome.extra_flops} additional FLOPs,  {'proved' if proved else 'NOT proved'} "

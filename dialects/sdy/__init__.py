@@ -3,7 +3,10 @@
 | module | content |
 |---|---|
 | `shardings.py` | the attributes of meshes and shardings, as text |
-| `axes.py` | mesh axes as data: parsed shardings and the constraints on them |
+| `axes.py` | mesh axes, meshes and shardings as data |
+| `sharding_text.py` | parsers of the text of meshes and shardings |
+| `sharding_lookup.py` | the sharding of a value, and the mesh of a sharding |
+| `sharding_checks.py` | the constraints on shardings and lists of axes |
 | `sharding_rules.py` | correspondence between the dimensions of operands and results |
 | `propagation_edges.py` | records of propagation steps |
 | `attached.py` | Shardy's attributes on functions and on operations of other dialects |

@@ -17,9 +17,11 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from .axes import SHARDING, check_sharding, check_unsharded, mesh_of, parse_sharding
 from .propagation_edges import EDGE_ARRAYS, PROPAGATION_EDGES, check_edge_array, check_propagation_edges
+from .sharding_checks import check_sharding, check_unsharded
+from .sharding_lookup import SHARDING, mesh_of
 from .sharding_rules import SHARDING_RULE, check_sharding_rule
+from .sharding_text import parse_sharding
 from .shardings import ShardingAttr, ShardingPerValueAttr
 
 

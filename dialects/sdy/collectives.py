@@ -39,25 +39,10 @@ from ..stablehlo.formats import (
     parse_operands,
     print_attributes,
 )
-from .axes import (
-    Axes,
-    Dimension,
-    Mesh,
-    Sharding,
-    axes_text,
-    check_axis_lists,
-    check_order,
-    check_sharding,
-    check_unreduced,
-    gather_axes,
-    is_in_module,
-    merge_axes,
-    mesh_of,
-    parse_axis_list,
-    parse_sharding,
-    sharding_of,
-    sort_axes,
-)
+from .axes import Axes, Dimension, Mesh, Sharding, axes_text, gather_axes, merge_axes, sort_axes
+from .sharding_checks import check_axis_lists, check_order, check_sharding, check_unreduced
+from .sharding_lookup import is_in_module, mesh_of, sharding_of
+from .sharding_text import parse_axis_list, parse_sharding
 from .shardings import ShardingAttr
 
 

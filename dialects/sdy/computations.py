@@ -45,7 +45,9 @@ from ..stablehlo.formats import (
     print_function_type,
     print_operands,
 )
-from .axes import check_divisible, check_sharding, enclosing_manual_axes, is_in_module, mesh_of, parse_sharding
+from .sharding_checks import check_divisible, check_sharding
+from .sharding_lookup import enclosing_manual_axes, is_in_module, mesh_of
+from .sharding_text import parse_sharding
 from .shardings import ManualAxesAttr, ShardingPerValueAttr
 
 

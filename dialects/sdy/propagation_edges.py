@@ -22,7 +22,9 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from ...support.counted import counted
-from .axes import Axis, is_in_module, mesh_of, parse_axis, sharding_of
+from .axes import Axis
+from .sharding_lookup import is_in_module, mesh_of, sharding_of
+from .sharding_text import parse_axis
 
 PROPAGATION_EDGES = "sdy.propagation_edges"
 ElementT = TypeVar("ElementT")

@@ -25,16 +25,10 @@ from xdsl.utils.exceptions import VerifyException
 from ..stablehlo.checks import check_static, check_types
 from ..stablehlo.creation import DenseConstantOp
 from ..stablehlo.formats import I32_ATTR, I64_ATTR, Properties, SameTypeOp, parse_attributes, print_attributes
-from .axes import (
-    check_sharding,
-    check_unreduced,
-    is_in_module,
-    mesh_of,
-    parse_mesh,
-    parse_sharding,
-    sharding_of,
-)
 from .computations import ComputationOp
+from .sharding_checks import check_sharding, check_unreduced
+from .sharding_lookup import is_in_module, mesh_of, sharding_of
+from .sharding_text import parse_mesh, parse_sharding
 from .shardings import MeshAttr, ShardingAttr
 
 

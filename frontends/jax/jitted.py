@@ -15,13 +15,13 @@ from jax.extend import source_info_util
 from typing_extensions import Unpack
 
 from ...analysis.step.devices import partitions_of
+from ...analysis.step.module_steps import ForwardOverReverse, NoGradient
 from ...driver.api import explain_verified
 from ...driver.rewritten import Explanations
 from ...driver.step_input import as_module
 from ...driver.verified import verify_module
 from ...support.diagnostics import Remark
 from ...support.progress import progress
-from ...transforms.phase import ForwardOverReverse, NoGradient
 from .annotations.flax_modules import reject_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes

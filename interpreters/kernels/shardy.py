@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from ...dialects.sdy.axes import Axis, Mesh, axes_text, mesh_of, parse_sharding, sharding_of
+from ...dialects.sdy.axes import Axis, Mesh, axes_text
 from ...dialects.sdy.collectives import ReducingOp
+from ...dialects.sdy.sharding_lookup import mesh_of, sharding_of
+from ...dialects.sdy.sharding_text import parse_sharding
 from .arrays import Array, Kernel, on_one, row_by_row
 
 

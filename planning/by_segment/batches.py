@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence, Set
 from ..graph import Graph
 from ..plan import Batch
 
-BATCH_SHARE = 0.25
+MIN_BATCH_SHARE = 0.25
 """Minimum bytes that a separate batch must delay, as a share of the bytes that its group frees. The barrier of a batch
 prevents fusion, which may cancel a smaller gain. The same threshold applies to a barrier before an early part of a
 segment in the forward pass (`early_parts.py`)."""
-BATCH_CANDIDATES = 32
+MAX_BATCH_CANDIDATES = 32
 """Maximum number of parts of a segment that are considered for a batch. This limit keeps the work linear in the size of
 the segment."""
 
@@ -122,14 +122,15 @@ def _max_excess_bytes(graph: Graph, part: Sequence[int]) -> int:
 
 def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
     """Return the operations of the part with the largest `excess_bytes`. Each part consists of all operations that
-    depend only on a given subset of the inputs. Empty if no part exceeds `BATCH_SHARE` of the freed bytes.
+    depend only on a given subset of the inputs. Empty if no part exceeds `MIN_BATCH_SHARE` of the freed bytes.
 
-    Only the `BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large segments.
+    Only the `MAX_BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large
+    segments.
     """
     needs = _needed_inputs(graph, operations, inputs)
     best = set[int]()
-    largest_excess = BATCH_SHARE * freed_bytes
-    for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:BATCH_CANDIDATES]):
+    largest_excess = MIN_BATCH_SHARE * freed_bytes
+    for mask in sorted(sorted(set(needs.values()), key=int.bit_count)[:MAX_BATCH_CANDIDATES]):
         part = [op for op in operations if needs[op] | mask == mask]
         if len(part) == len(operations) or _max_excess_bytes(graph, part) <= largest_excess:
             continue

@@ -298,22 +298,23 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
     return bytes_of
 
 
-NEAR_THE_END = 0.9
+NEAR_END_SHARE = 0.9
 """If the last primal operation lies beyond this share of the forward pass, the primal operations are assumed to make up
-the whole forward pass."""
+the whole forward pass. If it lies before, the step is probably a gradient without its loss, whose forward operations
+are mostly residual."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:
     """Return, for each operation and for `end`, the bytes of the values that are computed before it and read by a
     primal operation at or after it.
 
-    If the last primal operation is before `NEAR_THE_END` of the forward pass, as in a gradient without its loss, all
+    If the last primal operation is before `NEAR_END_SHARE` of the forward pass, as in a gradient without its loss, all
     forward operations after it count too.
     """
     change = [0] * (end + 1)
     last = dict[int, int]()
     last_primal = max([op for op in range(end) if graph.phases[op] == Phase.PRIMAL], default=-1)
-    if last_primal >= NEAR_THE_END * end:
+    if last_primal >= NEAR_END_SHARE * end:
         last_primal = end
     for op in range(end):
         if graph.phases[op] == Phase.PRIMAL or (graph.forward[op] and op > last_primal):

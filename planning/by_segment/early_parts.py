@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..graph import NO_MAKER, Graph
-from .batches import BATCH_SHARE, excess_bytes
+from .batches import MIN_BATCH_SHARE, excess_bytes
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Se
         if not dependent.isdisjoint(graph.reads[op]):
             dependent.update(graph.makes[op])
     part = [op for op in operations if dependent.isdisjoint(graph.makes[op]) and op not in graph.literals]
-    if not part or excess_bytes(graph, part) <= BATCH_SHARE * _saved_bytes(graph, operations):
+    if not part or excess_bytes(graph, part) <= MIN_BATCH_SHARE * _saved_bytes(graph, operations):
         return None
     awaited = tuple([value for value in inputs if turn_of[value] == last_turn])
     early = EarlyPart(segment, tuple(part), graph.outside_of(part), awaited)

@@ -16,10 +16,12 @@ from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, is
 from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
-PRICES = 24
-"""Maximum number of byte prices that are tried."""
-NODES_ALONE = 2000
-"""Node limit of the integer program. A time limit would make results irreproducible."""
+MAX_PRICES = 24
+"""Maximum number of byte prices that are tried. Each costs a minimum cut and narrows the interval; beyond the limit,
+the last set within the budget is used."""
+MAX_NODES_ALONE = 2000
+"""Node limit of the integer program, beyond which the best solution so far is used. A time limit would make results
+irreproducible."""
 
 
 def smallest_kept(piece: SegmentProblem) -> frozenset[int]:
@@ -45,7 +47,7 @@ def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], sma
     """Search between a set that exceeds the budget (`larger`) and a set within it (`smaller`). Each iteration computes
     the cut at the byte price at which both sets cost the same (Eisner and Severance, 1976). Returns the last set within
     the budget."""
-    for _ in range(PRICES):
+    for _ in range(MAX_PRICES):
         saved = piece.bytes(larger) - piece.bytes(smaller)
         extra = _work(piece, smaller) - _work(piece, larger)
         if saved <= 0 or extra <= 0:
@@ -103,7 +105,7 @@ def _improve_exactly(piece: SegmentProblem, most: int, start: frozenset[int]) ->
     point[[columns.keep[v] for v in start]] = 1.0
     point[[columns.run[piece.makers[v]] for v in piece.recomputed_without(start)]] = 1.0
     program = CoverProgram(costs, np.zeros(len(columns)), rows)
-    answer = solve(program, start=point, limits=ProgramLimits(nodes=NODES_ALONE, gap=1e-6))
+    answer = solve(program, start=point, limits=ProgramLimits(nodes=MAX_NODES_ALONE, gap=1e-6))
     if answer.values is None:
         return start
     kept_storages = piece.read_storages(columns.kept(answer.values) - piece.never_kept)

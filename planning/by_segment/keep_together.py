@@ -16,8 +16,9 @@ from ..solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, is
 from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
-NODES_TOGETHER = 5000
-"""Node limit of the integer program. A time limit would make results irreproducible."""
+MAX_NODES_TOGETHER = 5000
+"""Node limit of the integer program, beyond which its best solution so far is used, and nothing is proved. A time limit
+would make results irreproducible."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def keep_together(pieces: Mapping[str, SegmentProblem], most: Mapping[str, int])
         for op in rerunnable_operations(piece):
             costs[columns.run[op]] = 100 * piece.work[op] / total
         add_segment_rows(rows, columns, piece, most[name])
-    answer = solve(CoverProgram(costs, np.zeros(len(columns)), rows), limits=ProgramLimits(nodes=NODES_TOGETHER))
+    answer = solve(CoverProgram(costs, np.zeros(len(columns)), rows), limits=ProgramLimits(nodes=MAX_NODES_TOGETHER))
     if answer.values is None:
         return KeptTogether(None, answer.infeasible)
     chosen = columns.kept(answer.values)

@@ -17,8 +17,8 @@ from .repeats import Repeats, repeats
 
 WIDTHS = (1, 2, 3)
 """The numbers of consecutive blocks whose copies are transferred together."""
-TRIES, MOST_TRIES = 60_000, 150
-"""The number of tries is `TRIES` divided by the number of operations, but at most `MOST_TRIES`."""
+TRIES, MAX_TRIES = 60_000, 150
+"""The number of tries is `TRIES` divided by the number of operations, but at most `MAX_TRIES`."""
 
 
 def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> None:
@@ -30,7 +30,7 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
         search: The search that repairs the plans.
         bounds: The lower bounds; nothing is tried once the gap is closed.
     """
-    tries = min(MOST_TRIES, TRIES // max(1, len(best.problem)))
+    tries = min(MAX_TRIES, TRIES // max(1, len(best.problem)))
     if best.pairs is None or is_closed(best, bounds) or best.should_stop() or not tries:
         return
     blocks = repeats(best.problem)

@@ -22,11 +22,12 @@ from .stage_program import StageProgram, stage_program
 
 CUT_OFFSETS = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
 """Offsets of candidate cuts from the first backward operation: the best cut is usually a few operations after it."""
-BEST_CUTS = 3
-"""Number of single cuts at which the integer program is solved."""
-TOLERANCE = 1e-3
+MAX_SINGLE_CUTS = 3
+"""Maximum number of single cuts at which the integer program is solved: those with the highest bounds of the relaxed
+program, because they limit the plan the most."""
+SOLVED_GAP = 1e-3
 """The integer program stops once the gap between cost and bound is at most this value, in percentage points."""
-ROUNDING = 1e-5
+ROUNDING_GAP = 1e-5
 """A margin for floating-point errors of HiGHS, subtracted from each bound, in percentage points."""
 
 
@@ -73,13 +74,13 @@ class CutBounds:
                 return
             relaxed.append((answer.bound, cut, stages))
         relaxed.sort(key=lambda entry: (-entry[0], entry[1]))
-        for _, _, stages in relaxed[:BEST_CUTS]:
+        for _, _, stages in relaxed[:MAX_SINGLE_CUTS]:
             if not self.stop():
-                answer = self._solve(stages, (), self.nodes, TOLERANCE)
+                answer = self._solve(stages, (), self.nodes, SOLVED_GAP)
                 if self.infeasible or answer.values is None:
                     return
 
-    def solve_cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = TOLERANCE) -> None:
+    def solve_cuts(self, cuts: Sequence[int], plan: Collection[Pair], nodes: int, gap: float = SOLVED_GAP) -> None:
         """Solve the integer program with these cuts. Update the bound, and add the solution to the starts.
 
         Args:
@@ -103,8 +104,8 @@ class CutBounds:
         budget."""
         if answer.infeasible:
             self.infeasible = f"{_name_of(cuts)} ({kind})"
-        elif answer.bound - ROUNDING > self.percent:
-            self.percent, self.bound_by = answer.bound - ROUNDING, f"{_name_of(cuts)}, {kind}"
+        elif answer.bound - ROUNDING_GAP > self.percent:
+            self.percent, self.bound_by = answer.bound - ROUNDING_GAP, f"{_name_of(cuts)}, {kind}"
             self.best_cut = cuts[0] if len(cuts) == 1 else self.best_cut
         return answer.infeasible
 

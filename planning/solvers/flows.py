@@ -25,11 +25,13 @@ from .problem import Ints, Pair, Problem
 from .result import Stop, never_stop
 
 RESOLUTION = 2**30
-"""The largest relevant sum of capacities after they are scaled to integers."""
-NEWTON_STEPS = 14
-"""Maximum number of prices that are tried at one cut."""
-PERTURBATION = 0.003
-"""The largest relative perturbation of a cost."""
+"""The largest relevant sum of capacities after they are scaled to integers. The solver of `scipy` has 32-bit
+capacities, below 2 ** 31."""
+MAX_NEWTON_STEPS = 14
+"""Maximum number of prices that are tried at one cut, each of which costs a maximum flow. Beyond the limit, the bound
+is that of the best price so far, which holds but may be lower."""
+MAX_PERTURBATION_SHARE = 0.003
+"""The largest perturbation of a cost, as a share of the cost. It only decides between plans of nearly equal cost."""
 COST_SCALE = 64
 """Perturbed costs are multiplied by this factor before they are rounded to integers, so that small costs are perturbed
 too."""
@@ -198,7 +200,7 @@ class FlowBounds:
                 self.percent, self.bound_by, self.best_cut = percent, f"cut at {cut}, by prices", cut
 
     def _add_starts(self, cut: int) -> None:
-        perturbation = 1.0 + PERTURBATION * np.arange(len(self.problem)) / len(self.problem)
+        perturbation = 1.0 + MAX_PERTURBATION_SHARE * np.arange(len(self.problem)) / len(self.problem)
         network = CutNetwork(self.problem, cut, (self.problem.costs * perturbation * COST_SCALE).astype(np.int64))
         room = self.budget - network.present_bytes
         above, below = None, None
@@ -216,13 +218,13 @@ class FlowBounds:
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
     """Return the prices that Newton's method tries, with the choice at each price. At the next price to try, the best
     choice that exceeds `room` bytes and the best choice within `room` bytes cost the same."""
-    scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + PERTURBATION / 2)
+    scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + MAX_PERTURBATION_SHARE / 2)
     highest_price = float(network.costs[: network.cut + 1].sum())
     above, within = network.choose(0.0), network.choose(highest_price)
     choices = [(0.0, above), (highest_price, within)]
     if within.bytes > room:
         return choices
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         if stop() or within.bytes == above.bytes:
             break
         price = scale * (within.cost - above.cost) / (above.bytes - within.bytes)

@@ -35,7 +35,7 @@ from ...support.strict_json import BadJson, parse_strictly, why_no_amount
 from .problem import OperationRow, Problem, SmallView, problem_of
 from .result import Result
 
-LARGEST_EXACT = 2**53
+MAX_EXACT = 2**53
 """Sums of bytes and of costs below this limit are exact in floating point."""
 KINDS = ("input", "tangent", "op", "output")
 JsonNode = dict[str, Any]
@@ -108,7 +108,7 @@ def read_graph(text: str, name: str = "graph") -> Problem:
         ("bytes", (size for size, _ in reading.storage_shapes)),
         ("costs", (row.cost for row in reading.rows)),
     ):
-        if sum(numbers) >= LARGEST_EXACT:
+        if sum(numbers) >= MAX_EXACT:
             raise BadGraph(
                 f"{name}: error: the sum of the {quantity} of all operations is 2**53 or more: "
                 f"give all {quantity} in a larger unit"
@@ -260,7 +260,7 @@ def _amount(reading: _ParserState, node: JsonNode, name: str) -> int:
     amount = node.get(name)
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         raise reading.error_at(node, f"{name} must be a number")
-    if amount == amount and amount >= LARGEST_EXACT:
+    if amount == amount and amount >= MAX_EXACT:
         raise reading.error_at(node, f"{name} is {amount}; expected less than 2**53")
     if not amount >= 0 or amount != int(amount):
         raise reading.error_at(node, f"{name} is {amount}; expected an integer of at least 0")

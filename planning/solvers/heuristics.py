@@ -142,8 +142,9 @@ def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
     return len(problem)
 
 
-MAX_COPIES = 40
-"""Maximum number of copies in a run with eviction, as a multiple of the number of operations of the step."""
+MAX_COPIES_FACTOR = 40
+"""Maximum number of copies in a run with eviction, as a multiple of the number of operations of the step. A run that
+needs more is thrashing, and fails."""
 
 
 class _OutOfMemory(Exception):
@@ -212,7 +213,7 @@ class _EvictionRun:
 
     def _add_copy(self, op: int) -> None:
         is_allowed = self.problem.may_run_again[op] and self.stage >= self.problem.earliest_stage
-        if not is_allowed or len(self.pairs) > MAX_COPIES * len(self.problem):
+        if not is_allowed or len(self.pairs) > MAX_COPIES_FACTOR * len(self.problem):
             raise _OutOfMemory
         self.pairs.add((self.stage, op))
 

@@ -11,8 +11,8 @@ from .provenance import Provenance
 from .result import Progress, Stop, never_stop
 from .sequence import Evaluation, evaluate, sequence_of
 
-KEPT_PLANS = 3
-"""Number of best plans that are stored as starts of further searches."""
+MAX_KEPT_PLANS = 3
+"""Maximum number of best plans that are stored as starts of further searches, each of which takes time."""
 FoundPlan = tuple[Provenance, frozenset[Pair]]
 """Copies with their provenance."""
 NOT_FOUND = Provenance("no plan")
@@ -36,7 +36,7 @@ class Incumbent:
         pairs, evaluation, provenance: The best copies, their evaluation and their provenance.
         began: The start time of the search, from `perf_counter`.
         cut_short: Whether the time limit or the interrupt has ended the search.
-        best_plans: The best `KEPT_PLANS` plans, each with its provenance.
+        best_plans: The best `MAX_KEPT_PLANS` plans, each with its provenance.
     """
 
     problem: Problem
@@ -77,7 +77,7 @@ class Incumbent:
         if all(pairs != other for _, other in self.best_plans):
             self.best_plans.append((provenance, pairs))
             self.best_plans.sort(key=lambda plan: self.problem.cost_of(plan[1]))
-            del self.best_plans[KEPT_PLANS:]
+            del self.best_plans[MAX_KEPT_PLANS:]
 
     @property
     def percent(self) -> float:

@@ -6,8 +6,8 @@ another state, because a storage may also be dropped later. If no state remains 
 the budget. Otherwise a state at the end of the step is traced back to the start.
 
 A state is a bit mask in a 64-bit integer. It includes only the storages that copies make or read; all other storages
-are live from their operation to their last use in every schedule. Storages below `NEGLIGIBLE` count as free, and as
-always live.
+are live from their operation to their last use in every schedule. Storages below `NEGLIGIBLE_SHARE` count as free, and
+as always live.
 
 Pebble games on graphs with recomputation are of this form (R. Sethi, "Complete register allocation problems", 1975).
 The number of states is exponential. If there are more than `MAX_STATES`, some are omitted: copies may still be found,
@@ -32,11 +32,14 @@ from .sequence import evaluate, sequence_of
 States: TypeAlias = NDArray[np.uint64]
 """A sorted array of states, each of which is a bit mask."""
 MAX_STORAGES = 64
-"""Maximum number of storages in a state."""
+"""Maximum number of storages in a state, one for each bit of an integer. A problem with more of them is not
+searched."""
 MAX_STATES = 1000
-"""Maximum number of states between two executions. If there are more, the states with the most storages are kept."""
-NEGLIGIBLE = 1e-3
-"""Share of the budget below which a storage counts as free."""
+"""Maximum number of states between two executions, which bounds time and memory. If there are more, the states with the
+most storages are kept, and nothing is proved."""
+NEGLIGIBLE_SHARE = 1e-3
+"""Share of the budget below which a storage counts as free, so that it needs no bit in the states. The excess is
+corrected (`MAX_CORRECTIONS`)."""
 MAX_CORRECTIONS = 3
 """Maximum number of searches for one budget. Each search after the first lowers the limit by the excess of the
 preceding plan."""
@@ -228,7 +231,7 @@ class _StateSearch:
     @cached_property
     def _is_free(self) -> NDArray[np.bool_]:
         """For each storage, whether it is negligible."""
-        return self.problem.storage_bytes <= NEGLIGIBLE * self.budget
+        return self.problem.storage_bytes <= NEGLIGIBLE_SHARE * self.budget
 
     @cached_property
     def _bits(self) -> States:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from ...support.counted import counted
 from .cut_bounds import (
-    TOLERANCE,
+    SOLVED_GAP,
     CutBounds,
     add_separating_cuts,
     cut_pairs,
@@ -25,7 +25,8 @@ MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
 """Maximum number of operations for programs with two cuts; and maximum number of pairs that combine the best single cut
 with a cut where its solution exceeds the budget."""
 MAX_IDLE_PAIRS = 4
-"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped."""
+"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped, because each takes
+the time of an integer program."""
 MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 """Maximum number of cuts; and number of consecutive rounds without improvement after which the search ends."""
 
@@ -113,7 +114,7 @@ def _solve_with_cuts(
     best.progress(f"bound {bounds.percent:.4f} %; {counted(len(cuts), 'cut')}, {best.elapsed_seconds:.1f} s")
     bounds.seconds = best.remaining_seconds
     bounds.starts.clear()
-    bounds.solve_cuts(tuple(cuts), best.pairs or (), nodes, TOLERANCE if len(cuts) <= 2 else CLOSED_GAP / 2)
+    bounds.solve_cuts(tuple(cuts), best.pairs or (), nodes, SOLVED_GAP if len(cuts) <= 2 else CLOSED_GAP / 2)
     for by, pairs in bounds.starts:
         best.offer(search.repair(best.budget, pairs), Provenance(by))
     overflows = [overflow(best.problem, pairs, best.budget) for _, pairs in bounds.starts]

@@ -29,9 +29,11 @@ from .result import Infeasible, Result, infeasible, refusal, refuse_after_end, r
 from .window import windows
 
 MIN_FLOW_OPERATIONS = 2500
-"""Number of operations above which integer programs are solved at cuts only if minimum cuts leave a gap."""
+"""Number of operations above which integer programs are solved at cuts only if minimum cuts leave a gap. Minimum cuts
+are much faster, but their bounds are weaker."""
 MAX_GREEDY_OPERATIONS = 4 * LARGE_PROBLEM
-"""Maximum number of operations for which the greedy heuristic runs although there is a plan already."""
+"""Maximum number of operations for which the greedy heuristic runs although there is a plan already. On larger problems
+it takes too long for a second plan."""
 STARTS_GAP = 1e-4
 """On small problems, no further starts are tried once the gap is at most this value, in percentage points."""
 WINDOWS_GAP = 1.0

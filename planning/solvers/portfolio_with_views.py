@@ -14,7 +14,8 @@ from .result import Infeasible, Result, refusal, refuse_without_plan
 from .view_copies import split_views, with_copies
 
 MAX_SINGLE_VIEWS = 48
-"""Maximum number of views that are tried one by one. The views that free the most bytes are tried."""
+"""Maximum number of views that are tried one by one, because each takes a search. The views that free the most bytes
+are tried."""
 
 
 def portfolio_result_with_views(

@@ -19,9 +19,10 @@ from .problem import Ints, Problem
 NOT_REPEATED = -1
 """The entry in `block` and in `offset` for an operation outside blocks."""
 MIN_BLOCKS = 3
-"""Minimum number of blocks of a run."""
+"""Minimum number of blocks of a run. Two equal sequences are often a coincidence."""
 MAX_PERIOD = 4096
-"""Maximum number of operations that a block has in the forward pass, and in the backward pass."""
+"""Maximum number of operations that a block has in the forward pass, and in the backward pass. The search for a run
+takes time proportional to it; longer blocks are not recognized."""
 
 
 @dataclass(frozen=True, eq=False)

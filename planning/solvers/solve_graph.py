@@ -32,7 +32,7 @@ from .working_set import describe_working_set, largest_working_set
 
 MAX_SOLVES = 5
 """Maximum number of times that the problem is solved. After each time, the limit is lowered by the excess of the
-rewritten graph."""
+rewritten graph; beyond the limit, the budget is refused."""
 
 
 def problem_of_graph(graph: Graph) -> Problem:

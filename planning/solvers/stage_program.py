@@ -42,8 +42,8 @@ from .problem import Pair, Problem
 
 Columns = dict[int, int]
 """The columns of one kind of variable at one cut, by storage or by operation."""
-NEGLIGIBLE = 1e-4
-"""Share of the budget below which a storage counts as free."""
+NEGLIGIBLE_SHARE = 1e-4
+"""Share of the budget below which a storage counts as free, so that it has no variables."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,9 @@ class StageProgram:
         return frozenset([value for value, column in self.saved[at].items() if values[column] > 0.5])
 
 
-def stage_program(problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE) -> StageProgram:
+def stage_program(
+    problem: Problem, budget: int, cuts: Sequence[int], negligible: float = NEGLIGIBLE_SHARE
+) -> StageProgram:
     """Build the coarse-stage program for a choice of cuts.
 
     Args:

@@ -21,7 +21,8 @@ Outcome = Result | Infeasible
 BudgetSolver = Callable[[int, Iterable[frozenset[Pair]]], Outcome]
 """A function that takes a budget in bytes and the copies of plans to start from, and returns an outcome."""
 MAX_BUDGETS = 16
-"""Maximum number of budgets that are tried to find the smallest one."""
+"""Maximum number of budgets that are tried to find the smallest one. Since each halves the interval, `BUDGET_TOLERANCE`
+is reached after at most ten."""
 BUDGET_TOLERANCE = 1 / 1000
 """Tolerance of the search for the smallest budget, as a share of the peak of the plain step."""
 NOT_TRIED = Infeasible("not tried, because the search was stopped earlier", False, 0)

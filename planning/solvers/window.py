@@ -11,7 +11,7 @@ from .sequence import sequence_of
 
 MAX_CANDIDATES = 48
 """Maximum number of candidates for copies in a window, in addition to the operations that the present plan copies
-there."""
+there. It limits the size of the program that CP-SAT solves for the window."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 # escape may hide an alias.
 _OUTSIDE = re.compile(r"[#!](?:\d|[A-Za-z_$-][\w$-]*(?![\w$.<-]))|dense_resource|\\")
 
-LONG_CONSTANT = 1000
+MAX_PRINTED_BYTES = 1000
 """Maximum size, in bytes, of a constant that messages print in full."""
 
 
@@ -83,7 +83,7 @@ class AttributeKeys:
         """Return the attribute as a string for messages, without the data of large constants."""
         match attribute := self._first[number]:
             case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
-                return str(attribute) if len(data.data) <= LONG_CONSTANT else f"dense<…> : {type_}"
+                return str(attribute) if len(data.data) <= MAX_PRINTED_BYTES else f"dense<…> : {type_}"
             case _:
                 return str(attribute)
 

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import IntegerType
 
-from ...dialects.sdy.axes import parse_sharding, with_free_dimensions, without_free_dimensions
+from ...dialects.sdy.sharding_text import parse_sharding, with_free_dimensions, without_free_dimensions
 from ...dialects.sdy.shardings import ShardingAttr
 from ...support.type_guards import is_tensor
 from ..expressions.terms import Head, Terms

@@ -19,7 +19,7 @@ from ..operations.comparisons import comparison_of
 
 Interval = tuple[int, int]
 CONSTANT = "stablehlo.constant"
-LARGEST = 2**31 - 1
+MAX_COUNTER = 2**31 - 1
 """Largest value of counters and iteration numbers that the rules support."""
 
 
@@ -199,7 +199,7 @@ class Integers:
                 return None
             ends = sorted(scale * end for end in interval)
             low, high = low + ends[0], high + ends[1]
-        return (low, high) if low >= -LARGEST and high <= LARGEST else None
+        return (low, high) if low >= -MAX_COUNTER and high <= MAX_COUNTER else None
 
 
 def _less(interval: Interval, other: Interval) -> bool | None:

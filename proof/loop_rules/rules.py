@@ -37,7 +37,7 @@ from typing import Protocol
 from ..expressions.memory_spaces import MemorySpaces
 from ..expressions.terms import Head, OpenRegion, RegionTerm, Terms
 from . import constraints
-from .integers import LARGEST, Integers, Interval, Sum, whole
+from .integers import MAX_COUNTER, Integers, Interval, Sum, whole
 from .loop_terms import AnyLoop, ConditionalLoop, CountingLoop, Slice, reaches, slice_of_loop
 from .stack_terms import RowTermBuilder, StoredSlice, extents, keeps_order, part_of_part, stored_by
 
@@ -258,7 +258,7 @@ class LoopRules:
         stack."""
         if source not in self._stored:
             trips = self.integers.constant(self.terms.operands_of(source)[0])
-            if trips is None or not 0 < trips <= LARGEST:
+            if trips is None or not 0 < trips <= MAX_COUNTER:
                 self._stored[source] = None
             else:
                 opened = self.open_history(source)
@@ -333,7 +333,7 @@ def flatten_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) 
     runs = terms.operands_of(loop.next[index])[0]
     trips = integers.constant(runs)
     reached = integers.interval(integers.sum_of(at))
-    if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > LARGEST:
+    if trips is None or trips < 1 or reached is None or reached[0] < 0 or trips * reached[1] > MAX_COUNTER:
         return None
     inner = rules.open_history(loop.next[index])
     order = _carries_of(rules, loop, index)

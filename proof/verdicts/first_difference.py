@@ -15,7 +15,7 @@ from ..expressions.terms import Attributes, Head, Kind, OpenRegion, Side, Terms
 from .loop_difference import WHILE, loop_difference
 from .operation_positions import describe_position, with_position
 
-LONGEST_TEXT = 60
+MAX_TEXT_LENGTH = 60
 BEFORE: Side = 0
 AFTER: Side = 1
 _LOOP_KINDS: frozenset[Kind] = frozenset({"loop", "history", "rows"})
@@ -298,10 +298,10 @@ def _where_they_differ(before: str, after: str) -> tuple[str, str]:
     """Shorten both strings to the text around the first character that differs."""
     shorter = min(len(before), len(after))
     same = next((index for index in range(shorter) if before[index] != after[index]), shorter)
-    start = max(0, same - LONGEST_TEXT // 2)
+    start = max(0, same - MAX_TEXT_LENGTH // 2)
     return _truncate(before, start), _truncate(after, start)
 
 
 def _truncate(text: str, start: int) -> str:
-    end = start + LONGEST_TEXT
+    end = start + MAX_TEXT_LENGTH
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

@@ -43,7 +43,7 @@ class BadCost(ValueError):
     """Raised for an unknown cost model, and for an invalid cost or device file. The message states the cause."""
 
 
-LARGEST_RATE = 1e21
+MAX_RATE = 1e21
 """Maximum rate that a file may state, in FLOPs or bytes per second; no current machine is faster."""
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
 """Element types for which a device may have a rate for products."""
@@ -174,6 +174,6 @@ def _optional(fields: Mapping[str, object], name: str, where: str) -> float | No
 def _rate(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value <= 0:
         raise BadCost(f"{where} must be a positive number, not {value!r}")
-    if value > LARGEST_RATE:
-        raise BadCost(f"{where} must be at most {LARGEST_RATE:g} per second, not {value!r}")
+    if value > MAX_RATE:
+        raise BadCost(f"{where} must be at most {MAX_RATE:g} per second, not {value!r}")
     return float(value)

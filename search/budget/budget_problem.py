@@ -13,7 +13,7 @@ from ...analysis.step.order import functions_of
 from ...dialects.dead_code import has_dead_code
 from ...options.loop_schedule import LoopSchedule
 from ...options.recompute_options import Planner, RecomputeOptions
-from ...planning.objective import EAGER_SHARE
+from ...planning.objective import MAX_EAGER_FACTOR
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
 from ...transforms.preparation.flatten import drop_dead
@@ -82,11 +82,13 @@ class BudgetProblem:
         return self.limits.limit_bytes is not None and self.limits.excess_bytes(result.peaks) <= 0
 
     def eager_excess(self, result: RewriteResult) -> int:
-        """Return the number of bytes by which the peak of an eager executor, divided by `EAGER_SHARE`, exceeds the
+        """Return the number of bytes by which the peak of an eager executor, divided by `MAX_EAGER_FACTOR`, exceeds the
         budget. The result is 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
-        return int(result.outcome.eager_peak_bytes / EAGER_SHARE) - max(self.limits.limit_bytes.values(), default=0)
+        return int(result.outcome.eager_peak_bytes / MAX_EAGER_FACTOR) - max(
+            self.limits.limit_bytes.values(), default=0
+        )
 
     @property
     def wording(self) -> str:

@@ -26,8 +26,9 @@ from .compiled_refusal import BudgetNotReached, FailedSearch
 from .compiler_backend import CompilerBackend, R, RewrittenStep, SearchRequest, T
 from .rounds import Rounds
 
-BEFORE_PLANS = 0.4
-"""The approximate share of the time that passes before the first candidate is compiled."""
+PREPARATION_SHARE = 0.4
+"""The share of the search that progress lines assume for the time before the first candidate is compiled. It only
+affects the estimates of the time left."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class CompiledSearch(Generic[R, T]):
         """Rewrite the step according to a candidate, and compile the result. Return its temporaries in bytes, and the
         compiled rewrite; None if its plans do not apply."""
         compiles, most = len(self.rounds), self._most_compiled
-        first, end = (BEFORE_PLANS + (1 - BEFORE_PLANS) * count / most for count in (compiles, compiles + 1))
+        first, end = (PREPARATION_SHARE + (1 - PREPARATION_SHARE) * count / most for count in (compiles, compiles + 1))
         self.request.line.begin(f"plan {compiles + 1} of at most {most}", first, end)
         rewritten = self.backend.rewrite(candidate)
         if rewritten is None:

@@ -19,7 +19,8 @@ C = TypeVar("C")
 T = TypeVar("T")
 C_co = TypeVar("C_co", covariant=True)
 MAX_EXTRA_CANDIDATES = 2
-"""Maximum number of additional candidates that are measured before a search ends without a result."""
+"""Maximum number of additional candidates that are measured before a search ends without a result. They are of kinds
+without a measurement, whose forecasts are the least certain."""
 
 
 class CandidatePool(Protocol[C_co]):

@@ -21,9 +21,10 @@ from .plan_origin import Reduction
 from .plan_reduction import group_subsets, mix, thin_out, with_groups
 from .step_forecasts import StepCandidate
 
-THINNED = 4
-"""Number of attempts that are also tried with fewer segments: half of them are those with the lowest peaks under the
-model of XLA:CPU, and half of them those with the fewest extra FLOPs."""
+MAX_THINNED = 4
+"""Maximum number of attempts that are also tried with fewer segments, since each makes a family of plans to search:
+half of them are those with the lowest peaks under the model of XLA:CPU, and half of them those with the fewest extra
+FLOPs."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,15 @@ class ReducedPlans:
 
 
 def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
-    """Return the indices of the attempts that are also tried with fewer segments: up to `THINNED` attempts with a
-    policy of their own, and up to `THINNED` other attempts."""
+    """Return the indices of the attempts that are also tried with fewer segments: up to `MAX_THINNED` attempts with a
+    policy of their own, and up to `MAX_THINNED` other attempts."""
     return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
 
 
 def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
-    """Return the indices of the attempts that are tried with fewer segments: half of `THINNED` with the lowest peaks,
-    and as many with the fewest extra FLOPs. Only attempts with copies are eligible. `has_policy`: whether they must
-    have a policy of their own, or must have none."""
+    """Return the indices of the attempts that are tried with fewer segments: half of `MAX_THINNED` with the lowest
+    peaks, and as many with the fewest extra FLOPs. Only attempts with copies are eligible. `has_policy`: whether they
+    must have a policy of their own, or must have none."""
     eligible = [
         at
         for at, attempt in enumerate(attempts)
@@ -51,7 +52,7 @@ def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
     ]
     by_peak = sorted(eligible, key=lambda at: attempts[at].peaks.xla)
     by_work = sorted(eligible, key=lambda at: attempts[at].planned.plan.extra_flops)
-    return {*by_peak[: THINNED // 2], *by_work[: THINNED // 2]}
+    return {*by_peak[: MAX_THINNED // 2], *by_work[: MAX_THINNED // 2]}
 
 
 def families_by_segment(whole: StepCandidate, segments: Mapping[int, str]) -> list[ReducedPlans]:

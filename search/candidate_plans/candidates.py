@@ -30,14 +30,15 @@ from .candidate_families import (
     families_by_segment,
     thinned_attempts,
 )
-from .plan_family import NEARLY_FITS, UnscoredPlan
+from .plan_family import NEARLY_FITTING_FACTOR, UnscoredPlan
 from .plan_origin import PlanOrigin
 from .plan_reduction import FAMILY_SIZE
 from .solver_plans import FEWER_BUDGETS_FROM, SolverPlans
 from .step_forecasts import StepCandidate, StepForecasts
 
-THINNED_SOLUTIONS = 2
-"""Number of solver plans for which each search also tries plans with fewer copy groups."""
+MAX_THINNED_SOLUTIONS = 2
+"""Maximum number of solver plans for which each search also tries plans with fewer copy groups, since each makes two
+families of plans to search. Those with the least work that fit are tried."""
 
 
 @dataclass
@@ -109,7 +110,7 @@ class StepCandidates:
         for reduced in self._families:
             self._search_family(reduced, ratio, stop)
         fitting = [candidate for candidate in solutions if ratio(candidate.prediction) <= 1]
-        for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:THINNED_SOLUTIONS]:
+        for candidate in sorted(fitting, key=lambda candidate: candidate.work)[:MAX_THINNED_SOLUTIONS]:
             if candidate.plan not in self._thinned:
                 self._thinned.add(candidate.plan)
                 families = families_by_place(self.graph, candidate, self._family_size)
@@ -125,7 +126,7 @@ class StepCandidates:
 
     def _search_family(self, reduced: ReducedPlans, ratio: Ratio, stop: Stop) -> None:
         """Search the smaller plans of a candidate for a plan with less work than all candidates that are expected to
-        fit. Skip the family if the candidate itself needs more than `NEARLY_FITS` times the limit."""
-        if ratio(reduced.whole.prediction) <= NEARLY_FITS:
+        fit. Skip the family if the candidate itself needs more than `NEARLY_FITTING_FACTOR` times the limit."""
+        if ratio(reduced.whole.prediction) <= NEARLY_FITTING_FACTOR:
             work_limit = self.forecasts.least_fitting_work(ratio)
             reduced.family.search(partial(self.forecasts.judge, ratio, work_limit=work_limit), stop)

@@ -15,7 +15,7 @@ from ...planning.plan_file import OperationNote
 from ...planning.solvers.result import Stop
 from .plan_origin import PlanOrigin
 
-NEARLY_FITS = 1.2
+NEARLY_FITTING_FACTOR = 1.2
 """If the need of a plan is at most this multiple of the limit, the next plan of the family may fit, because needs do
 not rise steadily within a family."""
 LESS_WORK_NEXT = 0.0
@@ -77,7 +77,7 @@ class PlanFamily:
                 low = middle + 1
             else:
                 high = middle
-        while low < len(self.makers) and not stop() and judge(self.plan_at(low, stop)) <= NEARLY_FITS:
+        while low < len(self.makers) and not stop() and judge(self.plan_at(low, stop)) <= NEARLY_FITTING_FACTOR:
             low += 1
 
     def visit_all(self, judge: Callable[[UnscoredPlan | None], float], stop: Stop) -> None:

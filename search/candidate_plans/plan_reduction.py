@@ -16,7 +16,8 @@ from ...planning.pairs import plan_of_pairs
 from ...planning.plan import CopyGroup, Plan
 
 FAMILY_SIZE = 12
-"""The approximate number of smaller plans that are made from one plan, in each of the two orders."""
+"""The approximate number of smaller plans that are made from one plan, in each of the two orders. A larger family has a
+plan closer to the budget, but a search forecasts more of its plans."""
 
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.loop_schedule import UNCUT, LoopSchedule
 from ...options.recompute_options import RecomputeOptions
@@ -29,7 +30,6 @@ from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
 from ...support.timing import part
 from ...transforms.per_device.outline import is_stand_in
-from ...transforms.phase import numbered_steps
 from ...transforms.preparation.prepare import prepare
 from ..checked_options import cost_option
 from ..choice.best_attempt import ScoredAttempt
@@ -39,12 +39,33 @@ from .candidates import StepCandidates
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 
-SEGMENT_CANDIDATES = 8
-"""Maximum number of attempts for each step."""
-LEVELS = 10
-"""The approximate number of combinations that are made from the plans of several steps."""
+MAX_ATTEMPTS = 8
+"""Maximum number of attempts for each step, one more than without a budget (`ATTEMPTS` in
+`options/recompute_options.py`). Further attempts are not planned."""
+NEED_LEVELS = 10
+"""The approximate number of needs at which the plans of several steps are combined. Without it there would be a
+candidate for each combination of plans."""
 PLAIN_NEED_SHARE = 1.0
 """The need of the plain step. All needs are shares of this need."""
+
+
+@dataclass(frozen=True)
+class CandidateKey:
+    """The identity of a candidate in its pool. Two candidates are the same if their loops are cut in the same way, and
+    their plans have the same origins and the same forecast.
+
+    The plans are not compared, and neither are the values that they move to the host: only the forecast tells two plans
+    of the same origin apart.
+
+    Attributes:
+        loops: The loop schedule.
+        origins: The distinct origins of the plans, in the order of the steps.
+        prediction: The forecast need, the extra work, and the kinds of the plans.
+    """
+
+    loops: LoopSchedule
+    origins: tuple[PlanOrigin, ...]
+    prediction: Prediction
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,11 @@ class ModuleCandidate:
     plans: tuple[StepPlan, ...]
     loops: LoopSchedule
     prediction: Prediction
+
+    @property
+    def key(self) -> CandidateKey:
+        """The identity of the candidate in its pool."""
+        return CandidateKey(self.loops, self.origins, self.prediction)
 
     @property
     def words(self) -> str:
@@ -105,9 +131,9 @@ class Pool:
 
     Attributes:
         candidates: The candidates that have been forecast. Their positions are stable, because new ones are appended.
-        measured: The measured needs of candidates, for later searches: by the name of the measure, and by the position
-            of the candidate.
-        unbudgeted: The measured need of the choice that is made without a budget, by the name of the measure.
+        measured: The measured needs of candidates, for later searches: by the key of the compiler that measures
+            (`CompilerBackend.key`), and by the position in `candidates`.
+        unbudgeted: The measured need of the choice that is made without a budget, by the key of the compiler.
     """
 
     candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
@@ -160,12 +186,12 @@ class Pool:
         return self.predictions
 
     def _update(self) -> None:
-        keys = {(candidate.loops, candidate.origins, candidate.prediction) for candidate in self.candidates}
+        """Append the candidates of all variants that are not in the pool yet."""
+        keys = {candidate.key for candidate in self.candidates}
         for variant in self._variants:
             for candidate in variant.candidates():
-                key = candidate.loops, candidate.origins, candidate.prediction
-                if key not in keys:
-                    keys.add(key)
+                if candidate.key not in keys:
+                    keys.add(candidate.key)
                     self.candidates.append(candidate)
 
 
@@ -177,7 +203,7 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     """
     prepared = prepare(module, options)
     offload = options.moves
-    choosing = replace(options, selection=prepared.selection, attempts=SEGMENT_CANDIDATES)
+    choosing = replace(options, selection=prepared.selection, attempts=MAX_ATTEMPTS)
     if options.loop_schedule != UNCUT and not prepared.rolled.copies:
         return None
     steps = dict[str, StepCandidates]()
@@ -218,7 +244,7 @@ def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Seque
         yield from ([candidate] for candidate in per_step[0])
         return
     shares = sorted({candidate.need_share for candidates_of_step in per_step for candidate in candidates_of_step})
-    for share in shares[:: max(1, len(shares) // LEVELS)]:
+    for share in shares[:: max(1, len(shares) // NEED_LEVELS)]:
         yield [_cheapest(candidates_of_step, share) for candidates_of_step in per_step]
 
 

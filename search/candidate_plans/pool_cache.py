@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ...analysis.step.jax_paths import path_of
-from ...analysis.step.phase_sources import registered_sources, sources
+from ...analysis.step.phase_sources import PhaseSource, registered_sources, sources
 from ...mlir_io.printer import print_module
 from ...options.recompute_options import RecomputeOptions
 from ...planning.solvers.result import Stop, never_stop
@@ -18,15 +19,34 @@ from ...support.locations import LocationNumbers
 from ...support.operations import every_operation, name_of
 from .pool import Pool
 
-CACHED_POOLS = 4
-"""Maximum number of cached pools."""
+MAX_CACHED_POOLS = 4
+"""Maximum number of cached pools, since a pool holds the graphs and the plans of its module. The least recently used
+pool is dropped first."""
 _HOLDERS = {"builtin.module", "func.func"}
-_pools: OrderedDict[object, Pool] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class PoolKey:
+    """The identity of a pool: everything on which its candidates depend.
+
+    Attributes:
+        module_digest: The digest of the module (`_digest`).
+        options: The options that influence the candidates. Those of the budget are not among them, since searches for
+            several budgets share a pool.
+        phase_sources: The phase sources, those that the user registers included.
+    """
+
+    module_digest: str
+    options: tuple[object, ...]
+    phase_sources: tuple[PhaseSource, ...]
+
+
+_pools: OrderedDict[PoolKey, Pool] = OrderedDict()
 
 
 def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop) -> Pool:
-    """Return the pool of a module from the cache, or make it and cache it. The cache key consists of the content of the
-    module and the options. Raises `Refusal` in the same cases as `Pool.of`."""
+    """Return the pool of a module from the cache, or make it and cache it. Raises `Refusal` in the same cases as
+    `Pool.of`."""
     key = _key(module, options)
     if key is not None and key in _pools:
         _pools.move_to_end(key)
@@ -34,7 +54,7 @@ def pool_of(module: ModuleOp, options: RecomputeOptions, stop: Stop = never_stop
     pool = Pool.of(module, options, stop)
     if key is not None and not stop():
         _pools[key] = pool
-        while len(_pools) > CACHED_POOLS:
+        while len(_pools) > MAX_CACHED_POOLS:
             _pools.popitem(last=False)
     return pool
 
@@ -44,7 +64,7 @@ def forget_pools() -> None:
     _pools.clear()
 
 
-def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
+def _key(module: ModuleOp, options: RecomputeOptions) -> PoolKey | None:
     """Return the cache key; None if the candidates depend on a cost file or on registered rules, so that they must not
     be cached."""
     names = set(map(name_of, every_operation(module)))
@@ -52,7 +72,7 @@ def _key(module: ModuleOp, options: RecomputeOptions) -> object | None:
     if declared or Path(options.cost).exists():
         return None
     relevant = options.selection, options.copies, options.emission, options.loop_schedule, options.cost, options.moves
-    return _digest(module), relevant, tuple(sources())
+    return PoolKey(_digest(module), relevant, tuple(sources()))
 
 
 def _digest(module: ModuleOp) -> str:

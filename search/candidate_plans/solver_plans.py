@@ -22,14 +22,15 @@ from .step_forecasts import StepCandidate, StepForecasts
 if TYPE_CHECKING:
     from ...planning.solvers.solve_graph import PreparedGraph
 
-SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
+BUDGET_SHARES = (0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.45, 0.5, 0.55, 0.7, 0.85)
 """The budgets for the solvers, as shares of the peak in program order. There are many of them, because a lower budget
 in program order does not imply a lower need under XLA:CPU."""
 FEWER_BUDGETS_FROM = 6000
 """In a step with at least this number of operations, only half of the budgets are tried, and only half of the smaller
-plans of each solver's plan."""
-STRIDE = 3
-"""The solvers first try every third budget."""
+plans of each solver's plan, to limit the time of a search."""
+BUDGET_STRIDE = 3
+"""The solvers first try every third budget, and then search between them. A binary search alone misses plans that fit,
+because needs under XLA:CPU do not rise steadily with the budgets."""
 
 
 @dataclass
@@ -48,7 +49,7 @@ class SolverPlans:
     _family: PlanFamily = field(init=False)
 
     def __post_init__(self) -> None:
-        shares = SHARES if len(self.graph) < FEWER_BUDGETS_FROM else SHARES[::2]
+        shares = BUDGET_SHARES if len(self.graph) < FEWER_BUDGETS_FROM else BUDGET_SHARES[::2]
         self._family = PlanFamily([partial(self._plan, share_of_peak) for share_of_peak in shares])
 
     def search(self, forecasts: StepForecasts, ratio: Ratio, stop: Stop) -> Sequence[StepCandidate]:
@@ -58,7 +59,7 @@ class SolverPlans:
         if not _has_limit(ratio):
             self._family.search(judge, stop)
         else:
-            self._family.search(judge, stop, STRIDE)
+            self._family.search(judge, stop, BUDGET_STRIDE)
             if forecasts.least_fitting_work(ratio) is None:
                 # Needs do not fall steadily with the budgets of the solvers, so a plan between the visited ones may
                 # fit.

@@ -1,4 +1,11 @@
-"""Select the best of the scored attempts at a step: by trust in their segments, then by the lowest peak.
+"""The order of preference among the scored attempts at a step.
+
+    best_attempt          the order of preference, criterion by criterion
+    tries_chained_groups  whether an attempt is also tried with chained copy groups
+    steadier_attempt      the choice between the best attempt and the same attempt with chained copy groups
+
+`choose.py` makes and scores the attempts and calls these functions. The best attempt may still be worse than the
+unchanged step: `why_worse` in `vetoes.py` decides that, before the choice is applied and after.
 
 Named segments are trusted most, then repeated blocks of the program, and least the segments that are derived only from
 the structure of the graph (*by structure*).
@@ -22,13 +29,13 @@ HIGH_PEAK_FACTOR = 1.3
 """In a step with at least `MANY_OPERATIONS` operations, an attempt is not evaluated under the model of XLA:CPU if its
 peak in program order exceeds the lowest one by more than this factor. Among 89 choices for such steps in the examples
 and benchmarks, this limit changes none."""
-STRUCTURE_GAINS = 0.8
+MAX_RATIO_TO_NAMED = 0.8
 """Segments by structure replace named segments if a product is below this limit: the squared ratio of their peaks under
 the model of XLA:CPU, times the ratio of their peaks in program order. The reason is that the model errs by about 7 %
 between programs that differ so much. On 32 steps, this rule is on average as good as trusting the model, and much
 better in the worst case."""
-BLOCK_GAINS = 0.88
-"""As `STRUCTURE_GAINS`, but for segments by structure that replace repeated blocks without names."""
+MAX_RATIO_TO_BLOCKS = 0.88
+"""As `MAX_RATIO_TO_NAMED`, but for segments by structure that replace repeated blocks without names."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +57,25 @@ class ScoredAttempt:
 
 
 def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
-    """Select an attempt by trust, then by memory: among the attempts with the most trusted kind of segments, the one
-    with the lowest peak.
+    """Select the attempt that wins, by trust and then by memory.
 
-    Attempts with copies that improve on the unchanged step are preferred. A less trusted kind replaces a more trusted
-    one only if it saves much more (`_select_by_trust`). Ties within `EQUAL_PEAK_FACTOR` go to the lowest peak in
-    program order, then to the first attempt.
+    Each criterion restricts the choice to the attempts that meet it. A criterion that no remaining attempt meets is
+    skipped. The criteria are, in this order:
+
+    1. The attempt has copies.
+    2. In a large step, its peaks that are cheap to compute are low enough to win (`_contenders`).*
+    3. It improves on the unchanged step (`why_worse` in `vetoes.py`).
+    4. It does not raise the peak of the unchanged step under the model of XLA:CPU.*
+    5. Its kind of segments is the most trusted one. A less trusted kind replaces a more trusted one only if it saves
+       much more (`_select_by_trust`).
+    6. Its peak is the lowest one, up to `EQUAL_PEAK_FACTOR`.
+    7. Its peak in program order is the lowest one, up to `EQUAL_PEAK_FACTOR`.
+    8. It comes first.
+
+    Criteria with an asterisk apply only if the target keeps barriers.
 
     Args:
+        scored: The attempts, the most promising ones first; at least one.
         before: The peaks of the unchanged step.
         keeps_barriers: Whether the target keeps the barriers that enforce the order of copies. In this case, peaks are
             those under the model of XLA:CPU.
@@ -68,16 +86,32 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
     def size(attempt: ScoredAttempt) -> int:
         return attempt.peaks.of_target(keeps_barriers)
 
-    copying = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
+    def in_order(attempt: ScoredAttempt) -> int:
+        return attempt.peaks.in_order
+
+    remaining = [attempt for attempt in scored if attempt.planned.plan.copies] or scored
     if keeps_barriers:
-        copying = _contenders(copying, before)
-    better = [attempt for attempt in copying if why_worse(before, attempt.peaks, keeps_barriers) is None] or copying
-    better = [
-        attempt for attempt in better if not (keeps_barriers and _raises_xla_peak(before, attempt.peaks))
-    ] or better
-    return _nearly_smallest(
-        _nearly_smallest(_select_by_trust(better, size), size), lambda attempt: attempt.peaks.in_order
-    )[0]
+        remaining = _contenders(remaining, before)
+    remaining = [
+        attempt for attempt in remaining if why_worse(before, attempt.peaks, keeps_barriers) is None
+    ] or remaining
+    if keeps_barriers:
+        remaining = [attempt for attempt in remaining if not raises_peak(before.xla, attempt.peaks.xla)] or remaining
+    remaining = _select_by_trust(remaining, size)
+    return _nearly_smallest(_nearly_smallest(remaining, size), in_order)[0]
+
+
+def tries_chained_groups(scored: ScoredAttempt, keeps_barriers: bool) -> bool:
+    """Return whether an attempt is also tried with chained copy groups: if an eager executor would need much more
+    memory than the program order, the groups are not chained yet, and the target keeps the barriers that chain them.
+    """
+    return keeps_barriers and not scored.peaks.is_steady and not scored.planned.attempt.chain
+
+
+def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt) -> ScoredAttempt:
+    """Select between the best attempt and the same attempt with chained copy groups: the one that needs less memory on
+    an eager executor, and the first one if they are equal."""
+    return min(best, chained, key=lambda attempt: attempt.peaks.eager)
 
 
 def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[ScoredAttempt]:
@@ -106,7 +140,7 @@ def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
     believed = list[ScoredAttempt]()
     for method in (None, *CutMethod):
         of_method = [attempt for attempt in scored if attempt.cut_method is method]
-        gains = BLOCK_GAINS if believed and believed[0].cut_method is CutMethod.BLOCKS else STRUCTURE_GAINS
+        gains = MAX_RATIO_TO_BLOCKS if believed and believed[0].cut_method is CutMethod.BLOCKS else MAX_RATIO_TO_NAMED
         if not believed or (of_method and _combined_peak(of_method, size) < gains * _combined_peak(believed, size)):
             believed = of_method
     return believed
@@ -121,8 +155,3 @@ def _nearly_smallest(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
     """Return the attempts whose size is at most `EQUAL_PEAK_FACTOR` times the smallest size."""
     smallest = min(map(size, scored))
     return [attempt for attempt in scored if size(attempt) <= EQUAL_PEAK_FACTOR * smallest]
-
-
-def _raises_xla_peak(before: Peaks, after: Peaks) -> bool:
-    """Return whether the attempt raises the peak of the unchanged step under the model of XLA:CPU."""
-    return raises_peak(before.xla, after.xla)

@@ -1,5 +1,5 @@
-"""Choose among the attempts at a step: plan each attempt, forecast its peaks, and choose by trust in the segments, then
-by the lowest peak."""
+"""Choose among the attempts at a step: plan each attempt, forecast its peaks, and choose by the order of preference in
+`best_attempt.py`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ...support.counted import counted
 from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
 from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
-from .best_attempt import ScoredAttempt, best_attempt
+from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 from .vetoes import why_worse
 
@@ -95,9 +95,8 @@ def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> Chose
 def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenAttempt:
     """Plan and forecast at most `options.attempts` distinct attempts, and choose the best one.
 
-    If the best attempt has cuts, it is also tried with other ways of copying its segments. If an eager executor would
-    need much more memory than the program order, the first attempt and the best one are also tried with chained copy
-    groups.
+    If the best attempt has cuts, it is also tried with other ways of copying its segments. The first attempt and the
+    best one are also tried with chained copy groups if `tries_chained_groups` says so.
 
     Returns:
         The choice. Its `refused` is set if the unchanged step is better.
@@ -109,14 +108,14 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     before = forecast.without_copies()
     keeps_barriers = forecast.keeps_barriers
     scored = [attempts.score(planned) for planned in islice(attempts.distinct_attempts(), options.attempts)]
-    if keeps_barriers and not scored[0].peaks.is_steady:
+    if tries_chained_groups(scored[0], keeps_barriers):
         scored.append(attempts.chain_groups(scored[0]))
     best = best_attempt(scored, before, keeps_barriers)
     if options.attempts > 1 and (variants := attempts.score_copying_variants(best)):
         scored += variants
         best = best_attempt(scored, before, keeps_barriers)
-    if keeps_barriers and not best.peaks.is_steady and not best.planned.attempt.chain:
-        best = min(best, attempts.chain_groups(best), key=lambda attempt: attempt.peaks.eager)
+    if tries_chained_groups(best, keeps_barriers):
+        best = steadier_attempt(best, attempts.chain_groups(best))
     has_forced_copies = any(map(is_forced, step.phases.order.operations))
     is_free = bool(best.planned.plan.copies) and not has_forced_copies
     veto = why_worse(before, best.peaks, keeps_barriers) if is_free else None

@@ -8,11 +8,11 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ...planning.plan_file import StepPlan
 from ...transforms.mark import marked_attributes
-from ...transforms.phase import numbered_steps
 from ...transforms.plans.misfits import Misfits
 from ...transforms.plans.notes import notes_of
 from ...transforms.preparation.prepare import prepare

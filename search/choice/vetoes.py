@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...analysis.memory.peaks import Peaks
 from ...analysis.step.order import functions_of
-from ...planning.objective import WORTH_IT, is_worth_it, raises_peak
+from ...planning.objective import MIN_SAVED_SHARE, is_worth_it, raises_peak
 from ...support.diagnostics import Remark
 from ...support.units import readable_bytes
 from ...transforms.cse import cse
@@ -30,8 +30,8 @@ from .unchanged_steps import remark_on_unchanged_step
 
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better; None if a peak falls by more than the share `WORTH_IT`, and
-    no peak rises by more than this share.
+    """Return the reason why the unchanged step is better; None if a peak falls by more than the share
+    `MIN_SAVED_SHARE`, and no peak rises by more than this share.
 
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that the peaks under an
     eager executor and under XLA:CPU count too.
@@ -49,7 +49,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         else ""
     )
     old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
-    return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * WORTH_IT:g} % saved"
+    return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * MIN_SAVED_SHARE:g} % saved"
 
 
 def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:

@@ -32,7 +32,8 @@ QUIETLY = ("-x", "-q", "-p", "no:cacheprovider")
 
 PASSES = (
     "filecheck/transforms",
-    *(f"unit/analysis/test_{name}.py" for name in ("segment_decisions", "names", "segments", "taken")),
+    *("unit/analysis/copies/test_segment_decisions.py", "unit/analysis/memory/xla/test_taken.py"),
+    *(f"unit/analysis/request/test_{name}.py" for name in ("names", "segments")),
     *(f"unit/transforms/test_{name}.py" for name in ("clone", "cse", "mark", "stagger")),
     "property/test_found.py",
 )
@@ -43,8 +44,8 @@ PROOF = tuple(
     for name in ("test_prove_refusals", "test_prove", "test_prove_dialects", "expressions/test_attribute_keys")
 )
 RULES = ("filecheck/transforms", "unit/rules")
-STORAGE = ("unit/analysis/test_timeline.py",)
-XLA = ("filecheck/tools", "unit/analysis/test_fusion.py")
+STORAGE = ("unit/analysis/memory/test_timeline.py",)
+XLA = ("filecheck/tools", "unit/analysis/memory/xla/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
     **dict.fromkeys(
@@ -58,7 +59,7 @@ TESTS: dict[str, tuple[str, ...]] = {
             *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )
     },
-    "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/test_peaks.py"),
+    "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/memory/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
     "proof/prove.py": PROOF,
     **{f"proof/translation/{name}.py": PROOF for name in ("value_numbering", "call_inliner", "head_cache")},

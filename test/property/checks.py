@@ -30,7 +30,7 @@ from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.planning.objective import WORTH_IT
+from recompute.planning.objective import MIN_SAVED_SHARE
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
@@ -197,7 +197,7 @@ def _peak(case: Case) -> Iterator[str]:
     if is_for_xla:
         peaks["eager peak"] = (before.eager_peak_bytes, after.eager_peak_bytes)
     for what, (old, new) in peaks.items():
-        if new > old * (1 + WORTH_IT):
+        if new > old * (1 + MIN_SAVED_SHARE):
             yield f"the {what} goes from {old} to {new} bytes"
     if not any(map(_falls, peaks.values())) and not (is_for_xla and _falls(_under_xla(case))):
         yield f"no peak falls: {peaks}"
@@ -205,7 +205,7 @@ def _peak(case: Case) -> Iterator[str]:
 
 def _falls(peaks: tuple[int, int]) -> bool:
     before, after = peaks
-    return after < before * (1 - WORTH_IT)
+    return after < before * (1 - MIN_SAVED_SHARE)
 
 
 def _under_xla(case: Case) -> tuple[int, int]:

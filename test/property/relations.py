@@ -17,7 +17,7 @@ from recompute.analysis.step.order import single_block
 from recompute.dialects.stablehlo.unary import TanhOp
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.printer import print_module
-from recompute.planning.objective import WORTH_IT
+from recompute.planning.objective import MIN_SAVED_SHARE
 from recompute.proof.prove import prove
 
 from .checks import CHECKS, Case, Checks, classified, holding, holding_of, run
@@ -118,7 +118,7 @@ def _functions_do_not_matter(case: Case) -> Iterator[str]:
         yield f"without calls a private function changes (copies, peak) from {plain} to {without}"
     if again.recomputation.copies != case.recomputation.copies:
         yield f"a private function changes copies from {case.recomputation.copies} to {again.recomputation.copies}"
-    if case.request.target == "none" and holding_of(again).peak_bytes > without[1] * (1 + WORTH_IT):
+    if case.request.target == "none" and holding_of(again).peak_bytes > without[1] * (1 + MIN_SAVED_SHARE):
         yield f"called again a private function takes the peak from {without[1]} to {holding_of(again).peak_bytes}"
 
 

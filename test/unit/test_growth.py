@@ -20,7 +20,7 @@ from recompute.analysis.step import order
 from recompute.analysis.step.order import Order
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.batches import BATCH_CANDIDATES
+from recompute.planning.by_segment.batches import MAX_BATCH_CANDIDATES
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.clone import clone
 from recompute.transforms.mark import mark
@@ -35,7 +35,7 @@ SLACK = 1.15
 
 STEPS = script("compile_time.long_steps")
 # So many blocks that each segment has more parts than are looked at.
-LARGE_SEGMENTS = STEPS.SEGMENTS * (BATCH_CANDIDATES + 8)
+LARGE_SEGMENTS = STEPS.SEGMENTS * (MAX_BATCH_CANDIDATES + 8)
 
 
 def step_of(kind: str, blocks: int) -> tuple[ModuleOp, Selection]:

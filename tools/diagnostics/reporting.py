@@ -116,7 +116,7 @@ class Diagnostic:
 
 _IN_JSON = ("kind", "file", "line", "column", "message", "category", "pass_name", "function")
 
-LONGEST_SOURCE_LINE = 160
+MAX_SOURCE_LINE = 160
 """The maximum number of characters to print of a source line; of a longer line, only the part around the caret is
 printed."""
 ELLIPSIS = "…"
@@ -124,10 +124,10 @@ ELLIPSIS = "…"
 
 def _shorten(line: str, column: int) -> tuple[str, int]:
     """Return the part of a source line to print, and the index of the caret in it."""
-    if len(line) <= LONGEST_SOURCE_LINE:
+    if len(line) <= MAX_SOURCE_LINE:
         return line, column
-    start = max(0, min(column - LONGEST_SOURCE_LINE // 2, len(line) - LONGEST_SOURCE_LINE))
-    part = line[start : start + LONGEST_SOURCE_LINE]
+    start = max(0, min(column - MAX_SOURCE_LINE // 2, len(line) - MAX_SOURCE_LINE))
+    part = line[start : start + MAX_SOURCE_LINE]
     before, after = ELLIPSIS if start else "", ELLIPSIS if start + len(part) < len(line) else ""
     return f"{before}{part}{after}", column - start + len(before)
 

@@ -11,7 +11,7 @@ from ...support.timing import TimedPart
 
 _RULE = f"==={'-' * 73}==="
 _TITLE = "... Execution time report ..."
-_REST_OF_WHOLE = 0.001
+_MIN_SHARE_OF_WHOLE = 0.001
 """The minimum share of the whole run that the remainder of a part must take for a row of its own in the timing
 report."""
 
@@ -42,7 +42,7 @@ def _tree(part: TimedPart, depth: int, whole: float) -> Iterator[tuple[float, st
     for inner in part.parts.values():
         yield inner.seconds, "  " * depth + inner.name
         yield from _tree(inner, depth + 1, whole)
-    if part.parts and part.rest_seconds > _REST_OF_WHOLE * whole:
+    if part.parts and part.rest_seconds > _MIN_SHARE_OF_WHOLE * whole:
         yield part.rest_seconds, "  " * depth + "Rest"
 
 
@@ -60,7 +60,7 @@ def _list(whole: TimedPart) -> list[tuple[float, str]]:
     return sorted([*rows, (whole.rest_seconds, "Rest")], key=lambda row: -row[0])
 
 
-_REST_OF_PART = 0.01
+_MIN_SHARE_OF_PART = 0.01
 """The minimum share of a part that its remainder must take for a row of its own in the statistics."""
 
 
@@ -98,5 +98,5 @@ def _rows(timed_part: TimedPart, path: tuple[str, ...], whole: float) -> Iterato
     yield _Row(path, timed_part.seconds, 100 * timed_part.seconds / whole)
     for inner in timed_part.parts.values():
         yield from _rows(inner, (*path, inner.name), whole)
-    if timed_part.parts and timed_part.rest_seconds > _REST_OF_PART * timed_part.seconds:
+    if timed_part.parts and timed_part.rest_seconds > _MIN_SHARE_OF_PART * timed_part.seconds:
         yield _Row((*path, "rest"), timed_part.rest_seconds, 100 * timed_part.rest_seconds / whole)

@@ -41,7 +41,7 @@ from .plan_output import sweep_lines, unproved_lines
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
 """The options that apply only to graphs."""
 INSTEAD = "recompute-opt -p 'recompute{budget=…}' --emit-plan PLAN.json"
-SEGMENTS = 6
+MAX_LISTED_SEGMENTS = 6
 """The maximum number of segments that are listed for a point of a curve. The most expensive ones are listed."""
 
 
@@ -162,8 +162,8 @@ def _again_lines(point: Point, peak: int) -> Iterator[str]:
     if not point.recomputed_segments:
         yield f"  {point.budget_bytes / peak:.4f}: nothing"
         return
-    others = point.recomputed_segments[SEGMENTS:]
-    listed = ", ".join(map(_segment_cost, point.recomputed_segments[:SEGMENTS]))
+    others = point.recomputed_segments[MAX_LISTED_SEGMENTS:]
+    listed = ", ".join(map(_segment_cost, point.recomputed_segments[:MAX_LISTED_SEGMENTS]))
     more = f", and {counted(len(others), 'more segment')}, {sum(row.percent for row in others):.4f} %" if others else ""
     yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
 

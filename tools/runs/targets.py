@@ -15,6 +15,7 @@ from xdsl.utils.target import Target
 
 from ...analysis.explain.explanation import Explanation
 from ...analysis.memory.timeline import Timeline
+from ...analysis.step.module_steps import NoGradient
 from ...driver.queries import explanations_of
 from ...mlir_io.parser import parse_module
 from ...options.memory_model import MODELS, ORDER
@@ -27,7 +28,6 @@ from ...rules.costs.cost import FLOPS, cost_named
 from ...support.diagnostics import tell
 from ...support.nested_modules import named_modules
 from ...support.suggestions import suggestion
-from ...transforms.phase import NoGradient
 from ...transforms.preparation.timelines import timelines_of
 from ..file_access.files import read_text
 

@@ -21,6 +21,8 @@ from ...dialects.names import Names
 from ...support.operations import every_operation
 
 MAX_DEPTH = 64
+"""Maximum depth of nested calls that are recorded. Deeper calls stay inlined, because each level copies the origins of
+all deeper levels."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from ...support.operations import name_of
 from ...support.units import format_bytes
 from ..per_device.outline import is_stand_in
 
-MOST_NAMES = 3
+MAX_NAMES = 3
 """The maximum number of operation names in a remark on operations outside segments."""
 
 
@@ -49,8 +49,8 @@ def _remark(step: Step, groups: Sequence[CopyGroup]) -> Remark:
         subject = f"segment '{segment}' is recomputed"
     else:
         names = list(dict.fromkeys(map(name_of, originals)))
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        subject = f"recomputed outside segments: {', '.join(names[:MOST_NAMES])}{more}"
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        subject = f"recomputed outside segments: {', '.join(names[:MAX_NAMES])}{more}"
     instead = f", {format_bytes(amounts['kept_bytes'])} are kept instead" if amounts["kept_bytes"] else ""
     reason = (
         f"{subject}: {counted_are(amounts['operations'], 'operation')} copied, "

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from ...analysis.step.module_steps import steps_of
 from ...analysis.step.order import constants_only
 from ...analysis.step.phases import Phases
 from ...analysis.step.unplaced import unplaced_values
@@ -20,10 +21,10 @@ from ...planning.host_moves import Offload
 from ...rules.costs.cost import PICOSECONDS, cost_named
 from ...rules.effects import why_impure
 from ..offload import is_view, why_not_moved
-from ..phase import steps_of
 
-LEAST_BYTES = 1 << 12
-"""The minimum size, in bytes, of a value that may be moved to the host."""
+MIN_MOVED_BYTES = 1 << 12
+"""The minimum size, in bytes, of a value that may be moved to the host. A smaller value frees too little to be worth a
+transfer."""
 
 
 def offered_moves(module: ModuleOp, offload: Offload) -> Mapping[FuncOp, Sequence[SSAValue]]:
@@ -55,7 +56,7 @@ def _values_to_offer(phases: Phases, offload: Offload, excluded: Set[SSAValue]) 
     for op in operations:
         # A view is not offered, because the viewed value may be offered itself.
         for value in op.results if not is_view(op) else ():
-            if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= LEAST_BYTES:
+            if value not in excluded and why_not_moved(value, phases) is None and value_bytes(value) >= MIN_MOVED_BYTES:
                 worth.append((inf if why_impure(op) else costs[op] / value_bytes(value), value))
     for _, value in sorted(worth, key=lambda pair: -pair[0]):
         bytes_left -= value_bytes(value)

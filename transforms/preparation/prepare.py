@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from ...analysis.step.module_steps import numbered_steps
 from ...options.loop_schedule import LoopSchedule
 from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ...options.selection import BadSelection, Selection
@@ -20,7 +21,6 @@ from ..offload import insert_host_moves
 from ..outlining.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..per_device.outline import DeviceStep, outline_device_steps
 from ..per_device.split import split_device_steps
-from ..phase import numbered_steps
 from ..plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .flatten import flatten
 from .offered_moves import offered_moves

@@ -24,8 +24,8 @@ from xdsl.rewriter import Rewriter
 from ...analysis.copies.loop_cuts import look_through_reshapes
 from ...analysis.step.counted_loops import CountedLoop, counted_loop, is_bare
 from ...analysis.step.stacks import keeps_order
-from ...dialects.sdy.axes import without_free_dimensions
 from ...dialects.sdy.sharding_ops import ShardingConstraintOp
+from ...dialects.sdy.sharding_text import without_free_dimensions
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.control import WhileOp
 from ...dialects.stablehlo.slices import DynamicSliceOp, DynamicUpdateSliceOp

@@ -27,7 +27,7 @@ from .traits import Trait
 
 _NOWHERE, _SEVERAL = -1, -2
 """Values in place of the kernel that computes an operation: no kernel, and several kernels."""
-_LARGEST = 100
+_MAX_KERNEL_SIZE = 100
 """Maximum size of a library kernel: its operations plus the values that it reads from outside."""
 
 
@@ -71,7 +71,7 @@ class _Grouping:
 
         enqueue(self._absorbable_producers(group, group.inside))
         enqueue(self._only_reader(group))
-        while queue and self._size(group) < _LARGEST:
+        while queue and self._size(group) < _MAX_KERNEL_SIZE:
             op, up = queue.popleft()
             other = self.group_of.get(op)
             if other is group:

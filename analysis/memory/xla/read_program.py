@@ -134,8 +134,8 @@ def _literal(value: Attribute) -> SplatNumber | None:
 
 
 POOL = "stablehlo.select_and_scatter"
-# XLA numbers elements in s32.
-_INDEX = 4
+_INDEX_BYTES = 4
+"""Bytes of the number of an element, which XLA stores in s32."""
 
 
 def kernel_of(op: Operation) -> Kernel:
@@ -151,7 +151,7 @@ def kernel_of(op: Operation) -> Kernel:
 def pool_of(op: Operation) -> WindowShape:
     """Return the sizes of the gradient of a maximum over windows."""
     operand, source, _ = op.operands
-    return WindowShape(shape_of(operand), prod(shape_of(operand)) * _INDEX, prod(shape_of(source)) * _INDEX)
+    return WindowShape(shape_of(operand), prod(shape_of(operand)) * _INDEX_BYTES, prod(shape_of(source)) * _INDEX_BYTES)
 
 
 def _is_bf16(value: SSAValue) -> bool:

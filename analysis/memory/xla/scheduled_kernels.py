@@ -26,9 +26,10 @@ from .kernel_copies import with_kernel_copies
 from .kernel_fusion import Fusion, fusion
 from .program import KernelProgram
 
-# XLA packs the operands of the operations in `_TUPLED` into a tuple and unpacks it, which takes two additional steps.
-_TUPLE_STEPS = 2
 _TUPLED = frozenset({"stablehlo.optimization_barrier", "recompute.depend", "stablehlo.while"})
+"""The operations whose operands XLA packs into a tuple, and unpacks again."""
+_TUPLE_STEPS = 2
+"""Number of additional steps of these operations: one for packing, one for unpacking."""
 
 
 def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:

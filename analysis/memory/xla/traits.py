@@ -87,11 +87,13 @@ def needs_transposed_copy(op: Operation) -> tuple[bool, ...]:
 
 
 _TYPES = frozenset({f64, f32, bf16, i8})
-# For fewer elements, the overhead of a library kernel exceeds its gain.
-_LEAST_ELEMENTS = 4096
-_LEAST_SIDE = 8
+_MIN_ELEMENTS = 4096
+"""Number of elements of an operand or result from which XLA calls a library kernel. For fewer, the overhead exceeds the
+gain."""
+_MIN_SIDE = 8
+"""The size of the largest dimension of a matrix product from which XLA calls a library kernel."""
 _COMBINERS = frozenset({"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"})
-_TREE = 32
+_MAX_DIRECT_EXTENT = 32
 """The extent of a reduced dimension above which a reduction without library support begins with a windowed
 reduction."""
 
@@ -114,7 +116,7 @@ def in_two_steps(op: Operation) -> bool:
     if name_of(op) != "stablehlo.reduce" or in_library(op):
         return False
     shape = shape_of(op.operands[0])
-    return any(shape[dimension] > _TREE for dimension in integers(op, "dimensions"))
+    return any(shape[dimension] > _MAX_DIRECT_EXTENT for dimension in integers(op, "dimensions"))
 
 
 def _reduces(op: Operation) -> bool:
@@ -151,7 +153,7 @@ def _is_row_by_column(op: Operation) -> bool:
     return (
         all(element_type_of(value) in _TYPES for value in (*op.operands, *op.results))
         and min(rows, columns) > 1
-        and max(rows, columns, inner) >= _LEAST_SIDE
+        and max(rows, columns, inner) >= _MIN_SIDE
         and not (read_by_columns and not needs_transposed_copy(op)[0])
     )
 
@@ -162,7 +164,7 @@ def _keeps_order(op: Operation) -> bool:
 
 
 def _is_large(op: Operation) -> bool:
-    return any(prod(shape_of(value)) >= _LEAST_ELEMENTS for value in (*op.results, *op.operands))
+    return any(prod(shape_of(value)) >= _MIN_ELEMENTS for value in (*op.results, *op.operands))
 
 
 _LIBRARY_CONDITIONS: Mapping[str, Callable[[Operation], bool]] = {
@@ -277,8 +279,9 @@ def _reuses_elements(op: Operation) -> bool:
     return name_of(op) == "stablehlo.dynamic_slice"
 
 
-_MOST_PIECES = 8
-_WIDE = 64
+_MAX_PIECES = 8
+"""Maximum number of operands of a concatenation that its readers compute. With more, XLA copies the rows of each."""
+_MIN_COPIED_ROW = 64
 """Rows of at least this many elements are copied as a whole, which is faster than computing them in the reader."""
 
 
@@ -289,7 +292,7 @@ def _is_copied_row_by_row(op: Operation) -> bool:
     assert isinstance(dimension, IntegerAttr), "concatenate is registered and verified"
     shapes = [operand.type.get_shape() for operand in op.operands if is_tensor(operand.type)]
     along_rows = dimension.value.data == len(shapes[0]) - 1
-    return len(shapes) > _MOST_PIECES or (along_rows and any(shape[-1] >= _WIDE for shape in shapes))
+    return len(shapes) > _MAX_PIECES or (along_rows and any(shape[-1] >= _MIN_COPIED_ROW for shape in shapes))
 
 
 def _elements(value: SSAValue) -> int:

@@ -19,11 +19,11 @@ from ....driver.api import rewrite
 from ....driver.rewritten import Rewritten
 from ....driver.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
-from ....planning.solvers.effort import NO_NUMBA_MESSAGE, SECONDS_AS_PYTHON, is_compiled
+from ....planning.solvers.effort import NO_NUMBA_MESSAGE, PYTHON_SECONDS, is_compiled
 from ....planning.solvers.result import Stop
 from ....search.budget.compiled_candidate import CompiledCandidate
 from ....search.budget.compiled_refusal import BudgetNotReached
-from ....search.budget.compiled_search import BEFORE_PLANS, CompiledSearch
+from ....search.budget.compiled_search import PREPARATION_SHARE, CompiledSearch
 from ....search.budget.compiler_backend import SearchRequest
 from ....search.candidate_plans.pool import ModuleCandidate, Pool
 from ....search.candidate_plans.pool_cache import pool_of
@@ -40,7 +40,7 @@ from .compilers import Compilers
 from .device_limits import limit_of_step
 
 OWN_CHECKPOINT = "the plain step with its own jax.checkpoint"
-MOST_COMPILED = 4
+MAX_COMPILED = 4
 """The maximum number of candidates to compile before a search ends, not counting the plain step
 (`CompiledSearch.tries`)."""
 _LOG = logging.getLogger("recompute.jax")
@@ -78,7 +78,7 @@ def compile_within(
     first = alternatives[0]
     # The time that the plain step takes to compile counts: the user waits for the whole.
     with stop_predicate(time_limit) as stop:
-        line.begin("compiling the plain step", 0.0, BEFORE_PLANS)
+        line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         unchanged = _plain_result(module, budget, compilers.compile_plain())
         is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes
         if is_within and not first.selection.segment_budgets:
@@ -222,7 +222,7 @@ class _JaxBackend:
         if self.request.options.merge_remat:
             merge_remat(marked)
         if not is_compiled():
-            _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=SECONDS_AS_PYTHON))
+            _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=PYTHON_SECONDS))
         return pool_of(marked, self.request.options, stop)
 
     def rewrite(self, candidate: ModuleCandidate | None) -> Rewritten | None:
@@ -251,7 +251,7 @@ class _CompilerSearch:
     _search: CompiledSearch[Rewritten, jax.stages.Compiled] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._search = CompiledSearch(self.request, _JaxBackend(self.request), MOST_COMPILED)
+        self._search = CompiledSearch(self.request, _JaxBackend(self.request), MAX_COMPILED)
 
     def best(self) -> BudgetedCompile:
         """Compile candidates and return the best one. Raises `Refusal` if none is within the budget."""

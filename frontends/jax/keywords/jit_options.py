@@ -10,13 +10,13 @@ from typing import Any, cast, get_type_hints
 import jax
 
 from ....analysis.request.policies import policy_of
+from ....analysis.step.module_steps import NoGradient
 from ....driver.option_checks import OPTION_CHECKS, OptionCheck, count_from_zero, wrong_type
 from ....options.conflicts import demand_agreement
 from ....options.option_facts import EntryPoint, options_with
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import Selection
 from ....support.suggestions import unexpected_keyword
-from ....transforms.phase import NoGradient
 from .budget_option import checked_budget
 from .keywords import OWN_KEYWORDS, JitKeywords
 from .policy_option import names_of_policy, selection_with

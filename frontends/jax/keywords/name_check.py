@@ -21,7 +21,7 @@ from ....support.suggestions import similar_names
 from ....transforms.inline import inline
 from ..messages.call_site_warnings import UnmatchedName, warn
 
-_MOST_LISTED = 6
+_MAX_LISTED = 6
 """The maximum number of existing names that a message lists."""
 _NAME_VALUES = "name values with jax.ad_checkpoint.checkpoint_name, or blocks with recompute.jax.block"
 
@@ -83,8 +83,8 @@ def _existing_names(operations: Sequence[Operation]) -> str:
     named = list(dict.fromkeys([name for op in operations for name in given_names(op)]))
     for kind, names in (("the named values are", named), ("the scopes are", _patterns_of_scopes(operations))):
         if names:
-            more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
-            return f"{kind}: {', '.join(names[:_MOST_LISTED])}{more}"
+            more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+            return f"{kind}: {', '.join(names[:_MAX_LISTED])}{more}"
     return _NAME_VALUES
 
 

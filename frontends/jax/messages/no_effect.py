@@ -8,22 +8,22 @@ from dataclasses import replace
 from ....support.diagnostics import Remark, lines_of, place_of, without_effect
 from ....support.locations import base_name
 
-_MOST = 3
+_MAX = 3
 """The maximum number of reasons in a message. Further ones are only counted."""
 
 
 def no_effect_lines(remarks: Iterable[Remark | str]) -> list[str]:
     """Return a line for each reason why marks or parts of the options have no effect.
 
-    After `_MOST` lines, a last line states the number of further reasons.
+    After `_MAX` lines, a last line states the number of further reasons.
     """
     short = [
         replace(remark, place=base_name(remark.place or place_of(remark.operation)))
         for remark in without_effect(remarks)
     ]
     lines = [line.replace(": remark: ", ": ", 1) for line in lines_of(short)]
-    others = [f"{len(lines) - _MOST} more, which report(...).details() lists"] if len(lines) > _MOST else []
-    return [*lines[:_MOST], *others]
+    others = [f"{len(lines) - _MAX} more, which report(...).details() lists"] if len(lines) > _MAX else []
+    return [*lines[:_MAX], *others]
 
 
 def no_effect_warning(name: str, remarks: Iterable[Remark | str]) -> str | None:

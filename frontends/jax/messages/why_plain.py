@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
+from ....analysis.step.module_steps import ForwardOverReverse, NoGradient
 from ....planning.by_segment.skip_reasons import FREES_NOTHING
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.locations import base_name
 from ....support.units import format_bytes
-from ....transforms.phase import ForwardOverReverse, NoGradient
 
 _JIT, _GRADIENT = "recompute.jax.jit", "jax.value_and_grad(loss)"
 _GRADIENT_INSIDE = f"take the gradient inside: {_JIT}({_GRADIENT})"

@@ -17,7 +17,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from ....dialects.sdy.axes import Sharding, mesh_of, sharding_of
+from ....dialects.sdy.axes import Sharding
+from ....dialects.sdy.sharding_lookup import mesh_of, sharding_of
 from ....dialects.sdy.sharding_ops import DataFlowEdgeOp
 from ....dialects.stablehlo.control import WhileOp
 from ....driver.step_input import as_module

@@ -31,10 +31,10 @@ _TREE: Any = jax.tree
 _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""
-LEAST_UPDATED = 0.9
+MIN_UPDATED_SHARE = 0.9
 """The minimum share of an argument's bytes for which there must be new values. It is below 1, since counters and random
 keys may have none."""
-LEAST_SHARE = 0.1
+MIN_DONATED_SHARE = 0.1
 """The minimum size of a donation that is reported, as a share of the bytes of arguments and results."""
 
 
@@ -59,7 +59,7 @@ def possible_donation(
     """Return the arguments that the user does not donate, although the step returns new values for nearly all of their
     bytes.
 
-    Return None if these arguments hold less than `LEAST_SHARE` of the bytes of arguments and results.
+    Return None if these arguments hold less than `MIN_DONATED_SHARE` of the bytes of arguments and results.
 
     Args:
         plain: The step.
@@ -81,12 +81,12 @@ def possible_donation(
         types = Counter(map(_type_of, leaves))
         matched = types & updated
         size = _bytes(matched.elements())
-        if size and size >= LEAST_UPDATED * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
+        if size and size >= MIN_UPDATED_SHARE * _bytes(types.elements()) and not any(leaf.donated for leaf in leaves):
             updated -= matched
             donations[option].append(key)
             saved += size
     whole = _bytes(map(_type_of, _TREE.leaves((positional, named, returned))))
-    if saved < LEAST_SHARE * whole or not saved:
+    if saved < MIN_DONATED_SHARE * whole or not saved:
         return None
     spelled = [f"{option}={_spelled(keys)}" for option, keys in donations.items() if keys]
     return Donation(", ".join(spelled), saved)

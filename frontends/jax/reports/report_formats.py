@@ -23,7 +23,7 @@ from .saved_value_lines import saved_value_lines
 if TYPE_CHECKING:
     from .step_report import Report
 
-_MOST = 8
+_MAX_VALUES = 8
 """The maximum number of saved values in the full text. Further ones are only summed."""
 _MODULES, _PLACES = 5, 3
 """The maximum number of modules, and of saved values, in the short text."""
@@ -49,7 +49,7 @@ def to_details(report: Report) -> str:
         verdicts(report),
         list(table(report)),
         modules,
-        list(saved_value_lines(report, _MOST)),
+        list(saved_value_lines(report, _MAX_VALUES)),
         list(_charts(report)),
         remarks,
     ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .report_records import Needs
     from .step_report import Report
 
-_MOST = 8
+_MAX_MODULES = 8
 """The maximum number of modules to list with their recomputed operations. Further ones are only counted."""
 _LITTLE_LESS = 0.95
 """If the rewritten step needs more than this share of the plain step's bytes on the device, the first line says so,
@@ -155,8 +155,8 @@ def _fits(report: Report, needs: Needs) -> str:
 
 def _recomputed(report: Report) -> str:
     """Return the numbers of recomputed operations as text: `12 operations: layer1 4, layer0 4, layer2 4`."""
-    named = [f"{module} {count}" for module, count in report.again[:_MOST]]
-    others = [f"and {len(report.again) - _MOST} more"] if len(report.again) > _MOST else []
+    named = [f"{module} {count}" for module, count in report.again[:_MAX_MODULES]]
+    others = [f"and {len(report.again) - _MAX_MODULES} more"] if len(report.again) > _MAX_MODULES else []
     in_step = sum(count for _, count in report.again)
     left = f", of which {in_step} are left after simplification"
     total = f"{counted(report.copies, 'operation')}{left if named and in_step != report.copies else ''}"

@@ -30,7 +30,7 @@ from .candidates import PLAN, Candidate, Splitter
 from .compiled_step import devices_of, measured_peak
 from .measurements import Measurement, Measurements
 
-COMPILES = 4
+MAX_COMPILES = 4
 """The maximum number of steps to compile for one budget, not counting the plain step."""
 NEARLY_FULL = 0.95
 """The search ends at a measured peak of at least this share of the limit. A looser plan would save little work."""
@@ -162,7 +162,7 @@ class _BudgetSearch:
             is_over=is_over,
             measured_needs=needs,
             extra_candidates=0,
-        ).best(COMPILES)
+        ).best(MAX_COMPILES)
 
     def _is_good_enough(self, measurement: Measurement, limit: int) -> bool:
         """Return whether a measured step is within the limit, and a further search would gain little.

@@ -18,14 +18,14 @@ from .rewritten_step import RewrittenStep
 if TYPE_CHECKING:
     from .joint_graph_step import JointStep
 
-MOST_TIGHTENED = 6
+MAX_TIGHTENED = 6
 """The maximum number of budgets to try below the lowest peak so far."""
 FIRST_TIGHTENED, LAST_TIGHTENED = 0.93, 0.99
 """The first and the highest budget to try, as shares of the lowest peak so far.
 
 A higher budget would save less than one percent.
 """
-MOST_LOWERED = 4
+MAX_LOWERED = 4
 """The maximum number of plans for a budget.
 
 Each further plan has a limit that is lower by the bytes by which the previous plan exceeded the budget, because of
@@ -50,7 +50,7 @@ def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
         chosen = replace(chosen, budget=f"{limit + plain.argument_bytes}B")
     bound = limit
     try:
-        for _ in range(MOST_LOWERED):
+        for _ in range(MAX_LOWERED):
             within = RewrittenStep.of(step.module, chosen)
             over = within.peak_bytes - limit
             if over <= 0:
@@ -101,7 +101,7 @@ def _tighten(step: JointStep, options: RecomputeOptions, best: RewrittenStep) ->
     search for the smallest budget may stop early.
     """
     highest_refused = 0
-    for _ in range(MOST_TIGHTENED):
+    for _ in range(MAX_TIGHTENED):
         budget = max(int(FIRST_TIGHTENED * best.peak_bytes), (highest_refused + best.peak_bytes) // 2)
         if budget > LAST_TIGHTENED * best.peak_bytes:
             break

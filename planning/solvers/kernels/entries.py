@@ -24,9 +24,10 @@ from .reverse_delete import reverse_delete
 from .ruin_recreate import anneal, record_best
 from .sqrt_blocks import peak_bytes
 
-MOST_OPERATIONS = 500
-"""Number of operations above which a problem uses the compiled kernels at once."""
-SECONDS_IF_CACHED, SECONDS_IF_NOT = 0.5, 6.0
+MAX_PLAIN_OPERATIONS = 500
+"""Number of operations above which a problem uses the compiled kernels at once. On such a problem the plain kernels
+would exceed the time limits below."""
+CACHED_SECONDS, UNCACHED_SECONDS = 0.5, 6.0
 """CPU seconds of plain kernels after which the compiled kernels are used. The first limit applies if an earlier process
 has compiled the kernels, the second limit if none has."""
 COMPILING = "compiling the search for plans with numba, once per installation"
@@ -64,10 +65,10 @@ class KernelChoice:
         """Return the kernels to use next for a problem with this number of operations."""
         if not is_available():
             return PLAIN
-        is_small = operations <= MOST_OPERATIONS and chosen_path() != "compiled"
-        if is_small and self.plain_seconds < SECONDS_IF_CACHED:
+        is_small = operations <= MAX_PLAIN_OPERATIONS and chosen_path() != "compiled"
+        if is_small and self.plain_seconds < CACHED_SECONDS:
             return PLAIN
-        if is_small and self.plain_seconds < SECONDS_IF_NOT and not self.is_cached:
+        if is_small and self.plain_seconds < UNCACHED_SECONDS and not self.is_cached:
             return PLAIN
         return self._compiled_kernels
 

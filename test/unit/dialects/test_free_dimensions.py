@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.dialects.sdy.axes import with_free_dimensions, without_free_dimensions
+from recompute.dialects.sdy.sharding_text import with_free_dimensions, without_free_dimensions
 from recompute.dialects.sdy.shardings import ShardingAttr
 
 

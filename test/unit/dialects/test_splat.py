@@ -9,7 +9,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, f32, i1, i32
 from xdsl.ir import Attribute
 
-from recompute.dialects.dense import LARGEST_EXPANDED, SplatBytes, small_bits, splat_bytes, to_numpy
+from recompute.dialects.dense import MAX_EXPANDED, SplatBytes, small_bits, splat_bytes, to_numpy
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.type_guards import AnyDense, is_standard_dense
@@ -66,7 +66,7 @@ def test_splats_are_equal_if_their_bytes_are():
 
 
 def test_unexpandable_splat_equals_only_splats():
-    count = LARGEST_EXPANDED + 1
+    count = MAX_EXPANDED + 1
     large = splat_bytes(b"a", count)
     assert large == splat_bytes(b"a", count) and len({large, splat_bytes(b"a", count)}) == 1
     assert large != BytesAttr(b"a" * count) and large.data == b"a" * count

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.step import Step
 from recompute.driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from recompute.planning.liveness import peak_bytes
@@ -24,7 +25,6 @@ from recompute.planning.solvers.solve_graph import pairs_with_views
 from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.sweep import Outcome, sweep
 from recompute.test.examples import SMALL, original
-from recompute.transforms.phase import numbered_steps
 from recompute.transforms.preparation.prepare import prepare
 
 GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "solvers" / "graphs").glob("*.json.gz"))

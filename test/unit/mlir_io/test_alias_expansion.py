@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, IntAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.utils.exceptions import ParseError
 
-from recompute.mlir_io.aliases import MOST_EXPANDED, MOST_NESTED, MOST_TIMES
+from recompute.mlir_io.aliases import MAX_EXPANDED, MAX_NESTED, MAX_TIMES
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import LocationNumbers, location_text, source_position
@@ -27,7 +27,7 @@ def error_of(text: str) -> str:
 @pytest.mark.parametrize("kind", DOUBLING_ALIASES)
 def test_doubling_aliases_beyond_limit_are_rejected(kind: str) -> None:
     text = aliases(*DOUBLING_ALIASES[kind], levels=40)
-    most = MOST_EXPANDED + MOST_TIMES * len(text)
+    most = MAX_EXPANDED + MAX_TIMES * len(text)
     error = error_of(text)
     assert re.match(r"aliases\.mlir:\d+:\d+: error: ", error)
     assert (
@@ -61,7 +61,7 @@ def test_chain_of_aliases_is_not_limited() -> None:
 
 def test_too_deep_aliases_are_rejected_at_definition() -> None:
     error = error_of(aliases("[1]", "[{last}]", DEEP))
-    assert error == f"aliases.mlir:98:1: error: alias '#a97' exceeds the maximum nesting depth of {MOST_NESTED}"
+    assert error == f"aliases.mlir:98:1: error: alias '#a97' exceeds the maximum nesting depth of {MAX_NESTED}"
 
 
 @pytest.mark.parametrize("kind", CHAINED_LOCATIONS)

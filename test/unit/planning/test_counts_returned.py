@@ -6,11 +6,11 @@ import pytest
 from xdsl.ir import Operation
 
 import recompute
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import live_bytes
 from recompute.planning.solvers.solve_graph import problem_of_graph
-from recompute.transforms.phase import numbered_steps
 
 KIB = 1024
 

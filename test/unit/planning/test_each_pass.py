@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.phases import updated_phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
@@ -23,7 +24,6 @@ from recompute.support.phase import Phase
 from recompute.test.named_steps import Values, named_step, numbers
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower
-from recompute.transforms.phase import numbered_steps
 
 T = "tensor<256xf32>"
 BLOCKS = 4

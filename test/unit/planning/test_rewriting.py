@@ -6,6 +6,7 @@ import pytest
 
 from recompute.analysis.copies.copying import CloneOptions
 from recompute.analysis.memory.xla.memory import PlainStep, xla_timeline
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.phases import updated_phases
 from recompute.analysis.step.step import Step
 from recompute.dialects.dead_code import drop_dead_code
@@ -19,7 +20,6 @@ from recompute.test.examples import SMALL, inlined
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower
 from recompute.transforms.mark import mark_steps
-from recompute.transforms.phase import numbered_steps
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ POLICY = "dots_saveable"
 @pytest.fixture(autouse=True)
 def no_solver_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the plans of the solvers, which take minutes in plain Python and do not depend on policies."""
-    monkeypatch.setattr(solver_plans, "SHARES", ())
+    monkeypatch.setattr(solver_plans, "BUDGET_SHARES", ())
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recompute.support.config import FOLDER, VARIABLE, Config
-from recompute.support.disk_cache import ABANDONED, SUFFIX, TEMPORARY, DiskCache, Entry, disk_cache
+from recompute.support.disk_cache import ABANDONED_SECONDS, SUFFIX, TEMPORARY, DiskCache, Entry, disk_cache
 from recompute.test.imports import ROOT
 
 KEY, OTHER = "ab" * 32, "cd" * 32
@@ -84,7 +84,7 @@ def test_leftovers_of_killed_processes_are_deleted(cache: DiskCache):
     old, new = cache.folder / f"old{TEMPORARY}", cache.folder / f"new{TEMPORARY}"
     old.write_bytes(b"half")
     new.write_bytes(b"half")
-    past = time.time() - ABANDONED - 1
+    past = time.time() - ABANDONED_SECONDS - 1
     os.utime(old, (past, past))
     cache.put(OTHER, ENTRY)
     assert not old.exists() and new.exists()

@@ -15,7 +15,7 @@ from recompute.proof.prove import Proof
 from recompute.support import progress as progress_module
 from recompute.test.documentation import training_step
 from recompute.test.excerpts import diagnostics_of
-from recompute.tools.diagnostics.reporting import ELLIPSIS, LONGEST_SOURCE_LINE
+from recompute.tools.diagnostics.reporting import ELLIPSIS, MAX_SOURCE_LINE
 from recompute.tools.recompute_opt import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "stablehlo"
@@ -274,7 +274,7 @@ def test_long_source_lines_are_cut_around_the_caret(
     source.write_text(f"module {{{' ' * before}oops{' ' * after}}}")
     assert main([str(source)]) == 1
     _, line, caret = capsys.readouterr().err.splitlines()
-    assert len(line) <= LONGEST_SOURCE_LINE + 2 * len(ELLIPSIS)
+    assert len(line) <= MAX_SOURCE_LINE + 2 * len(ELLIPSIS)
     assert line[len(caret) - 1 :].startswith("oops")
     assert (line.startswith(ELLIPSIS), line.endswith(ELLIPSIS)) == (before > 0, after > 0)
 

@@ -12,7 +12,7 @@ from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.copy_groups import GroupOptions
-from recompute.planning.objective import EAGER_SHARE
+from recompute.planning.objective import MAX_EAGER_FACTOR
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
@@ -30,7 +30,7 @@ def test_peaks_are_below_the_plain_step_and_steady(name: str) -> None:
     before, after = peaks_before(name), peaks_after(name)
     assert after.in_order < before.in_order
     assert after.eager < before.eager
-    assert after.eager <= max(EAGER_SHARE, before.eager / before.in_order) * after.in_order
+    assert after.eager <= max(MAX_EAGER_FACTOR, before.eager / before.in_order) * after.in_order
 
 
 def outputs_too(copies: int) -> float:

@@ -6,12 +6,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.analysis.memory.xla.memory import xla_timeline
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.transforms.phase import numbered_steps
 
 T = "tensor<1024xf32>"
 

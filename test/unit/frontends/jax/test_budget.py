@@ -1,4 +1,4 @@
-"""Budgets with the real compiler: kept by its own count within `MOST_COMPILED` compilations, with equal results, or
+"""Budgets with the real compiler: kept by its own count within `MAX_COMPILED` compilations, with equal results, or
 refused after at most `MAX_EXTRA_CANDIDATES` others."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -20,7 +20,7 @@ import recompute
 from recompute.driver.rewritten import Rewritten
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
-from recompute.frontends.jax.compilation.budgeted import MOST_COMPILED
+from recompute.frontends.jax.compilation.budgeted import MAX_COMPILED
 from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.keywords import budget_option
 from recompute.frontends.jax.lowering.lowered import Lowered
@@ -60,7 +60,7 @@ def plain() -> Any:
 def test_fractional_budget_limits_xla_temporaries(share: float, plain: Any) -> None:
     lowered = recompute.jax.jit(STEP, budget=share).lower(*five_layers())
     compiled, within = lowered.compile(), lowered.within
-    assert within is not None and 1 <= len(within.rounds) <= MOST_COMPILED
+    assert within is not None and 1 <= len(within.rounds) <= MAX_COMPILED
     assert temporaries(compiled) <= share * temporaries(plain) == pytest.approx(within.limit_bytes, abs=1)
     assert temporaries(compiled) == min(
         actual.measured_bytes for actual in within.rounds if actual.fits and actual.measured_bytes is not None
@@ -204,7 +204,7 @@ def test_report_lists_each_round(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "recompute")
     text = recompute.jax.jit(STEP, budget=0.5).report(*five_layers()).details()
     assert " predicted, " in text and "by the compiler, within the budget" in text
-    assert f"step: 1 of {MOST_COMPILED + MAX_EXTRA_CANDIDATES + 1}: " in caplog.text
+    assert f"step: 1 of {MAX_COMPILED + MAX_EXTRA_CANDIDATES + 1}: " in caplog.text
 
 
 def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
 
 def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The announced number includes candidates of other kinds, which are compiled if no candidate fits."""
-    predictions = [Prediction(0.5, float(work), work) for work in range(MOST_COMPILED + MAX_EXTRA_CANDIDATES + 1)]
+    predictions = [Prediction(0.5, float(work), work) for work in range(MAX_COMPILED + MAX_EXTRA_CANDIDATES + 1)]
     origin = PlanOrigin(PlanSource.SOLVER)
     pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
     rewritten = SimpleNamespace(module=None, plans=(), copies=1, extra_flops=0)
@@ -266,7 +266,7 @@ def test_no_more_candidates_are_compiled_than_announced(monkeypatch: pytest.Monk
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 2\.0 KiB"):
         search.best()
     # The choice without a budget is announced too; here it equals a candidate, and is not compiled again.
-    most = MOST_COMPILED + MAX_EXTRA_CANDIDATES + 1
+    most = MAX_COMPILED + MAX_EXTRA_CANDIDATES + 1
     assert [phase for phase, _ in progress] == [f"plan {number} of at most {most}" for number in range(1, most)]
     shares = [share for _, share in progress]
     assert shares == sorted(shares) and shares[-1] < 1
@@ -362,7 +362,7 @@ def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None
         results={0: 2000.0},
     )
     rounds.measured_needs[0] = 2000.0
-    assert rounds.best(MOST_COMPILED) == 900.0
+    assert rounds.best(MAX_COMPILED) == 900.0
 
 
 @pytest.mark.slow

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.benchmarks.unseen.budgets.second.relations import learned_start
 from recompute.driver.api import rewrite
 from recompute.options.recompute_options import RecomputeOptions
-from recompute.planning.objective import EAGER_SHARE
-from recompute.transforms.phase import numbered_steps
+from recompute.planning.objective import MAX_EAGER_FACTOR
 from recompute.transforms.preparation.timelines import flat_copy
 
 
@@ -28,7 +28,7 @@ def test_eager_executor_budget_needs_little_extra_work() -> None:
         max(
             Peaks.of_step(*numbered_step).eager for numbered_step in numbered_steps(flat_copy(result.module), bare=True)
         )
-        <= EAGER_SHARE * budget
+        <= MAX_EAGER_FACTOR * budget
     )
     ordinary = rewrite(text, RecomputeOptions(proof=False))
     assert 0 < result.extra_flops < 0.05 * ordinary.extra_flops

@@ -15,7 +15,7 @@ from recompute.frontends.jax import jitted
 from recompute.frontends.jax.compilation import budgeted
 from recompute.planning.solvers import solve_graph
 from recompute.search.candidate_plans.pool_cache import forget_pools
-from recompute.search.candidate_plans.solver_plans import SHARES
+from recompute.search.candidate_plans.solver_plans import BUDGET_SHARES
 from recompute.test.unit.frontends.jax.steps import batch, jax, mlp, weights
 
 STEP = mlp().step
@@ -104,4 +104,4 @@ def test_minimum_of_a_small_step_takes_few_compilations_and_solver_calls(work: l
     # The first candidate is compiled to run; if another one is the smallest, it is compiled once more.
     assert work.count("compile") <= len(report.search.candidates) + 2
     assert work.count("rewrite") <= len(report.search.candidates) + 1
-    assert work.count("plan_within") <= ceil(log2(len(SHARES))) + 1
+    assert work.count("plan_within") <= ceil(log2(len(BUDGET_SHARES))) + 1

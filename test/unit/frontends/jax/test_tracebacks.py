@@ -75,7 +75,7 @@ def test_all_frames_are_shown_on_request() -> None:
         with pytest.raises(recompute.Refusal) as caught:
             recompute.jax.jit(forward(), strict=True)(weights(), batch())
         files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
-        assert any(file.endswith("phase.py") for file in files)
+        assert any(file.endswith("module_steps.py") for file in files)
     finally:
         jax.config.update("jax_traceback_filtering", before)
 

@@ -9,6 +9,7 @@ from recompute.support.diagnostics import Remark, Topic
 
 pytest.importorskip("jax", reason="the frontend for JAX")
 
+from recompute.analysis.step.module_steps import ForwardOverReverse, NoGradient
 from recompute.frontends.jax.messages.why_plain import (
     checkpointed,
     nothing_recomputed,
@@ -20,7 +21,6 @@ from recompute.frontends.jax.messages.why_plain import (
     remedy_in,
 )
 from recompute.planning.by_segment.skip_reasons import FREES_NOTHING
-from recompute.transforms.phase import ForwardOverReverse, NoGradient
 
 
 def remark(reason: str, topic: Topic = Topic.OTHER) -> Remark:

@@ -18,7 +18,7 @@ from recompute.planning.solvers.local_search import Annealing, LocalSearch
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
 if sys.argv[1:]:
-    entries.SECONDS_IF_CACHED = entries.SECONDS_IF_NOT = float(sys.argv[1])
+    entries.CACHED_SECONDS = entries.UNCACHED_SECONDS = float(sys.argv[1])
 kernels = set()
 for seed in (1, 2, 3, 5, 8):
     problem = random_problem(seed, 40)
@@ -67,11 +67,11 @@ def adaptive(monkeypatch: pytest.MonkeyPatch) -> entries.KernelChoice:
 @pytest.mark.parametrize(
     "operations, seconds, is_cached, is_plain",
     [
-        (entries.MOST_OPERATIONS, 0.0, True, True),
-        (entries.MOST_OPERATIONS, entries.SECONDS_IF_CACHED, True, False),
-        (entries.MOST_OPERATIONS, entries.SECONDS_IF_CACHED, False, True),
-        (entries.MOST_OPERATIONS, entries.SECONDS_IF_NOT, False, False),
-        (entries.MOST_OPERATIONS + 1, 0.0, False, False),
+        (entries.MAX_PLAIN_OPERATIONS, 0.0, True, True),
+        (entries.MAX_PLAIN_OPERATIONS, entries.CACHED_SECONDS, True, False),
+        (entries.MAX_PLAIN_OPERATIONS, entries.CACHED_SECONDS, False, True),
+        (entries.MAX_PLAIN_OPERATIONS, entries.UNCACHED_SECONDS, False, False),
+        (entries.MAX_PLAIN_OPERATIONS + 1, 0.0, False, False),
     ],
 )
 def test_small_problems_do_not_wait_for_numba(
@@ -85,6 +85,6 @@ def test_small_problems_do_not_wait_for_numba(
 @needs_numba
 def test_progress_states_that_numba_compiles(adaptive: entries.KernelChoice, caplog: pytest.LogCaptureFixture) -> None:
     adaptive.is_cached = False
-    adaptive.kernels(entries.MOST_OPERATIONS + 1)
-    adaptive.kernels(entries.MOST_OPERATIONS + 1)
+    adaptive.kernels(entries.MAX_PLAIN_OPERATIONS + 1)
+    adaptive.kernels(entries.MAX_PLAIN_OPERATIONS + 1)
     assert caplog.messages == [entries.COMPILING]

@@ -25,7 +25,7 @@ from xdsl.printer import Printer
 
 from recompute.dialects.dense import DenseAttr
 from recompute.mlir_io.parser import parse_module
-from recompute.proof.expressions.attribute_keys import LONG_CONSTANT, AttributeKeys, OpaqueAttributeError
+from recompute.proof.expressions.attribute_keys import MAX_PRINTED_BYTES, AttributeKeys, OpaqueAttributeError
 
 ONE, FOUR = (TensorType(f32, [count]) for count in (1, 4))
 
@@ -150,7 +150,7 @@ def test_attribute_that_hides_its_content_is_refused() -> None:
 @pytest.mark.parametrize("form", [DenseAttr, DenseIntOrFPElementsAttr])
 def test_long_constant_is_not_spelled_out(form: type[DenseAttr] | type[DenseIntOrFPElementsAttr]) -> None:
     for extra, spelt_out in ((0, True), (1, False)):
-        length = LONG_CONSTANT // 4 + extra
+        length = MAX_PRINTED_BYTES // 4 + extra
         keys, attribute = AttributeKeys(frozenset()), form(TensorType(f32, [length]), BytesAttr(bytes(4 * length)))
         assert (str(attribute) == keys.text(keys.number(attribute))) == spelt_out
 

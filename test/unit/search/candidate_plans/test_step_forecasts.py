@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recompute.analysis.memory.peaks import Forecast, Peaks
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.recompute_options import DEFAULT_OPTIONS
 from recompute.planning.calibrated_search import Prediction
 from recompute.planning.plan import Plan
@@ -11,7 +12,6 @@ from recompute.search.candidate_plans.plan_family import LESS_WORK_NEXT, Unscore
 from recompute.search.candidate_plans.plan_origin import PlanOrigin, PlanSource
 from recompute.search.candidate_plans.step_forecasts import StepForecasts
 from recompute.test.examples import inlined
-from recompute.transforms.phase import numbered_steps
 
 
 def need_of(prediction: Prediction) -> float:

@@ -15,6 +15,7 @@ from recompute.analysis.memory.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.request.segments import named_segments
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.dialects.names import Names
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import AUTO, Selection
@@ -31,7 +32,6 @@ from recompute.search.choice.module_attempts import module_attempts
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.mark import mark_steps
-from recompute.transforms.phase import numbered_steps
 
 pytestmark = pytest.mark.slow
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.choice.attempts import Attempt
 from recompute.search.choice.choose import choose_for
 from recompute.test.examples import inlined
-from recompute.transforms.phase import numbered_steps
 
 
 def tried_at(name: str, options: RecomputeOptions) -> tuple[Attempt, list[Attempt]]:

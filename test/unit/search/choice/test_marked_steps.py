@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import StringAttr
 
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.step import Step
 from recompute.dialects.mark_kind import MarkKind
 from recompute.dialects.names import Names
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.search.choice.choose import ChosenAttempt, choose_for
 from recompute.test.examples import inlined
-from recompute.transforms.phase import numbered_steps
 
 EXAMPLE = "chain.small.mlir"
 """A step without scopes, which is divided by structure."""

@@ -1,4 +1,5 @@
-"""A module is left unchanged only if none of its emitted steps is an improvement; each step then has its reason."""
+"""A step is rejected if no peak falls or one rises; a module is left unchanged only if all its emitted steps are
+rejected, and each step then has its reason."""
 
 from __future__ import annotations
 
@@ -9,15 +10,44 @@ from recompute.analysis.memory.peaks import Peaks
 from recompute.search.choice.vetoes import why_all_worse, why_worse
 
 
-def peaks(in_order: int, xla: int) -> Peaks:
-    return Peaks.known(in_order, in_order, lambda: xla)
+def peaks(in_order: int, eager: int, xla: int) -> Peaks:
+    return Peaks.known(in_order, eager, lambda: xla)
+
+
+@pytest.mark.parametrize(
+    ("after", "keeps_barriers", "reason"),
+    [
+        (peaks(900, 1000, 1000), True, None),
+        (peaks(900, 1009, 1000), True, None),
+        (peaks(1000, 1000, 900), True, None),
+        (peaks(1009, 900, 1000), True, None),
+        (
+            peaks(900, 1100, 500),
+            True,
+            "an executor that starts operations as soon as it can from 1000 bytes to 1.1 KiB (1100 bytes)",
+        ),
+        (peaks(900, 1100, 500), False, None),
+        (peaks(1100, 900, 500), True, "the peak from 1000 bytes to 1.1 KiB (1100 bytes)"),
+        (
+            peaks(995, 995, 995),
+            True,
+            "from 1000 bytes to 995 bytes, and from 1000 bytes to 995 bytes under XLA:CPU: less than 1 % saved",
+        ),
+        (peaks(1000, 900, 500), False, "the peak from 1000 bytes to 1000 bytes: less than 1 % saved"),
+    ],
+)
+def test_step_changes_only_if_a_peak_falls_and_none_rises(
+    after: Peaks, keeps_barriers: bool, reason: str | None
+) -> None:
+    result = why_worse(peaks(1000, 1000, 1000), after, keeps_barriers)
+    assert result is None if reason is None else result is not None and result.endswith(reason)
 
 
 @pytest.mark.parametrize(("last_peak", "vetoed"), [(2000, ["first", "second"]), (500, [])])
 def test_every_step_must_be_worse(last_peak: int, vetoed: list[str]) -> None:
     functions = [FuncOp(name, ((), ())) for name in ("first", "second")]
-    before = {"first": peaks(1000, 1000), "second": peaks(1000, 1000)}
-    emitted = dict(zip(functions, [peaks(1500, 1500), peaks(last_peak, last_peak)], strict=True))
+    before = {name: peaks(1000, 1000, 1000) for name in ("first", "second")}
+    emitted = dict(zip(functions, [peaks(size, size, size) for size in (1500, last_peak)], strict=True))
     remarks = why_all_worse(before, emitted, keeps_barriers=True)
     assert [remark.operation for remark in remarks] == [item for item in functions if item.sym_name.data in vetoed]
     assert all(
@@ -28,7 +58,7 @@ def test_every_step_must_be_worse(last_peak: int, vetoed: list[str]) -> None:
 
 def test_step_with_forced_copies_has_no_veto() -> None:
     function = FuncOp("step", ((), ()))
-    assert why_all_worse({}, {function: peaks(2000, 2000)}, keeps_barriers=True) == ()
+    assert why_all_worse({}, {function: peaks(2000, 2000, 2000)}, keeps_barriers=True) == ()
 
 
 def test_peaks_of_the_xla_model_are_not_computed_for_a_target_without_barriers() -> None:

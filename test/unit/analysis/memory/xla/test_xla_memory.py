@@ -40,8 +40,8 @@ class Measured:
     xla_bytes: int
 
 
-MEMORY = Path(__file__).resolve().parents[3] / "docs" / "memory.md"
-CORPUS = json.loads((Path(__file__).resolve().parents[2] / "xla_temporaries.json").read_text())
+MEMORY = Path(__file__).resolve().parents[5] / "docs" / "memory.md"
+CORPUS = json.loads((Path(__file__).resolve().parents[4] / "xla_temporaries.json").read_text())
 MEASURED = [Measured(**corpu) for corpu in CORPUS["measured"]]
 PLAIN_OR_AUTO = [measurement for measurement in MEASURED if measurement.segments in ("", "auto")]
 MARKINGS = [measurement for measurement in MEASURED if measurement.example == "unet"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.request.segments import MOST_SCOPES, NoSuchSegment, find_segments
+from recompute.analysis.request.segments import MAX_SCOPES, NoSuchSegment, find_segments
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases
 from recompute.mlir_io.parser import parse_module
@@ -88,6 +88,6 @@ def test_error_of_misspelt_pattern_names_similar_scopes() -> None:
     paths = [f"Net/blocks{number}/dense" for number in range(20)]
     message = str(NoSuchSegment("blokcs*", tuple(path.removesuffix("/dense") for path in paths)))
     assert message.startswith("no segment matches 'blokcs*'; similar segments are: blocks")
-    assert message.count(", ") == MOST_SCOPES - 1
+    assert message.count(", ") == MAX_SCOPES - 1
     message = str(NoSuchSegment("xyz", tuple(paths)))
-    assert message.endswith("Net/blocks9/dense and 10 more") and message.count(", ") == MOST_SCOPES - 1
+    assert message.endswith("Net/blocks9/dense and 10 more") and message.count(", ") == MAX_SCOPES - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -14,7 +15,7 @@ from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
-from recompute.transforms.phase import numbered_steps, write_phases
+from recompute.transforms.phase import write_phases
 from recompute.transforms.preparation.prepare import prepare
 
 LOSS = Selection(primal_results=(0,))

@@ -119,7 +119,7 @@ def test_no_guess_if_nothing_is_read_again_after_last_reads() -> None:
 def test_no_guess_if_the_turn_moves_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     residual = [*FORWARD, binary("add", "e", "y2", "y1"), binary("subtract", "g2", "e", "x"), *BACKWARD, *UPDATES]
     assert turn(residual, UPDATED) == "e"
-    monkeypatch.setattr(guessed_phases_module, "MOST_MOVES", 0)
+    monkeypatch.setattr(guessed_phases_module, "MAX_MOVES", 0)
     assert guess(residual, UPDATED) is None
 
 

@@ -1,0 +1,150 @@
+"""The order of preference among attempts with given peaks. The unchanged step peaks at 1000 bytes everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from recompute.analysis.copies.segment_decisions import Segmentation
+from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.step.module_steps import numbered_steps
+from recompute.options.selection import AUTO
+from recompute.planning.by_segment.by_structure import CutMethod, Cuts
+from recompute.planning.plan import Plan
+from recompute.search.choice import best_attempt as best_attempt_module
+from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt
+from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
+from recompute.search.choice.planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
+from recompute.search.choice.vetoes import why_worse
+from recompute.test.examples import inlined
+
+NAMED, BLOCKS, STRUCTURE = None, Cuts((0, 1, 2), 1, 1, CutMethod.BLOCKS), Cuts((0, 1, 2), 1, 1)
+WHOLE = Cuts((0, 1), 1, 1)
+BEFORE = Peaks.known(1000, 1000, lambda: 1000)
+
+
+@dataclass(frozen=True)
+class Given:
+    """An attempt by its peaks in bytes: in program order, on an eager executor, and under the model of XLA:CPU. If
+    `xla` is None, the attempt must win or lose without this model."""
+
+    in_order: int
+    xla: int | None
+    eager: int = 900
+    cuts: Cuts | None = NAMED
+    has_copies: bool = True
+
+    def scored(self, planned: PlannedAttempt) -> ScoredAttempt:
+        plan = planned.plan if self.has_copies else Plan()
+        attempt = replace(planned, attempt=Attempt(Segmentation(self.cuts)), plan=plan)
+        return ScoredAttempt(attempt, Peaks.known(self.in_order, self.eager, self._xla_peak))
+
+    def _xla_peak(self) -> int:
+        assert self.xla is not None, "the model of XLA:CPU is not evaluated"
+        return self.xla
+
+
+@pytest.fixture(scope="module")
+def planned() -> PlannedAttempt:
+    """Return an attempt with copies at a small step."""
+    ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
+    attempt = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO))
+    assert attempt.plan.copies
+    return attempt
+
+
+@pytest.fixture
+def winner(planned: PlannedAttempt) -> Callable[..., int]:
+    """Return a function that gives the position of the best one of the given attempts."""
+
+    def position(*given: Given, keeps_barriers: bool = True) -> int:
+        scored = [attempt.scored(planned) for attempt in given]
+        best = best_attempt(scored, BEFORE, keeps_barriers)
+        return next(at for at, attempt in enumerate(scored) if attempt is best)
+
+    return position
+
+
+CASES: dict[str, tuple[tuple[Given, ...], int]] = {
+    "the lowest peak under XLA:CPU": ((Given(600, 800), Given(700, 700), Given(500, 900)), 1),
+    "program order decides between peaks within 2 %": ((Given(700, 700), Given(600, 714)), 1),
+    "and not between others": ((Given(700, 700), Given(600, 715)), 0),
+    "the first of two whose peaks in program order are within 2 %": ((Given(612, 700), Given(600, 700)), 0),
+    "and not of others": ((Given(613, 700), Given(600, 700)), 1),
+    "copies": ((Given(900, 900, has_copies=False), Given(990, 990)), 1),
+    "an improvement": ((Given(500, 500, eager=1011), Given(900, 900)), 1),
+    "which may raise a peak by 1 %": ((Given(500, 500, eager=1010), Given(900, 900)), 0),
+    "the one that raises no peak under XLA:CPU": ((Given(500, 1011), Given(900, 1000)), 1),
+    "which may rise by 1 %": ((Given(500, 1010), Given(900, 1000)), 0),
+    "named segments": ((Given(700, 690, cuts=STRUCTURE), Given(700, 700)), 1),
+    "cuts that save much more than named segments": ((Given(700, 700), Given(700, 626, cuts=STRUCTURE)), 1),
+    "named segments, if cuts save little more": ((Given(700, 700), Given(700, 627, cuts=STRUCTURE)), 0),
+    "cuts that save more than blocks": ((Given(700, 700, cuts=BLOCKS), Given(700, 656, cuts=STRUCTURE)), 1),
+    "blocks, if cuts save little more": ((Given(700, 700, cuts=BLOCKS), Given(700, 657, cuts=STRUCTURE)), 0),
+    "cuts, if named segments save nothing": ((Given(995, 995, eager=995), Given(980, 980, cuts=STRUCTURE)), 1),
+    "the first one, if nothing is saved": ((Given(1000, 1000, eager=1000), Given(1000, 1000, eager=1000)), 0),
+}
+
+
+@pytest.mark.parametrize("preferred", CASES)
+def test_order_of_preference(preferred: str, winner: Callable[..., int]) -> None:
+    given, position = CASES[preferred]
+    assert winner(*given) == position
+
+
+def test_program_order_decides_without_barriers(winner: Callable[..., int]) -> None:
+    """The target is not XLA:CPU, so its model is not evaluated, and the peak of an eager executor does not count."""
+    assert winner(Given(700, None), Given(600, None, eager=2000), keeps_barriers=False) == 1
+
+
+def test_a_single_attempt_wins_without_comparison(winner: Callable[..., int]) -> None:
+    assert winner(Given(2000, None, has_copies=False)) == 0
+
+
+LARGE = (Given(700, 700), Given(911, None), Given(600, None, eager=1011), Given(950, 500, cuts=WHOLE))
+
+
+def test_attempts_at_large_steps_that_cannot_win_are_not_evaluated(
+    winner: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attempts that raise another peak, or need 1.3 times the lowest peak in program order, are excluded, except the
+    one with a single segment."""
+    monkeypatch.setattr(best_attempt_module, "MANY_OPERATIONS", 1)
+    assert winner(*LARGE) == 3
+    assert winner(Given(500, None, eager=1011), Given(700, 700)) == 1
+    with pytest.raises(AssertionError, match="not evaluated"):
+        winner(Given(700, 700), Given(910, None))
+
+
+@pytest.mark.parametrize(
+    ("given", "is_better"),
+    [
+        ((Given(1000, 1000, eager=1000), Given(991, 995, eager=995)), False),
+        ((Given(1000, 1000, eager=1000), Given(991, 989, eager=995)), True),
+        ((Given(500, 500, eager=1011), Given(1011, 500, eager=500)), False),
+    ],
+    ids=["no peak falls by 1 %", "a peak falls by more", "every attempt raises a peak"],
+)
+def test_the_unchanged_step_wins_if_no_attempt_is_an_improvement(
+    given: tuple[Given, ...], is_better: bool, planned: PlannedAttempt
+) -> None:
+    best = best_attempt([attempt.scored(planned) for attempt in given], BEFORE, keeps_barriers=True)
+    assert (why_worse(BEFORE, best.peaks, keeps_barriers=True) is None) is is_better
+
+
+def test_unsteady_attempts_are_also_tried_with_chained_groups(planned: PlannedAttempt) -> None:
+    """Chained groups lower the peak of an eager executor, and need the barriers of the target."""
+    steady, unsteady = (Given(500, 500, eager=eager).scored(planned) for eager in (550, 551))
+    assert tries_chained_groups(unsteady, keeps_barriers=True)
+    assert not tries_chained_groups(steady, keeps_barriers=True)
+    assert not tries_chained_groups(unsteady, keeps_barriers=False)
+    chained = replace(unsteady, planned=replace(planned, attempt=Attempt(chain=True)))
+    assert not tries_chained_groups(chained, keeps_barriers=True)
+
+
+@pytest.mark.parametrize(("eager", "wins"), [(550, True), (551, False)])
+def test_chained_groups_win_only_with_a_lower_eager_peak(eager: int, wins: bool, planned: PlannedAttempt) -> None:
+    best, chained = Given(500, 500, eager=551).scored(planned), Given(550, 550, eager=eager).scored(planned)
+    assert steadier_attempt(best, chained) is (chained if wins else best)
