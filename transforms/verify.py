@@ -5,7 +5,7 @@
 
 The invariants are: definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait
 for a gradient, replace uses of their originals, and are unique; tokens wait for gradients and have uses. Errors are
-reported at the operation.
+reported at the operation. A remark says so if there are no copies to verify.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from ..analysis.step.step import Step, Steps
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
 from ..dialects.discardable import verify_attributes, verify_marks
+from ..dialects.names import Names
+from ..dialects.recompute import TokenOp
 from ..dialects.sdy.attached import check_attached_shardings
 from ..dialects.stablehlo.extent_bounds import check_bounds
 from ..mlir_io.function_syntax import verify_functions
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import Refusal, Remark, RemarkKind, tell
 from ..support.operations import every_operation
 from .outlining.nested_steps import outline_temporarily
 
@@ -97,7 +99,35 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
             for op, violation in violations(step):
                 raise Refusal(op, violation)
         elif (copy := next((op for op in function.walk() if is_copy(op)), None)) is not None:
-            raise Refusal(copy, "a copy is in a function without gradient operations")
+            raise Refusal(copy, COPY_WITHOUT_GRADIENT)
+
+
+COPY_WITHOUT_GRADIENT = (
+    "this copy is in a function without gradient operations: no location names transpose(jvp(...)) and no operation "
+    'has recompute.phase = "gradient"; probably a tool has dropped the locations: print them (--print-debuginfo), or '
+    "run recompute-phase before recompute-clone, which writes the phases as attributes"
+)
+NOTHING_TO_VERIFY = (
+    "no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy or "
+    "recompute.recompute; run recompute-clone before recompute-verify"
+)
+NO_GRADIENT_TO_VERIFY = (
+    "the marks in this function are not verified: it has no copies and no gradient operations: no location names "
+    'transpose(jvp(...)) and no operation has recompute.phase = "gradient"'
+)
+
+
+def unverified(module: ModuleOp) -> list[Remark]:
+    """Return the remarks on what `verify` cannot check: a module without copies, tokens and marks, and functions with
+    marks but without a gradient."""
+    operations = every_operation(module)
+    if not any(isinstance(op, TokenOp) or is_copy(op) or Names.RECOMPUTE in op.attributes for op in operations):
+        return [Remark(module, NOTHING_TO_VERIFY, RemarkKind.ANALYSIS)]
+    return [
+        Remark(function, NO_GRADIENT_TO_VERIFY, RemarkKind.ANALYSIS)
+        for function in functions_of(module)
+        if any(Names.RECOMPUTE in op.attributes for op in function.walk()) and phases(function) is None
+    ]
 
 
 @dataclass(frozen=True)
@@ -107,3 +137,4 @@ class VerifyPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with outline_temporarily(op):
             verify(op)
+            tell(ctx, unverified(op))

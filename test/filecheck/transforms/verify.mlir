@@ -1,4 +1,5 @@
 // RUN: recompute-opt %s -p recompute-verify --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p recompute-verify --split-input-file --verify-diagnostics
 
 // A copy that waits for a gradient and is read instead of its original is valid.
 func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -15,7 +16,8 @@ func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// A function without a gradient and without copies is valid.
+// A function without a gradient and without copies is valid. A remark says that nothing was verified.
+// expected-remark@unknown {{no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy or recompute.recompute; run recompute-clone before recompute-verify}}
 func.func @nothing(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32>
   func.return %a, %a : tensor<4xf32>, tensor<4xf32>
@@ -80,6 +82,7 @@ func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 // -----
 
 // A barrier of another origin does not delay copies, and may wait for values that are available early.
+// expected-remark@unknown {{no copies to verify}}
 func.func @own_barrier(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %u = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>
@@ -101,4 +104,13 @@ func.func @no_cotangent(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %c = stablehlo.sine %d#0 {recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Marks in a function without a gradient are not verified.
+// expected-remark@+1 {{the marks in this function are not verified: it has no copies and no gradient operations: no location names transpose(jvp(...)) and no operation has recompute.phase = "gradient"}}
+func.func @marks_without_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32>
+  func.return %a : tensor<4xf32>
 }
