@@ -28,6 +28,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
@@ -38,7 +39,7 @@ from ..proof.operations.declarations import registered_pure
 from ..proof.prove import ProofOptions, prove
 from ..proof.verdicts.verdict import Proof, proof_of_identity
 from ..support.counted import counted
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import BadRequest, Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
 from ..support.operations import name_of, root_of
@@ -125,7 +126,11 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         return BAD_INPUT
     except DiagnosticException as error:
         is_after = isinstance(error, Refusal) and root_of(error.operation) is after
-        print(of_exception(error, sources[is_after]).to_text(), file=sys.stderr)
+        diagnostic = of_exception(error, sources[is_after])
+        if not isinstance(error, BadRequest):
+            message = f"{diagnostic.message}; without --execute, only the verdict of the proof counts"
+            diagnostic = replace(diagnostic, message=message)
+        print(diagnostic.to_text(), file=sys.stderr)
         return BAD_INPUT
     print(execution)
     if not (is_accepted and execution.equal):
