@@ -97,7 +97,7 @@ def test_segment_that_no_gradient_reads_is_skipped() -> None:
         backward("g", "multiply %ct, %ct", ""),
         returns="%c, %g",
     )
-    assert first.reason == "no gradient operation reads a value from it"
+    assert first.reason == "no gradient operation reads any of the values"
 
 
 def test_constant_expressions_are_not_recomputed() -> None:
@@ -109,7 +109,7 @@ def test_constant_expressions_are_not_recomputed() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    assert first.reason == "it is computed only from constants, and keeping it costs nothing"
+    assert first.reason == "all values are computed only from constants, and keeping them costs nothing"
 
 
 def test_operations_that_can_wait_are_delayed_until_the_mask() -> None:
