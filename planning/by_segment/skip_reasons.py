@@ -43,4 +43,5 @@ def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collect
         reason = graph.effects[refused_read[0]]
         return f"gradient operations read results of {names}, which must not run twice: {reason}"
     copyable = copyable_targets(graph, targets, refused).values
-    return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ_BY_GRADIENT
+    read_values = {value for op in read for value in graph.makes[op] if graph.gradient_readers[value]}
+    return NOT_READ_BY_GRADIENT if read_values <= copyable else ONLY_KEPT_READ

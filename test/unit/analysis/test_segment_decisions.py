@@ -100,6 +100,28 @@ def test_segment_that_no_gradient_reads_is_skipped() -> None:
     assert first.reason == "no gradient operation reads any of the values"
 
 
+def test_gradient_that_reads_only_an_output_is_stated() -> None:
+    """Of the two results of the loop, the gradient reads one, which is an output of the segment."""
+    loop = (
+        "  %c0 = stablehlo.constant dense<0> : tensor<i32>\n"
+        "  %l:2 = stablehlo.while(%k = %c0, %v = %x) : tensor<i32>, tensor<256xf32>\n"
+        "    cond {\n"
+        "      %p = stablehlo.compare LT, %k, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "      stablehlo.return %p : tensor<i1>\n"
+        "    } do {\n"
+        "      stablehlo.return %k, %v : tensor<i32>, tensor<256xf32>\n"
+        '    } loc("jit(f)/jvp(block0)/while")'
+    )
+    _, first = decision(
+        loop,
+        '  %c = stablehlo.tanh %l#1 : tensor<256xf32> loc("jit(f)/jvp(block1)/tanh")',
+        backward("g", "multiply %ct, %c", ""),
+        backward("h", "multiply %g, %l#1"),
+        returns="%c, %h",
+    )
+    assert first.reason is not None and first.reason.startswith("gradient operations read only values that are kept")
+
+
 def test_constant_expressions_are_not_recomputed() -> None:
     _, first = decision(
         '  %k = stablehlo.constant dense<1.0> : tensor<256xf32> loc("jit(f)")',
