@@ -27,7 +27,6 @@ from ..analysis.step.step import Step, Steps
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
 from ..dialects.discardable import verify_attributes, verify_marks
-from ..dialects.names import Names
 from ..dialects.recompute import TokenOp
 from ..dialects.sdy.attached import check_attached_shardings
 from ..dialects.stablehlo.extent_bounds import check_bounds
@@ -108,26 +107,9 @@ COPY_WITHOUT_GRADIENT = (
     "run recompute-phase before recompute-clone, which writes the phases as attributes"
 )
 NOTHING_TO_VERIFY = (
-    "no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy or "
-    "recompute.recompute; run recompute-clone before recompute-verify"
+    "no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy; run "
+    "recompute-clone before recompute-verify"
 )
-NO_GRADIENT_TO_VERIFY = (
-    "the marks in this function are not verified: it has no copies and no gradient operations: no location names "
-    'transpose(jvp(...)) and no operation has recompute.phase = "gradient"'
-)
-
-
-def unverified(module: ModuleOp) -> list[Remark]:
-    """Return the remarks on what `verify` cannot check: a module without copies, tokens and marks, and functions with
-    marks but without a gradient."""
-    operations = every_operation(module)
-    if not any(isinstance(op, TokenOp) or is_copy(op) or Names.RECOMPUTE in op.attributes for op in operations):
-        return [Remark(module, NOTHING_TO_VERIFY, RemarkKind.ANALYSIS)]
-    return [
-        Remark(function, NO_GRADIENT_TO_VERIFY, RemarkKind.ANALYSIS)
-        for function in functions_of(module)
-        if any(Names.RECOMPUTE in op.attributes for op in function.walk()) and phases(function) is None
-    ]
 
 
 @dataclass(frozen=True)
@@ -137,4 +119,5 @@ class VerifyPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with outline_temporarily(op):
             verify(op)
-            tell(ctx, unverified(op))
+            if not any(isinstance(inner, TokenOp) or is_copy(inner) for inner in every_operation(op)):
+                tell(ctx, [Remark(op, NOTHING_TO_VERIFY, RemarkKind.ANALYSIS)])

@@ -17,7 +17,7 @@ func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 // -----
 
 // A function without a gradient and without copies is valid. A remark says that nothing was verified.
-// expected-remark@unknown {{no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy or recompute.recompute; run recompute-clone before recompute-verify}}
+// expected-remark@unknown {{no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy; run recompute-clone before recompute-verify}}
 func.func @nothing(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32>
   func.return %a, %a : tensor<4xf32>, tensor<4xf32>
@@ -104,13 +104,4 @@ func.func @no_cotangent(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %c = stablehlo.sine %d#0 {recompute.id = 0, recompute.copy = 1, recompute.duplicated, recompute.phase = "gradient"} : tensor<4xf32>
   %h = stablehlo.multiply %g, %c {recompute.phase = "gradient"} : tensor<4xf32>
   func.return %b, %h : tensor<4xf32>, tensor<4xf32>
-}
-
-// -----
-
-// Marks in a function without a gradient are not verified.
-// expected-remark@+1 {{the marks in this function are not verified: it has no copies and no gradient operations: no location names transpose(jvp(...)) and no operation has recompute.phase = "gradient"}}
-func.func @marks_without_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = stablehlo.sine %x {recompute.recompute = true} : tensor<4xf32>
-  func.return %a : tensor<4xf32>
 }
