@@ -26,6 +26,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -36,6 +37,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..proof.operations.declarations import registered_pure
+from ..proof.operations.pure_operations import CUSTOM_CALL, is_listed, target_of
 from ..proof.prove import ProofOptions, prove
 from ..proof.verdicts.verdict import Proof, proof_of_identity
 from ..support.counted import counted
@@ -192,15 +194,29 @@ def verdict(proof: Proof) -> str:
 
 
 def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
-    """Return a hint to declare the unregistered operations that the reason for a failed proof names; "" if it names
-    none."""
+    """Return a hint to declare the unregistered operations or the custom calls that the reason for a failed proof
+    names; "" if it names none."""
     if proof.proved:
         return ""
     words = set(_OPERATION.findall(proof.reason))
+    targets = _repeated_targets(before, after) if CUSTOM_CALL in words and "--repeatable" not in proof.reason else []
+    if targets:
+        names = ", ".join(f"@{target}" for target in targets)
+        flags = " ".join(f"--repeatable {target}" for target in targets)
+        return f" (calls of {names} may have effects, and B contains more of them; if they have none, give {flags})"
     unregistered = {name_of(op) for module in (before, after) for op in module.walk() if isinstance(op, UnregisteredOp)}
     names = ", ".join(sorted((unregistered & words) - registered_pure()))
     remedy = "declare it with recompute.proof.register_pure in a file for --load-rules"
     return f" (the proof assumes that {names} may have effects; if it is pure, {remedy})" if names else ""
+
+
+def _repeated_targets(before: ModuleOp, after: ModuleOp) -> list[str]:
+    """Return the targets of custom calls that `after` contains more often, of those that a user may declare pure."""
+    calls_before, calls_after = (
+        Counter(target for op in module.walk() if (target := target_of(op)) is not None and not is_listed(op))
+        for module in (before, after)
+    )
+    return sorted(calls_after - calls_before)
 
 
 def argument_parser() -> argparse.ArgumentParser:
