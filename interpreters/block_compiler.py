@@ -43,7 +43,7 @@ from .kernels.properties import symbol
 from .kernels.random_bits import rng
 from .kernels.structured_linalg import structured_kernel
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
-from .user_kernels import registered_kernel
+from .user_kernels import CUSTOM_CALL, registered_kernel, target_of
 
 TERMINATORS = frozenset(
     """
@@ -124,13 +124,7 @@ class BlockCompiler:
         except ValueError as error:
             raise Refusal(op, f"{name_of(op)} cannot be executed: {error}") from error
         if kernel is None:
-            place = interface_wording(" in a file for --load-rules", "")
-            remedy = f"{place}: recompute.interpreters.register_kernel (docs/foreign_dialects.md)"
-            raise Refusal(
-                op,
-                f"{name_of(op)} cannot be executed: the interpreter does not know this operation; declare its numpy "
-                f"implementation{remedy}",
-            )
+            raise Refusal(op, why_no_kernel(op))
         return self._following_layout(op, kernel)
 
     def _kernel(self, op: Operation) -> Kernel | None:
@@ -210,12 +204,25 @@ class BlockCompiler:
         return kernel
 
 
+def why_no_kernel(op: Operation) -> str:
+    """Return the reason why an operation without a kernel cannot be executed, and the remedy."""
+    place = interface_wording(" in a file for --load-rules", "")
+    remedy = f"declare its numpy implementation{place}: recompute.interpreters.register_kernel"
+    if (target := target_of(op)) is None:
+        known = f"{name_of(op)} cannot be executed: the interpreter does not know this operation"
+        return f"{known}; {remedy} (docs/foreign_dialects.md)"
+    return (
+        f"{name_of(op)} @{target} cannot be executed: the interpreter does not know this target; {remedy}"
+        f'("{CUSTOM_CALL}", make, target="{target}") (docs/foreign_dialects.md)'
+    )
+
+
 # A function that returns the kernel of an operation, or None for an operation that it does not support.
 KernelSource = Callable[[BlockCompiler, Operation], Kernel | None]
 
 
 def _from_user(compiler: BlockCompiler, op: Operation) -> Kernel | None:
-    make = registered_kernel(name_of(op))
+    make = registered_kernel(op)
     return None if make is None else add_result_checks(op, make)
 
 

@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 from ..dialects.stablehlo.tuples import leaf_types
 from ..support.diagnostics import Refusal, position_of
 from ..support.operations import name_of
+from .execution_monitor import ExecutionMonitor
 from .executor import Executable, execute, function_named
 from .inputs import check_inputs
 from .kernels.arrays import Array, leaves, row_by_row
@@ -74,14 +75,23 @@ class Equality:
         return self.difference is None
 
 
-def compare(before: ModuleOp, after: ModuleOp, inputs: Sequence[Any], name: str | None = None) -> Equality:
+def compare(
+    before: ModuleOp,
+    after: ModuleOp,
+    inputs: Sequence[Any],
+    name: str | None = None,
+    monitor: ExecutionMonitor | None = None,
+) -> Equality:
     """Run the function `name` of both modules on the same inputs and compare the results bit by bit.
+
+    `monitor`: observes both runs, and may stop them.
 
     Raises:
         Refusal: The signatures differ, or an operation cannot be executed.
         ValueError: An input does not match the signature.
+        TimeLimitReached: The monitor stops a run.
     """
-    return PreparedPair.of(before, after, name).compare(inputs)
+    return PreparedPair.of(before, after, name, monitor).compare(inputs)
 
 
 def _signature(function: FuncOp) -> list[list[str]]:
@@ -96,10 +106,13 @@ class PreparedPair:
 
     before: Executable
     after: Executable
+    monitor: ExecutionMonitor | None = None
 
     @classmethod
-    def of(cls, before: ModuleOp, after: ModuleOp, name: str | None = None) -> PreparedPair:
-        """Compile the function `name` of both modules.
+    def of(
+        cls, before: ModuleOp, after: ModuleOp, name: str | None = None, monitor: ExecutionMonitor | None = None
+    ) -> PreparedPair:
+        """Compile the function `name` of both modules. `monitor`: observes the runs, and may stop them.
 
         Raises:
             Refusal: The signatures differ, or an operation cannot be executed.
@@ -109,7 +122,7 @@ class PreparedPair:
         if _signature(first) != _signature(second):
             types = f"{first.function_type} and {second.function_type}"
             raise Refusal(second, f"the functions have different types: {types}")
-        return cls(Executable.of(first), Executable.of(second))
+        return cls(Executable.of(first, monitor), Executable.of(second, monitor), monitor)
 
     def compare(self, inputs: Sequence[Any]) -> Equality:
         """Run both functions on the inputs and compare the results bit by bit.
@@ -117,9 +130,10 @@ class PreparedPair:
         Raises:
             ValueError: An input does not match the signature.
             Refusal: An operation fails at run time.
+            TimeLimitReached: The monitor stops a run.
         """
-        first = self.before.run(inputs)
-        second = self.after.run(inputs)
+        first = self._run(self.before, inputs)
+        second = self._run(self.after, inputs)
         nans = sum(bool(np.any(result != result)) for result in first)
         for number, (left, right) in enumerate(zip(first, second, strict=True)):
             mask = differing(left, right)
@@ -127,6 +141,11 @@ class PreparedPair:
                 operation = first_new_value(self.before.function, self.after.function, inputs)
                 return Equality(len(first), nans, _difference(number, left, right, mask, operation))
         return Equality(len(first), nans, None)
+
+    def _run(self, program: Executable, inputs: Sequence[Any]) -> tuple[Array, ...]:
+        if self.monitor is not None:
+            self.monitor.begin(program.function)
+        return program.run(inputs)
 
 
 def _difference(

@@ -11,16 +11,19 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
 
-from ..support.operations import check_operation_name
+from ..dialects.stablehlo.custom_call import CustomCallOp
+from ..support.operations import check_operation_name, name_of
 
 MakeKernel: TypeAlias = Callable[[Operation], Callable[..., tuple[Any, ...]]]
 """A function that makes the kernel of an operation. The kernel takes one numpy array for each operand, and returns a
 tuple with one array for each result."""
 
-_kernels: dict[str, MakeKernel] = {}
+CUSTOM_CALL = "stablehlo.custom_call"
+
+_kernels: dict[tuple[str, str | None], MakeKernel] = {}
 
 
-def register_kernel(name: str, make: MakeKernel) -> None:
+def register_kernel(name: str, make: MakeKernel, *, target: str | None = None) -> None:
     """Register `make`, whose kernels then run all operations with this name. A later registration replaces an earlier
     one.
 
@@ -30,16 +33,28 @@ def register_kernel(name: str, make: MakeKernel) -> None:
     Args:
         name: Name of the operation with its dialect, such as `acme.swish`.
         make: Returns the kernel of an operation.
+        target: For `stablehlo.custom_call`, the target whose calls are run, such as `lapack_spotrf_ffi`; None for all
+            operations with the name.
 
     Raises:
-        ValueError: The name contains no dialect.
+        ValueError: The name contains no dialect, or an operation other than a custom call has a target.
     """
     check_operation_name(name)
-    _kernels[name] = make
+    if target is not None and name != CUSTOM_CALL:
+        raise ValueError(f"target='{target}' is given for '{name}': only {CUSTOM_CALL} has targets")
+    _kernels[name, target] = make
 
 
-def registered_kernel(name: str) -> MakeKernel | None:
-    return _kernels.get(name)
+def registered_kernel(op: Operation) -> MakeKernel | None:
+    """Return the registered kernel for an operation, preferably that for its target; None if there is none."""
+    name, target = name_of(op), target_of(op)
+    by_target = None if target is None else _kernels.get((name, target))
+    return by_target or _kernels.get((name, None))
+
+
+def target_of(op: Operation) -> str | None:
+    """Return the target of a custom call; None for other operations."""
+    return op.call_target_name.data if isinstance(op, CustomCallOp) else None
 
 
 @contextmanager

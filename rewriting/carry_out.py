@@ -9,15 +9,13 @@ from itertools import chain
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from ..analysis.copies.copying import unrepeatable_operations
+from ..analysis.copies.mark_effects import remarks_on_marks
 from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
-from ..analysis.step.marks import mark_of
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
-from ..dialects.mark_kind import MarkKind
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
@@ -25,7 +23,7 @@ from ..rules.effects import Permission
 from ..search.choice.choose import ChosenAttempt, choose_for
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
 from ..search.choice.vetoes import why_worse
-from ..support.diagnostics import Remark, RemarkKind, Topic, position_of
+from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from ..transforms.clone import Cloned, clone_marked, clone_with_planner, clone_with_plans
 from ..transforms.mark import decision_remarks, write_marks
@@ -149,43 +147,9 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
     if choice.refused is not None or not choice.chosen.planned.plan.copies:
         remarks.extend(_collective_remarks(step, selection.permission))
     else:
-        remarks.extend(_remarks_on_unread_marks(step, choice.chosen.planned.plan))
+        planned = choice.chosen.planned
+        remarks.extend(remarks_on_marks(planned.decided, planned.plan, selection.permission))
     return remarks
-
-
-def _remarks_on_unread_marks(step: Step, plan: Plan) -> Iterator[Remark]:
-    """Yield a remark on each marked operation whose values no gradient operation and no copy of the plan reads.
-
-    A mark has an effect only on values that these operations read. A source line in a layer marks a value in each
-    instance of the layer; there is no remark on such a line if at least one of its marks has an effect.
-    """
-    graph = step.graph
-    copied = {number for group in plan.groups for number in group.operations}
-    read = {graph.root[value] for number in copied for value in graph.reads[number]}
-    read |= {graph.root[value] for value, readers in enumerate(graph.gradient_readers) if readers}
-    unread, effective = list[tuple[Operation, str]](), set[str]()
-    for number, values in enumerate(graph.makes):
-        op = step.operation(number)
-        kinds = {mark_of(result) for result in op.results} & _WORDS.keys()
-        if not kinds or not step.phases.is_forward(op):
-            continue
-        if number in copied or read & {graph.root[value] for value in values}:
-            effective.add(position_of(op))
-        else:
-            unread.extend((op, _WORDS[kind]) for kind in kinds if kind is not None)
-    for op, word in unread:
-        if position_of(op) not in effective:
-            yield Remark(op, UNREAD.format(mark=word, operation=name_of(op)), topic=Topic.NO_EFFECT)
-
-
-_WORDS = {MarkKind.MUST_SAVE: "save", MarkKind.MUST_RECOMPUTE: "recompute"}
-"""The verbs for the marks that always apply."""
-
-
-UNREAD = (
-    "the mark to {mark} {operation} has no effect: neither the backward pass nor a recomputed operation reads its "
-    "value; remove the mark, or mark a value that the backward pass reads"
-)
 
 
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:

@@ -4,14 +4,18 @@
     recompute-check step.mlir less_memory.mlir --execute
 
 The output is one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that no
-proof was found, not that the programs differ. With `--execute` both programs also run, on inputs drawn from a seed or
-read from a file, and the line continues: `executed: equal bit for bit ...` or `different: result #0 [index]: ...`.
+proof was found, not that the programs differ. With `--execute` both programs then run, on inputs drawn from a seed or
+read from a file, and a second line states the result: `executed: equal bit for bit ...` or `different: result #0
+[index]: ...`. The executions stop after 300 seconds, or after `--time-limit`.
 
 Exit codes:
 
     0   proved, and equal if executed; with `--expect equal`: equal if executed, proved or not
     1   not proved, or different
-    2   wrong usage or invalid input, with one line on standard error, `file:line:col: error: ...`
+    2   wrong usage, invalid input, or a program that cannot be executed, with one line on standard error,
+        `file:line:col: error: ...`
+    3   the verdict is as expected, but the execution reached its time limit without a difference
+    130 interrupted
 
 `proof/prove.py` states the rules of the proof; `interpreters/execute_check.py` runs the programs and compares their
 results.
@@ -22,7 +26,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
@@ -30,23 +37,25 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..driver.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..proof.operations.declarations import registered_pure
+from ..proof.operations.pure_operations import CUSTOM_CALL, is_listed, target_of
 from ..proof.prove import ProofOptions, prove
 from ..proof.verdicts.verdict import Proof, proof_of_identity
 from ..support.counted import counted
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import BadRequest, Refusal
 from ..support.garbage import rare_collections
 from ..support.interface import command_line
 from ..support.operations import name_of, root_of
+from ..support.progress import ProgressLine, progress
 from .arguments.opt_arguments import as_argparse_expects
 from .arguments.tool_parser import ToolParser
 from .diagnostics.reporting import InputText, of_exception
-from .execution import add_input_options, run_both
+from .execution import EXECUTION_SECONDS, ExecutionRequest, add_input_options, check_input_options, run_both
 from .file_access.files import FileError, add_split_option, chunks, read_text
 from .file_access.rule_files import add_rules_option, load_rules
 from .start import version_of
 
 _OPERATION = re.compile(r"\w[\w$-]*(?:\.[\w$-]+)+", re.ASCII)
-PROVED, UNPROVED, BAD_INPUT = 0, 1, 2
+PROVED, UNPROVED, BAD_INPUT, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 _ACCEPTED: dict[str, Callable[[Proof], bool]] = {
     "proved": lambda proof: proof.proved,
     "not-proved": lambda proof: not proof.proved,
@@ -64,12 +73,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.before == options.after == "-":
         parser.error("only one of the programs can come from standard input")
+    options.execute = options.execute or options.inputs is not None or options.expect == "equal"
+    check_input_options(parser, options)
+    _check_execution_options(parser, options)
     try:
         with load_rules(options.load_rules):
             return _check(options)
     except FileError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:
+        print("recompute-check: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -100,36 +115,63 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         )
         return BAD_INPUT
     before, after = modules
-    # Compare the texts first, since a resource gets a different name in each module that is parsed.
-    proof = (
-        proof_of_identity(before)
-        if texts[0] == texts[1]
-        else prove(
-            before,
-            after,
-            ProofOptions(
-                added_constraints=options.added_constraints,
-                flattened_results=options.flattened_results,
-                repeatable=options.repeatable,
-            ),
-        )
-    )
+    proof = _prove(options, before, after, is_same_text=texts[0] == texts[1])
     is_accepted = _ACCEPTED[options.expect](proof)
-    if not (options.execute or options.inputs is not None or options.expect == "equal"):
-        print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}")
+    print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}", flush=True)
+    if not options.execute:
         return PROVED if is_accepted else UNPROVED
     try:
-        execution = run_both(before, after, options.inputs, options.seed, options.function)
+        with _progress(options) as line:
+            execution = run_both(before, after, _execution_request(options), line.set_phase)
     except FileError as error:
         print(error, file=sys.stderr)
         return BAD_INPUT
     except DiagnosticException as error:
-        print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}", flush=True)
         is_after = isinstance(error, Refusal) and root_of(error.operation) is after
-        print(of_exception(error, sources[is_after]).to_text(), file=sys.stderr)
+        diagnostic = of_exception(error, sources[is_after])
+        if not isinstance(error, BadRequest):
+            message = f"{diagnostic.message}; without --execute, only the verdict of the proof counts"
+            diagnostic = replace(diagnostic, message=message)
+        print(diagnostic.to_text(), file=sys.stderr)
         return BAD_INPUT
-    print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}; {execution}")
-    return PROVED if is_accepted and execution.equal else UNPROVED
+    print(execution)
+    if not (is_accepted and execution.equal):
+        return UNPROVED
+    return PROVED if execution.stopped_after is None else STOPPED
+
+
+def _prove(options: argparse.Namespace, before: ModuleOp, after: ModuleOp, *, is_same_text: bool) -> Proof:
+    # The texts are compared first, since a resource gets a different name in each module that is parsed.
+    if is_same_text:
+        return proof_of_identity(before)
+    assumed = ProofOptions(
+        added_constraints=options.added_constraints,
+        flattened_results=options.flattened_results,
+        repeatable=options.repeatable,
+    )
+    with _progress(options) as line:
+        line.set_phase("proving")
+        return prove(before, after, assumed)
+
+
+def _progress(options: argparse.Namespace) -> AbstractContextManager[ProgressLine]:
+    """Return a context that shows the progress of long work on standard error, unless `--quiet` is given."""
+    return nullcontext(ProgressLine("")) if options.quiet else progress("recompute-check", has_parts=False)
+
+
+def _execution_request(options: argparse.Namespace) -> ExecutionRequest:
+    seconds = EXECUTION_SECONDS if options.time_limit is None else options.time_limit
+    return ExecutionRequest(options.inputs, options.seed or 0, options.kind, options.function, seconds)
+
+
+def _check_execution_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End the tool with an error for an option that has no effect without `--execute`, and for an invalid time
+    limit."""
+    ignored = [name for name in ("seed", "kind", "function", "time_limit") if getattr(options, name) is not None]
+    if ignored and not options.execute:
+        parser.error(f"--{ignored[0].replace('_', '-')} has an effect only with --execute")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        parser.error(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
 
 
 def load_module(text: str, name: str) -> ModuleOp:
@@ -152,15 +194,29 @@ def verdict(proof: Proof) -> str:
 
 
 def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
-    """Return a hint to declare the unregistered operations that the reason for a failed proof names; "" if it names
-    none."""
+    """Return a hint to declare the unregistered operations or the custom calls that the reason for a failed proof
+    names; "" if it names none."""
     if proof.proved:
         return ""
     words = set(_OPERATION.findall(proof.reason))
+    targets = _repeated_targets(before, after) if CUSTOM_CALL in words and "--repeatable" not in proof.reason else []
+    if targets:
+        names = ", ".join(f"@{target}" for target in targets)
+        flags = " ".join(f"--repeatable {target}" for target in targets)
+        return f" (calls of {names} may have effects, and B contains more of them; if they have none, give {flags})"
     unregistered = {name_of(op) for module in (before, after) for op in module.walk() if isinstance(op, UnregisteredOp)}
     names = ", ".join(sorted((unregistered & words) - registered_pure()))
     remedy = "declare it with recompute.proof.register_pure in a file for --load-rules"
     return f" (the proof assumes that {names} may have effects; if it is pure, {remedy})" if names else ""
+
+
+def _repeated_targets(before: ModuleOp, after: ModuleOp) -> list[str]:
+    """Return the targets of custom calls that `after` contains more often, of those that a user may declare pure."""
+    calls_before, calls_after = (
+        Counter(target for op in module.walk() if (target := target_of(op)) is not None and not is_listed(op))
+        for module in (before, after)
+    )
+    return sorted(calls_after - calls_before)
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -189,12 +245,20 @@ def argument_parser() -> argparse.ArgumentParser:
         "lists the targets",
     )
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
-    add_input_options(parser)
+    add_input_options(parser, default_kind="each of them, one after another")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"seconds after which the executions of --execute stop, checked after each operation "
+        f"({EXECUTION_SECONDS:g})",
+    )
     add_split_option(parser)
     add_rules_option(parser)
     parser.add_argument(
         "--expect", choices=_ACCEPTED, default="proved", help="the verdict for which the exit code is 0"
     )
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
     parser.add_argument("-v", "--version", action="version", version=version_of("recompute-check"))
     return parser
 

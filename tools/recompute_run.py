@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from ..analysis.memory.timeline import Timeline, timeline
 from ..driver.verified import verify_module
 from ..interpreters.executor import function_named
-from ..interpreters.inputs import INPUT_KINDS, random_inputs
+from ..interpreters.inputs import random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
 from ..mlir_io.parser import parse_module
@@ -40,7 +40,7 @@ from ..transforms.inline_segments import inline_segments
 from .arguments.opt_arguments import as_argparse_expects
 from .arguments.tool_parser import ToolParser
 from .diagnostics.reporting import Diagnostic, InputText, of_exception
-from .execution import add_input_options, inputs_from
+from .execution import add_input_options, check_input_options, inputs_from
 from .file_access.files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
 from .file_access.rule_files import add_rules_option, load_rules
 from .start import version_of
@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script, and return the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
+    check_input_options(parser, options)
     if options.split_input_file and (options.results is not None or options.trace is not None):
         parser.error("--results and --trace write a file for a single program: remove --split-input-file")
     if options.results is not None and options.trace is not None:
@@ -95,7 +96,7 @@ def _run(options: argparse.Namespace, function: FuncOp) -> None:
     if options.inputs is not None:
         inputs = inputs_from(options.inputs, function)
     else:
-        inputs = random_inputs(function, options.seed, options.kind)
+        inputs = random_inputs(function, options.seed or 0, options.kind or "random")
     results, metered = meter(function, inputs)
     modelled = timeline(function)
     files = list[tuple[str | None, bytes]]()
@@ -173,15 +174,9 @@ def trace(function: FuncOp, metered: Metering, modelled: Timeline) -> str:
 def argument_parser() -> argparse.ArgumentParser:
     parser = ToolParser(prog="recompute-run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module", metavar="A.mlir", help="the program to run; '-' is standard input")
-    add_input_options(parser)
+    add_input_options(parser, default_kind="random")
     add_split_option(parser)
     add_rules_option(parser)
-    parser.add_argument(
-        "--kind",
-        choices=INPUT_KINDS,
-        default="random",
-        help="the kind of inputs to generate from the seed (random)",
-    )
     parser.add_argument("--results", metavar="OUT.npz", help="write the results to this file, as result_0, result_1, …")
     parser.add_argument(
         "--trace", metavar="TRACE.json", help="write the live bytes after each operation to this file, as JSON"

@@ -5,7 +5,7 @@
 
 The invariants are: definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait
 for a gradient, replace uses of their originals, and are unique; tokens wait for gradients and have uses. Errors are
-reported at the operation.
+reported at the operation. A remark says so if there are no copies to verify.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from ..analysis.step.step import Step, Steps
 from ..analysis.verify.dominance import verify_dominance
 from ..analysis.verify.invariants import violations
 from ..dialects.discardable import verify_attributes, verify_marks
+from ..dialects.recompute import TokenOp
 from ..dialects.sdy.attached import check_attached_shardings
 from ..dialects.stablehlo.extent_bounds import check_bounds
 from ..mlir_io.function_syntax import verify_functions
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import Refusal, Remark, RemarkKind, tell
 from ..support.operations import every_operation
 from .outlining.nested_steps import outline_temporarily
 
@@ -97,7 +98,18 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
             for op, violation in violations(step):
                 raise Refusal(op, violation)
         elif (copy := next((op for op in function.walk() if is_copy(op)), None)) is not None:
-            raise Refusal(copy, "a copy is in a function without gradient operations")
+            raise Refusal(copy, COPY_WITHOUT_GRADIENT)
+
+
+COPY_WITHOUT_GRADIENT = (
+    "this copy is in a function without gradient operations: no location names transpose(jvp(...)) and no operation "
+    'has recompute.phase = "gradient"; probably a tool has dropped the locations: print them (--print-debuginfo), or '
+    "run recompute-phase before recompute-clone, which writes the phases as attributes"
+)
+NOTHING_TO_VERIFY = (
+    "no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy; run "
+    "recompute-clone before recompute-verify"
+)
 
 
 @dataclass(frozen=True)
@@ -107,3 +119,5 @@ class VerifyPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with outline_temporarily(op):
             verify(op)
+            if not any(isinstance(inner, TokenOp) or is_copy(inner) for inner in every_operation(op)):
+                tell(ctx, [Remark(op, NOTHING_TO_VERIFY, RemarkKind.ANALYSIS)])

@@ -182,9 +182,17 @@ _UNCHANGED = ChosenMark()
 
 def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     """Yield a remark for each segment or marked operation that the plan keeps, with the reason."""
-    copied = (step.operation(number) for group in plan.groups for number in group.operations)
+    copied = [step.operation(number) for group in plan.groups for number in group.operations]
     effective = {position_of(op) for op in copied if _is_marked_by_user(op)}
-    return (_remark_on_kept(step, entry, effective) for entry in plan.kept)
+    for entry in plan.kept:
+        if entry.segment:
+            reason = f"segment '{entry.segment}' is not recomputed: {entry.reason}"
+            yield Remark(step.operation(entry.operation), reason, segments=(entry.segment,))
+            continue
+        for op in _marked_operations(step, entry, copied):
+            has_no_effect = _is_marked_by_user(op) and position_of(op) not in effective
+            topic = Topic.NO_EFFECT if has_no_effect else Topic.OTHER
+            yield Remark(op, f"the marked operation is not recomputed: {entry.reason}", topic=topic)
 
 
 def _is_marked_by_user(op: Operation) -> bool:
@@ -192,15 +200,15 @@ def _is_marked_by_user(op: Operation) -> bool:
     return isinstance(op.attributes.get(Names.RECOMPUTE), StringAttr)
 
 
-def _remark_on_kept(step: Step, entry: NotRecomputed, effective: Collection[str]) -> Remark:
-    """Return the remark on a kept segment or operation. `effective`: the positions at which a mark has an effect."""
-    subject = f"segment '{entry.segment}'" if entry.segment else "the marked operation"
-    reason = f"{subject} is not recomputed: {entry.reason}"
+def _marked_operations(step: Step, entry: NotRecomputed, copied: Collection[Operation]) -> list[Operation]:
+    """Return the marked operations outside segments that an entry is about: its operation, or those whose results this
+    operation, of the backward pass, reads."""
     operation = step.operation(entry.operation)
-    if entry.segment:
-        return Remark(operation, reason, segments=(entry.segment,))
-    has_no_effect = _is_marked_by_user(operation) and position_of(operation) not in effective
-    return Remark(operation, reason, topic=Topic.NO_EFFECT if has_no_effect else Topic.OTHER)
+    if step.phases.is_forward(operation):
+        return [operation]
+    graph = step.graph
+    makers = dict.fromkeys(step.operation(graph.maker[value]) for value in graph.reads[entry.operation])
+    return [op for op in makers if asks_to_recompute(op) and op not in copied] or [operation]
 
 
 def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int, str]]:

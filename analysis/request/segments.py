@@ -25,9 +25,9 @@ MAX_SCOPES = 10
 """The maximum number of scopes that a message lists if a pattern matches no segment."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class NoSuchSegment(BadSelection):
-    """Raised for a pattern that matches no scope.
+    """Raised for a pattern that matches no scope. It is not frozen: Python assigns the traceback of an exception.
 
     `scopes`: the existing scopes, for the message.
     """

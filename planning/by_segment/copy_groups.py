@@ -166,15 +166,17 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
     gated, entries = _drop_ungated(graph, copyable)
     planner = _Planner(graph, gated, options)
     planner.run()
-    kept_segments = dict[str, NotRecomputed]()
+    # A segment has one reason; outside segments, each operation has its own.
+    kept = dict[str | int, NotRecomputed]()
     for entry in (*entries, *planner.kept):
-        kept_segments.setdefault(entry.segment, entry)
-    copied = {targets.segments[op] for group in planner.groups for op in group.operations}
+        kept.setdefault(entry.segment or entry.operation, entry)
+    explained = {targets.segments[op] for group in planner.groups for op in group.operations}
+    explained.update(entry.segment for entry in kept.values())
     for op, segment in targets.segments.items():
-        if segment in copied or segment in kept_segments or targets.values.isdisjoint(graph.makes[op]):
-            continue
-        kept_segments[segment] = NotRecomputed(segment, op, why_no_copies(graph, targets, segment, refused))
-    return Plan(tuple(planner.groups), tuple(kept_segments.values()))
+        if segment not in explained and not targets.values.isdisjoint(graph.makes[op]):
+            explained.add(segment)
+            kept[segment] = NotRecomputed(segment, op, why_no_copies(graph, targets, segment, refused))
+    return Plan(tuple(planner.groups), tuple(kept.values()))
 
 
 def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:

@@ -1,4 +1,5 @@
-"""The reasons for which a segment or a value is not recomputed, as strings for messages."""
+"""The reasons for which segments or values are not recomputed, as strings for messages. A reason may follow several
+segments, so it does not refer to them as "it"."""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from collections.abc import Collection
 from ..graph import Graph
 from .plan_targets import Targets, copyable_targets
 
-FROM_CONSTANTS = "it is computed only from constants, and keeping it costs nothing"
+FROM_CONSTANTS = "all values are computed only from constants, and keeping them costs nothing"
 NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
-NOT_READ_BY_GRADIENT = "no gradient operation reads a value from it"
+NOT_READ_BY_GRADIENT = "no gradient operation reads any of the values"
 ONLY_KEPT_READ = (
-    "gradient operations read only values of it that are kept: outputs, which operations after it read, returned "
+    "gradient operations read only values that are kept: outputs, which operations after it read, returned "
     "values, and values that are marked to be saved"
 )
 ALL_KEPT = (
@@ -20,9 +21,9 @@ ALL_KEPT = (
 )
 FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""
-SKIPPED = "it is on the list of segments to skip"
+SKIPPED = "listed among the segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
-NOTHING_FREED = "nothing is saved: everything that it would recompute stays alive for other uses"
+NOTHING_FREED = "nothing is saved: all values that would be recomputed stay alive for other uses"
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
@@ -42,4 +43,5 @@ def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collect
         reason = graph.effects[refused_read[0]]
         return f"gradient operations read results of {names}, which must not run twice: {reason}"
     copyable = copyable_targets(graph, targets, refused).values
-    return ONLY_KEPT_READ if any(copyable.isdisjoint(graph.makes[op]) for op in read) else NOT_READ_BY_GRADIENT
+    read_values = {value for op in read for value in graph.makes[op] if graph.gradient_readers[value]}
+    return NOT_READ_BY_GRADIENT if read_values <= copyable else ONLY_KEPT_READ

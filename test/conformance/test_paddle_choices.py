@@ -104,7 +104,7 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     module = chain(LAYERS, 5)
     result = by_hand(module, Selection(skip=(1, 3)))
     assert regions_of_copies(result.after) == ["block2", "block0"]
-    assert result.has_remark("segments 'block1' and 'block3' are not recomputed: it is on the list of segments to skip")
+    assert result.has_remark("segments 'block1' and 'block3' are not recomputed: listed among the segments to skip")
     with pytest.raises(
         Refusal, match="there is no segment 5 to skip: the step has 5 segments, numbered from 0: block0, block1"
     ):

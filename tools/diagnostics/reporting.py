@@ -43,6 +43,7 @@ from ...support.diagnostics import (
     repetition_suffix,
 )
 from ...support.locations import name_without_position, source_position, text_line_of
+from ...support.outlined_names import name_of_origin
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 
@@ -176,14 +177,19 @@ class InputText:
         return lines[diagnostic.line - 1].rstrip("\r") if diagnostic.line <= len(lines) else ""
 
     def _place_of(self, function: str) -> tuple[int, int]:
-        """Return the line and the column of the definition of a function; 1:1 if there is none."""
-        name = re.escape(function)
-        definition = rf'^[ \t]*(func\.func\b[^@\n]*@"?{name}"?\(|"func\.func"\([^\n]*sym_name = "{name}")'
-        match = re.search(definition, self.text, re.MULTILINE) if function else None
+        """Return the line and the column of the definition of a function, or of the function from which it is
+        outlined; 1:1 if there is none."""
+        names = dict.fromkeys([function, name_of_origin(function)]) if function else ()
+        match = next((match for name in names if (match := self._definition_of(name)) is not None), None)
         if match is None:
             return 1, 1
         start = match.start(1)
         return self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start)
+
+    def _definition_of(self, function: str) -> re.Match[str] | None:
+        name = re.escape(function)
+        definition = rf'^[ \t]*(func\.func\b[^@\n]*@"?{name}"?\(|"func\.func"\([^\n]*sym_name = "{name}")'
+        return re.search(definition, self.text, re.MULTILINE)
 
 
 def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnostic:

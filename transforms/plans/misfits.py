@@ -1,7 +1,7 @@
 """Record the functions to which a selection does not apply, because it names a segment or checkpoint not found there.
 
-A nested step is outlined as a separate function. A selection that names only segments of the nested step is not an
-error for the outer step.
+A nested or later step is outlined as a separate function. A selection that names only segments of one of these steps is
+not an error for the others.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from ...options.selection import BadSelection
 from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
+from ...support.outlined_names import is_outlined
 from ..per_device.outline import is_stand_in
 
 T = TypeVar("T")
@@ -41,9 +42,10 @@ class Misfits:
     def refuse(self) -> None:
         """Raise `BadRequest` for the first function to which the selection does not apply.
 
-        If the selection applies to another function, functions that contain the placeholder of a nested step are
-        exempt.
+        If the selection applies to another function, the parts of a function with several steps are exempt: a nested
+        or later step that is outlined, and the function that contains its placeholder.
         """
         for function, error in self.misfits:
-            if not (self.fits and any(map(is_stand_in, every_operation(function)))):
+            is_part = is_outlined(function) or any(map(is_stand_in, every_operation(function)))
+            if not (self.fits and is_part):
                 raise BadRequest(function, str(error)) from error

@@ -48,9 +48,9 @@ func.func @effect_inside(%x: tensor<4xf32>, %p: tensor<i1>, %ct: tensor<4xf32>) 
 func.func @no_effect(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // expected-remark@+1 {{test.write is not recomputed: it has no results}}
   "test.write"(%x) {recompute.recompute = true, recompute.phase = "primal"} : (tensor<4xf32>) -> ()
-  // expected-remark@+1 {{the marked operation is not recomputed: no gradient operation reads a value from it}}
+  // expected-remark@+1 {{the marked operation is not recomputed: no gradient operation reads any of the values}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.phase = "primal"} : tensor<4xf32>
-  // expected-remark@+1 {{segment 'p' is not recomputed: no gradient operation reads a value from it}}
+  // expected-remark@+1 {{segment 'p' is not recomputed: no gradient operation reads any of the values}}
   %b = stablehlo.tanh %a {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %c = stablehlo.cosine %b {recompute.recompute = true, recompute.segment = "p", recompute.phase = "primal"} : tensor<4xf32>
   %d = stablehlo.negate %c {recompute.phase = "primal"} : tensor<4xf32>

@@ -19,4 +19,4 @@ func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, ten
 // CHECK-NEXT:    %b = stablehlo.tanh %a {recompute.segment = "block0", recompute.checkpoint}
 // CHECK-NEXT:    %c = stablehlo.sine %b :
 // CHECK-NEXT:    %d = stablehlo.tanh %c :
-// REMARK: net.py:9:1: remark: segment 'block1' is not recomputed: it is on the list of segments to skip
+// REMARK: net.py:9:1: remark: segment 'block1' is not recomputed: listed among the segments to skip

@@ -1,4 +1,5 @@
 // RUN: recompute-opt %s -p recompute-verify --split-input-file | filecheck %s
+// RUN: recompute-opt %s -p recompute-verify --split-input-file --verify-diagnostics
 
 // A copy that waits for a gradient and is read instead of its original is valid.
 func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -15,7 +16,8 @@ func.func @sound(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tenso
 
 // -----
 
-// A function without a gradient and without copies is valid.
+// A function without a gradient and without copies is valid. A remark says that nothing was verified.
+// expected-remark@unknown {{no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy; run recompute-clone before recompute-verify}}
 func.func @nothing(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %a = stablehlo.sine %x : tensor<4xf32>
   func.return %a, %a : tensor<4xf32>, tensor<4xf32>
@@ -80,6 +82,7 @@ func.func @copies(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tens
 // -----
 
 // A barrier of another origin does not delay copies, and may wait for values that are available early.
+// expected-remark@unknown {{no copies to verify}}
 func.func @own_barrier(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %b = stablehlo.tanh %x {recompute.phase = "primal"} : tensor<4xf32>
   %u = stablehlo.negate %x {recompute.phase = "gradient"} : tensor<4xf32>

@@ -4,7 +4,9 @@
 // RUN: recompute-opt %s -p recompute-lower 2>&1 >/dev/null | filecheck %s --check-prefix=LOWER
 // RUN: recompute-opt %s -p recompute-offload 2>&1 >/dev/null | filecheck %s --check-prefix=OFFLOAD
 // RUN: recompute-opt %s -p recompute-merge-remat 2>&1 >/dev/null | filecheck %s --check-prefix=MERGE
-// RUN: recompute-opt %s -p recompute-mark,recompute-clone,recompute-lower 2>&1 >/dev/null | filecheck %s --check-prefix=ORDER --allow-empty
+// RUN: recompute-opt %s -p recompute-verify 2>&1 >/dev/null | filecheck %s --check-prefix=VERIFY
+// RUN: recompute-opt %s -p recompute-mark,recompute-verify 2>&1 >/dev/null | filecheck %s --check-prefix=VERIFY
+// RUN: recompute-opt %s -p recompute-mark,recompute-clone,recompute-lower,recompute-verify 2>&1 >/dev/null | filecheck %s --check-prefix=ORDER --allow-empty
 // RUN: recompute-opt %s -p recompute-cse,recompute-inline,recompute-inline-segments,recompute-take-marks,recompute-flatten-tuples,cse 2>&1 >/dev/null | filecheck %s --check-prefix=SILENT --allow-empty
 
 // A pass without its input does nothing, and a remark names the pass to run before it. Normal no-ops are silent.
@@ -14,7 +16,8 @@
 // LOWER:       remark: nothing is lowered: there is no recompute.token and no copy; run recompute-clone before recompute-lower
 // OFFLOAD:     remark: nothing is offloaded: no value has the mark 'offload'
 // MERGE:       remark: nothing is merged: no location in the step names a barrier of jax.checkpoint
-// ORDER-NOT:   remark: nothing
+// VERIFY:      :1:1: remark: no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy; run recompute-clone before recompute-verify
+// ORDER-NOT:   remark: no
 // SILENT-NOT:  remark
 
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {

@@ -71,6 +71,35 @@ def test_kernel_of_a_user_precedes_the_built_in_one(name: str, body: str) -> Non
         assert np.array_equal(run(body), X + 10)
 
 
+CUSTOM_CALL = f"%r = stablehlo.custom_call @{{}}(%x) : ({T}) -> {T}"
+
+
+def test_kernel_of_a_target_runs_its_custom_calls_only() -> None:
+    with registrations_undone():
+        register_kernel("stablehlo.custom_call", lambda op: lambda *operands: (operands[0] + 10,), target="mine")
+        assert np.array_equal(run(CUSTOM_CALL.format("mine")), X + 10)
+        with pytest.raises(Refusal, match="custom_call @lapack_spotrf_ffi cannot be executed"):
+            run(CUSTOM_CALL.format("lapack_spotrf_ffi"))
+        register_kernel("stablehlo.custom_call", lambda op: lambda *operands: (operands[0] + 20,))
+        assert np.array_equal(run(CUSTOM_CALL.format("mine")), X + 10)
+        assert np.array_equal(run(CUSTOM_CALL.format("other")), X + 20)
+
+
+def test_unknown_custom_call_is_refused_with_its_target_position_and_remedy() -> None:
+    with pytest.raises(Refusal) as refused:
+        run(CUSTOM_CALL.format("lapack_spotrf_ffi") + ' loc("jit(f)/cholesky"("model.py":7:9))')
+    assert str(refused.value) == (
+        "model.py:7:9: error: stablehlo.custom_call @lapack_spotrf_ffi cannot be executed: the interpreter does not "
+        "know this target; declare its numpy implementation: recompute.interpreters.register_kernel"
+        '("stablehlo.custom_call", make, target="lapack_spotrf_ffi") (docs/foreign_dialects.md)'
+    )
+
+
+def test_only_custom_calls_have_targets() -> None:
+    with registrations_undone(), pytest.raises(ValueError, match=r"only stablehlo\.custom_call has targets"):
+        register_kernel("acme.swish", lambda op: lambda *operands: operands, target="mine")
+
+
 def test_no_operation_has_two_built_in_kernels() -> None:
     """No operation is in two built-in tables, so that their order in `KERNEL_SOURCES` has no effect."""
     names = [name for table in (CONTROL_FLOW, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS, KERNELS) for name in table]

@@ -200,3 +200,24 @@ def test_verdict_is_printed_if_the_function_to_run_is_ambiguous(
     assert check(*pair, "--execute") == 2
     output, error = capsys.readouterr()
     assert output.startswith("proved equal: ") and "the module has 2 public functions" in error
+
+
+CALLS = """\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = stablehlo.custom_call @my_kernel(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = stablehlo.subtract %a, %a : tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+"""
+
+
+def test_repeated_custom_call_is_refused_with_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = next(line for line in CALLS.splitlines() if "custom_call" in line)
+    twice = CALLS.replace(call, f"{call}\n{call.replace('%a', '%c')}").replace("%a, %a", "%a, %c")
+    pair = write(tmp_path / "a.mlir", CALLS), write(tmp_path / "b.mlir", twice)
+    assert check(*pair) == 1
+    assert capsys.readouterr().out.endswith(
+        " (calls of @my_kernel may have effects, and B contains more of them; if they have none, give "
+        "--repeatable my_kernel)\n"
+    )
+    assert check(*pair, "--repeatable", "my_kernel") == 0

@@ -9,7 +9,11 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+from recompute.interpreters.execute_check import Equality
+from recompute.mlir_io.parser import parse_module
 from recompute.test.excerpts import diagnostics_of
+from recompute.tools import recompute_check
+from recompute.tools.execution import Execution, ExecutionRequest, run_both
 from recompute.tools.recompute_check import main as check
 from recompute.tools.recompute_run import main
 
@@ -132,19 +136,110 @@ def test_invalid_usage_exits_with_2() -> None:
 def test_check_executes_proved_programs(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check([str(step), str(step), "--execute"]) == 0
     assert capsys.readouterr().out == (
-        "proved equal: 2 results, 5 operations before, 5 after; the text is the same; "
+        "proved equal: 2 results, 5 operations before, 5 after; the text is the same\n"
         "executed: equal bit for bit on random, positive, adversarial inputs\n"
     )
+
+
+def test_check_executes_the_chosen_kind_of_inputs(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check([str(step), str(step), "--execute", "--kind", "positive"]) == 0
+    assert capsys.readouterr().out.endswith("\nexecuted: equal bit for bit on positive inputs\n")
+
+
+LOOP = """\
+func.func @main(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  %end = stablehlo.constant dense<2147483647> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%k = %i, %c = %x) : tensor<i32>, tensor<4xf32>
+    cond {
+      %p = stablehlo.compare LT, %k, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %s = stablehlo.sine %c : tensor<4xf32>
+      %m = stablehlo.add %k, %one : tensor<i32>
+      stablehlo.return %m, %s : tensor<i32>, tensor<4xf32>
+    }
+  return %r#1 : tensor<4xf32>
+}
+"""
+
+
+def test_execution_stops_at_the_time_limit_inside_a_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step = write(tmp_path / "loop.mlir", LOOP)
+    assert check([str(step), str(step), "--execute", "--time-limit", "0.2"]) == 3
+    assert capsys.readouterr().out == (
+        "proved equal: 1 result, 11 operations before, 11 after; the text is the same\n"
+        "the execution was stopped after 0.2 s (--time-limit): nothing was compared\n"
+    )
+
+
+def test_time_limit_does_not_hide_a_failed_proof(tmp_path: Path) -> None:
+    step, other = write(tmp_path / "a.mlir", LOOP), write(tmp_path / "b.mlir", LOOP.replace("sine", "cosine"))
+    assert check([str(step), str(other), "--execute", "--time-limit", "0"]) == 1
+    assert check([str(step), str(other), "--expect", "equal", "--time-limit", "0"]) == 3
+
+
+def test_stopped_execution_states_what_was_compared() -> None:
+    stopped = Execution((("random", Equality(1, 0, None)),), stopped_after=300.0)
+    assert stopped.equal
+    assert str(stopped) == (
+        "the execution was stopped after 300 s (--time-limit): the results are equal bit for bit on random inputs, the "
+        "others were not compared"
+    )
+
+
+def test_progress_of_executions_is_reported(step: Path) -> None:
+    module, phases = parse_module(step.read_text()), list[tuple[str, float]]()
+
+    def report(phase: str, share: float) -> None:
+        phases.append((phase, share))
+
+    run_both(module, module, ExecutionRequest(kind="random"), report)
+    assert phases[0] == ("executing the first program on random inputs", 0.0)
+    assert phases[-1] == ("executing the second program on random inputs", 1.0)
+    assert phases == sorted(phases)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kind", "positive"], "--kind has an effect only with --execute"),
+        (["--seed", "0"], "--seed has an effect only with --execute"),
+        (["--time-limit", "2"], "--time-limit has an effect only with --execute"),
+        (["--execute", "--time-limit", "-1"], "--time-limit must be at least 0 seconds, not -1"),
+        (["--execute", "--kind", "positive", "--inputs", "in.npz"], "--kind: not allowed with argument --inputs"),
+    ],
+)
+def test_check_rejects_options_without_effect(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        check(["a.mlir", "b.mlir", *arguments])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_interrupted_check_ends_with_one_line(
+    step: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recompute_check, "run_both", interrupt)
+    assert check([str(step), str(step), "--execute"]) == 130
+    output, error = capsys.readouterr()
+    assert output.startswith("proved equal: ") and error == "recompute-check: interrupted\n"
 
 
 def test_check_executes_unproved_programs(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write(tmp_path / "other.mlir", COMMUTED)
     assert check([str(step), str(other), "--execute"]) == 1
     assert check([str(step), str(other), "--expect", "equal"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == second
-    assert first.startswith("not proved: ")
-    assert first.endswith("; executed: equal bit for bit on random, positive, adversarial inputs")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == lines[2:]
+    assert lines[0].startswith("not proved: ")
+    assert lines[1] == "executed: equal bit for bit on random, positive, adversarial inputs"
 
 
 def test_check_reports_different_results(step: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +249,7 @@ def test_check_reports_different_results(step: Path, tmp_path: Path, capsys: pyt
     for expectation in ("proved", "equal"):
         assert check([str(step), str(other), "--inputs", str(inputs), "--expect", expectation]) == 1
         assert capsys.readouterr().out.endswith(
-            "; different: result #0 [1]: before -4.0, after 4.0; 3 elements differ; "
+            "\ndifferent: result #0 [1]: before -4.0, after 4.0; 3 elements differ; "
             f"first new value: stablehlo.abs at {other}:3:8; on given inputs\n"
         )
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from recompute.analysis.copies.segment_decisions import Decision, segment_decisions
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
-from recompute.options.selection import Selection
+from recompute.options.selection import BadSelection, Selection
 from recompute.planning.by_segment.skip_reasons import ONLY_KEPT_READ
+from recompute.support.interface import command_line
 from recompute.support.operations import name_of
 
 T = "tensor<256xf32>"
@@ -62,6 +65,11 @@ def test_copies_are_gradient_operands_and_producers() -> None:
     assert (group.freed_bytes, group.pinned_bytes, group.extra_flops) == (1024, 0, 512)
 
 
+def test_error_of_unmatched_pattern_passes_through_context_managers() -> None:
+    with pytest.raises(BadSelection, match=r"no segment matches 'b'; the scopes are: other"), command_line():
+        decision(forward("c", "tanh %x", "other"), backward("g", "multiply %ct, %c"), returns="%c, %g")
+
+
 def test_constant_expressions_are_not_gates() -> None:
     _, first = decision(
         forward("a", "sine %x"),
@@ -97,7 +105,29 @@ def test_segment_that_no_gradient_reads_is_skipped() -> None:
         backward("g", "multiply %ct, %ct", ""),
         returns="%c, %g",
     )
-    assert first.reason == "no gradient operation reads a value from it"
+    assert first.reason == "no gradient operation reads any of the values"
+
+
+def test_gradient_that_reads_only_an_output_is_stated() -> None:
+    """Of the two results of the loop, the gradient reads one, which is an output of the segment."""
+    loop = (
+        "  %c0 = stablehlo.constant dense<0> : tensor<i32>\n"
+        "  %l:2 = stablehlo.while(%k = %c0, %v = %x) : tensor<i32>, tensor<256xf32>\n"
+        "    cond {\n"
+        "      %p = stablehlo.compare LT, %k, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "      stablehlo.return %p : tensor<i1>\n"
+        "    } do {\n"
+        "      stablehlo.return %k, %v : tensor<i32>, tensor<256xf32>\n"
+        '    } loc("jit(f)/jvp(b)/while")'
+    )
+    _, first = decision(
+        loop,
+        '  %c = stablehlo.tanh %l#1 : tensor<256xf32> loc("jit(f)/jvp(c)/tanh")',
+        backward("g", "multiply %ct, %c", ""),
+        backward("h", "multiply %g, %l#1"),
+        returns="%c, %h",
+    )
+    assert first.reason is not None and first.reason.startswith("gradient operations read only values that are kept")
 
 
 def test_constant_expressions_are_not_recomputed() -> None:
@@ -109,7 +139,7 @@ def test_constant_expressions_are_not_recomputed() -> None:
         backward("h", "multiply %g, %a"),
         returns="%c, %h",
     )
-    assert first.reason == "it is computed only from constants, and keeping it costs nothing"
+    assert first.reason == "all values are computed only from constants, and keeping them costs nothing"
 
 
 def test_operations_that_can_wait_are_delayed_until_the_mask() -> None:
