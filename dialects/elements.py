@@ -123,14 +123,14 @@ def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
 
 def _pair(element: Element) -> tuple[str, str]:
     if isinstance(element, str):
-        raise ValueError(f"expected a complex number '(real,imaginary)', got '{element}'")
+        raise ValueError(f"'{element}' is not a complex number, expected '(real,imaginary)'")
     return element
 
 
 def _scalar(element: Element) -> str:
     if isinstance(element, str):
         return element
-    raise ValueError("expected a real number, got a complex number")
+    raise ValueError("the number is complex, but the element type is real")
 
 
 # As in MLIR's lexer: ASCII digits, and no plus sign, underscore or capital X.

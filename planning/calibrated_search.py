@@ -72,8 +72,8 @@ class CalibratedSearch:
 
     @property
     def least(self) -> int | None:
-        """The measured candidate with the lowest need, and the least work among equal needs; None if no candidate could
-        be measured."""
+        """The measured candidate with the lowest need; among equal needs, the one with the least work. None if no
+        candidate could be measured."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 

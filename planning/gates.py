@@ -133,7 +133,7 @@ older parts."""
 
 def _smallest_sources(graph: Graph, value: int, expandable: Set[int]) -> list[int]:
     """Return the values to store in place of `value`: the latest parts from which a compiler recomputes it in a fused
-    reader, if they take fewer bytes, and otherwise the value itself."""
+    reader, if these parts take fewer bytes than the value. Otherwise return the value itself."""
     leaves, pending = list[int](), deque([value])
     for _ in range(MAX_SUMMANDS):
         if not pending:
@@ -178,8 +178,8 @@ def _is_available_after(graph: Graph, value: int, after: int) -> bool:
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
-    """Return the last gate that is defined between the two operations, so that waiting for it preserves program order;
-    None if there is none.
+    """Return the last gate that is defined between the two operations; None if there is none. Waiting for it preserves
+    program order.
 
     The gate has readers from `before` on, because compilers remove a barrier whose result for the gate is unused.
     """

@@ -1,5 +1,5 @@
-"""Compute a lower bound of the peak from two operations: a value that one of them reads was live while the other one
-ran, or was computed after it.
+"""Compute a lower bound of the peak from two operations. A value that the later operation reads was either live while
+the earlier one ran, or computed in between.
 
 Let operation t read a value v that may be recomputed, and let operation s run before t. One of two cases holds:
 

@@ -268,7 +268,8 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 
 
 def _clearer(first: Proof, second: Proof) -> Proof:
-    """Return the failed proof with the clearer explanation: that of tier 1 (`first`) or that of tier 2 (`second`).
+    """Return the failed proof with the clearer explanation. `first`: the proof of tier 1. `second`: the proof of tier
+    2.
 
     The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
     recomputation removes. The explanation of tier 2 may name an operation inside a loop. It is also clearer if tier 2

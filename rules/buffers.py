@@ -107,7 +107,8 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """Return the values of the operation whose storage the arguments of a region use."""
+    """Return the operands or the results, whichever the arguments of a region share their storage with; empty if
+    neither."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

@@ -188,12 +188,14 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _is_marked_by_user(op: Operation) -> bool:
-    """Return whether the mark on the operation is the user's, a string, rather than one that a choice writes."""
+    """Return whether the user wrote the mark on the operation. Such a mark is a string; the marks that decisions write
+    are Boolean."""
     return isinstance(op.attributes.get(Names.RECOMPUTE), StringAttr)
 
 
 def _remark_on_kept(step: Step, entry: NotRecomputed, effective: Collection[str]) -> Remark:
-    """Return the remark on a kept segment or operation. `effective`: the positions at which a mark has an effect."""
+    """Return the remark on a kept segment or operation. `effective`: the source positions where the mark of some
+    operation has an effect."""
     subject = f"segment '{entry.segment}'" if entry.segment else "the marked operation"
     reason = f"{subject} is not recomputed: {entry.reason}"
     operation = step.operation(entry.operation)

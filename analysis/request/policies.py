@@ -91,7 +91,7 @@ def named_policy(policy: str) -> Saves:
 
 @dataclass(frozen=True)
 class SelectionByFunction(Selection):
-    """A selection that saves the operations for which `saveable` is true, instead of a named policy."""
+    """A selection whose policy is a function: the operations for which `saveable` returns true are saved."""
 
     saveable: Saves = _nothing
 

@@ -329,7 +329,7 @@ class CollectivePermuteOp(CollectiveOp):
             raise VerifyException(f"the meshes {operand.mesh} and {result.mesh} must have the same axes")
         if operand.mesh != result.mesh and other.devices == mesh.devices:
             raise VerifyException(
-                f"the meshes {operand.mesh} and {result.mesh} differ only in name: use one mesh, or other device ids"
+                f"the meshes {operand.mesh} and {result.mesh} differ only in name: use the same mesh for both shardings"
             )
         for index, (before, after) in enumerate(zip(operand.dimensions, result.dimensions, strict=True)):
             sizes = [prod(axis.length(mesh) for axis in dimension.axes) for dimension in (before, after)]
@@ -428,8 +428,8 @@ def _check_added_unreduced(operand: Sharding, result: Sharding, axes: Axes, mesh
     expected = sort_axes((*operand.unreduced, *axes), mesh)
     if expected != result.unreduced:
         raise VerifyException(
-            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected {axes_text(expected)}: the "
-            "unreduced axes of the operand and the axes of the operation"
+            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected {axes_text(expected)}, "
+            "which are the unreduced axes of the operand and the axes of the operation"
         )
 
 

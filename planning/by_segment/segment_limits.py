@@ -24,7 +24,8 @@ class Segment:
 
     Attributes:
         operations: Its operations, all in the forward pass.
-        budget_bytes: The maximum of the bytes that it saves for the backward pass; None for the minimum.
+        budget_bytes: The maximum number of bytes that it may save for the backward pass; None to save as little as
+            possible.
     """
 
     operations: frozenset[int]

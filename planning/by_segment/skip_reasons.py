@@ -1,4 +1,4 @@
-"""The reasons for which a segment or a value is not recomputed, as strings for messages."""
+"""The reasons why a segment or a value is not recomputed, as strings for messages."""
 
 from __future__ import annotations
 

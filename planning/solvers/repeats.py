@@ -93,8 +93,8 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """Return the longest run of a sequence. Among runs of nearly equal length, the one with the shortest period is
-    returned. None if it covers less than half of the sequence."""
+    """Return the longest run of a sequence; None if it covers less than half of the sequence. Among runs of nearly
+    equal length, the one with the shortest period is returned."""
     run = _longest_run(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 

@@ -166,8 +166,7 @@ class DerivedCarries:
         return replace(counting, others=others)
 
     def _values(self, numbered: NumberedLoop) -> dict[int, int]:
-        """Return the values of those derived carries that fresh terms still represent. The keys are these fresh
-        terms."""
+        """Return a map from fresh terms to values, for those derived carries that fresh terms still represent."""
         loop, counting = numbered.loop, numbered.counting
         values = {
             carry: loop.initial[index]

@@ -144,7 +144,7 @@ def _costs_by_index(data: object, where: str) -> Mapping[int, int]:
     costs = dict[int, int]()
     for number, value in as_object(data, where).items():
         if not number.isdecimal():
-            raise BadCost(f"{where} has '{number}', which is not the index of an operation")
+            raise BadCost(f"{where} contains '{number}', which is not the index of an operation")
         costs[int(number)] = _cost(value, f"{where}.{number}")
     return costs
 

@@ -57,7 +57,7 @@ def remove_copy(board: Board, stage: int, operation: int) -> None:
 
 @kernel
 def _append_to_log(board: Board, kind: int, stage: int, detail: int) -> None:
-    """Append a record to the log. `detail`: the operation or the former STAGE_RISE, depending on the kind."""
+    """Append a record to the log. `detail`: the operation or, for the kind RISE, the previous value of STAGE_RISE."""
     length = board[LOG_LENGTH]
     position = board[LOG] + length
     board[position] = kind
