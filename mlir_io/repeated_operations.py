@@ -2,8 +2,9 @@
 
 This saves time because a step contains thousands of additions of the same type, and its rewritten form contains the
 same operations. Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of
-its operands and results, and its properties. For a reduction, a sort or another operation that applies a small region
-to elements, it also depends on the same facts about the operations in the region, and on the values that they read.
+its operands and results, and its properties. Some operations, such as reductions and sorts, apply a small region to
+elements. Their validity also depends on the same facts about the operations in the region, and on the values that these
+operations read.
 """
 
 from __future__ import annotations

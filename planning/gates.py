@@ -96,7 +96,7 @@ def joining_gates(
 ) -> tuple[int, ...]:
     """Return the cotangents defined before the copies that are combined with results of the readers.
 
-    A cotangent that passes through a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a
+    A cotangent that passes through a barrier is stored. Otherwise XLA fuses the whole computation of the cotangent of a
     residual stream into each of its later readers, and keeps its operands live. If each block reads a slice of one
     parameter, the gradient of the parameter is a sum of padded values. The operands of this sum have fewer bytes, so
     they are stored instead of the sum.

@@ -107,8 +107,8 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """Return the operands or the results, whichever the arguments of a region share their storage with; empty if
-    neither."""
+    """Return the values with which the arguments of a region share their storage: the operands or the results of the
+    operation, or none."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

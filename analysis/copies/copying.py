@@ -89,7 +89,7 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: Options for grouping copies by the tokens that gate them.
+        grouping: Options for grouping copies. The copies of a group wait together for the same gradient values.
         each_pass: Whether to copy a segment again for each pass of the gradient over it; see
             `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.

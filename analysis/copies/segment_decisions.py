@@ -1,8 +1,8 @@
 """The decision for each segment: to recompute the values inside it, or to skip it for a stated reason.
 
-The decisions follow from the selection by fixed rules: a segment is skipped if its copies would free no memory. The
-choice between selections is made in `search/`. Marking and explaining both use these decisions, so that they always
-agree.
+If a scope of the model is entered several times, each time is a separate segment *instance*. The decisions follow from
+the selection by fixed rules: a segment is skipped if its copies would free no memory. The choice between selections is
+made in `search/`. Marking and explaining both use these decisions, so that they always agree.
 """
 
 from __future__ import annotations

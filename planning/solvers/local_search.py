@@ -1,8 +1,9 @@
 """Local search over sets of copies, with the kernels of `kernels/`: greedy repair, reverse delete, and annealing by
 ruin and recreate.
 
-A `LocalSearch` owns the arrays for one problem, and every call is deterministic. The work is limited by a number of
-rounds, and by time only if the `stop` predicate depends on time.
+Copies are pairs (stage, operation); `problem.py` defines stages. A `LocalSearch` owns the arrays for one problem, and
+every call is deterministic. The work is limited by a number of rounds, and by time only if the `stop` predicate depends
+on time.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class LocalSearch:
 
         Args:
             budget: The budget in bytes.
-            pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
+            pairs: The copies to start from. If they exceed the budget, the search first reduces the bytes above it.
             annealing: The number of rounds, the seed, and the conditions that end the search.
 
         Returns:

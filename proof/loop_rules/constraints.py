@@ -42,7 +42,7 @@ class ConstraintTerms(Protocol):
 def normal_form(rules: ConstraintTerms, head: Head, operand: int) -> int | None:
     """Return the normal form of a constraint on the term `operand`; None if no rule applies.
 
-    `head`: the head of the constraint.
+    `head`: the head of the constraint, its name, attributes and types (`terms.py`).
     """
     terms = rules.terms
     if head.numbers or head.bodies or (sharding := _sharding(terms, head)) is None:
