@@ -221,8 +221,8 @@ def formatter(element_type: Attribute) -> Callable[[bytes], str]:
 
 
 def format_float(raw: bytes, dtype: DType) -> str:
-    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses to the same bits, or as hexadecimal if
-    none does."""
+    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses to the same bits, or as hexadecimal if no
+    such decimal exists."""
     value = float(np.frombuffer(raw, dtype)[0])
     if np.isfinite(value):
         for digits in (6, 8, 16):

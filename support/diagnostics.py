@@ -23,7 +23,7 @@ def position_of(op: Operation) -> str:
     """Return `file:line:col` of the operation, or of the nearest operation with a position.
 
     Enclosing operations are tried first, then the operations that follow in the same block, then nested operations.
-    Returns `<unknown>` if none has a position.
+    Returns `<unknown>` if none of these operations has a position.
     """
     for candidate in _by_distance(op):
         if (position := position_of_operation(candidate)) is not None:

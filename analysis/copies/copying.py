@@ -56,8 +56,8 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
 
 
 def _why_update_reads(step: Step, value: SSAValue) -> str:
-    """Return the reason that a value outlives the backward pass: the operation of the update that reads it, or a view
-    of it."""
+    """Return a message that explains why a value outlives the backward pass: it names the operation of the update that
+    reads the value, directly or through a view."""
     graph, number = step.graph, step.number(value)
     reader = next(
         op

@@ -99,7 +99,7 @@ def check_groups_not_negative(groups: Attribute | None) -> None:
 
 
 def check_groups_full(groups: Attribute | None) -> None:
-    """Check that all groups have the same size, so that none of them is filled up."""
+    """Check that all groups have the same size, so that no group is padded with -1."""
     if any(number == PADDING for row in rows_of(groups) or () for number in row):
         raise VerifyException(
             "replica_groups contain -1, but this operation does not support groups of different sizes"

@@ -73,8 +73,8 @@ def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: 
 
 
 def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether enough of the second part could run concurrently with the first part: those of its operations that
-    do not depend on the first part need more bytes than the first part leaves live."""
+    """Return whether a large share of the second part could run concurrently with the first part. Its operations that
+    do not depend on the first part must need more bytes than the first part leaves live."""
     dependent = {value for value in graph.results_of(first) if value not in graph.constants}
     independent = list[int]()
     for op in second:
@@ -114,7 +114,7 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
 
 
 def _max_excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results plus those of the
+    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results plus the bytes of the
     largest region."""
     inner = max([graph.inner_bytes[op] for op in part], default=0)
     return sum([graph.stored_bytes[op] for op in part]) + inner

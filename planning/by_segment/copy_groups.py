@@ -271,8 +271,8 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Return gates that delay two kinds of copied values: the `released` values, whose makers read inputs from
-        outside the copies, and the values that the first reader reads.
+        """Return gates that delay the copies of a request. They delay the values that the first reader reads, and the
+        `released` values, whose copies read values from outside the group.
 
         With the option `holds_joining_cotangents`, the gates include the cotangents that are combined with results of
         the readers later, so that these cotangents are stored.

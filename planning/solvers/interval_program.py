@@ -69,8 +69,8 @@ def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
     """Return all copies of a plan after the copies in the stages from `first` to `last` (exclusive) are re-optimized.
-    If the result is not cheaper, or exceeds the budget, return the same copies. The arguments are those of
-    `cheaper_copies`."""
+    If the result is not cheaper, or exceeds the budget, return the same copies. See `cheaper_copies` for the
+    arguments."""
     candidate = cheaper_copies(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
@@ -234,8 +234,8 @@ class _Model:
 
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
-    """Return whether the hints of a window cover all variables, and form a solution of the model. The arguments are
-    those of `cheaper_copies`."""
+    """Return whether the hints of a window cover all variables, and form a solution of the model. See `cheaper_copies`
+    for the arguments."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

@@ -178,8 +178,7 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 
 
 def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Run ruin and recreate from the best plans, each with a different seed. The arguments are those of
-    `anneal_from`."""
+    """Run ruin and recreate from the best plans, each with a different seed. See `anneal_from` for the arguments."""
     starts = best.best_plans or [(Provenance("greedy"), frozenset[Pair]())]
     anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 

@@ -221,7 +221,7 @@ class _StageProgramWriter:
         return tuple(later_reruns)
 
     def _add_working_set_rows(self, k: int, reruns: Columns, held: Columns) -> None:
-        """Add the second half of the rows (5), without those that always hold."""
+        """Add the second half of the rows (5), omitting rows that always hold."""
         problem = self.problem
         held_bytes = sum(self.sizes[v] for v in held)
         for op, column in reruns.items():

@@ -68,8 +68,8 @@ def normal_form(rules: ConstraintTerms, head: Head, operand: int) -> int | None:
 
 
 def _inside_reshape(rules: ConstraintTerms, head: Head, operand: int, sharding: ShardingAttr) -> int | None:
-    """Return a reshape of a constraint that equals a constraint on the reshape `operand`. Return None if a sharded
-    dimension is reshaped."""
+    """Move the constraint on a reshape, `operand`, to the operand of the reshape. Return the reshape of the new
+    constraint, or None if a sharded dimension is reshaped."""
     terms = rules.terms
     (source,) = terms.operands_of(operand)
     before, after = extents(terms, terms.types_of(source)), extents(terms, head.types)

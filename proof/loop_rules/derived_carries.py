@@ -125,7 +125,7 @@ class DerivedCarries:
     def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
         """Return whether the body increases the counter by one, and the condition has no operations to preserve.
 
-        Return true if the loop is not assumed to count.
+        The result is also true if the loop is not assumed to count.
         """
         if (counting := numbered.counting) is None:
             return True

@@ -75,7 +75,7 @@ LoopPart = Literal["condition", "body"]
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """A loop whose values are terms over fresh terms for its carries.
+    """A loop that is translated to terms. Fresh terms represent its carries.
 
     Attributes:
         carries: The fresh terms that represent the carries in the body.
