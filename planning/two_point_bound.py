@@ -30,8 +30,8 @@ class TwoPointBound:
 
     Attributes:
         bytes: The lower bound of the peak.
-        before: The operation s of the module docstring.
-        reader: The operation t.
+        before: The operation s of the module docstring, which runs first.
+        reader: The operation t, which reads the value.
         value: The storage v, which is live while s runs, or whose maker is rerun between s and t.
     """
 

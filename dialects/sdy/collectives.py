@@ -379,7 +379,7 @@ class ReducingOp(CollectiveOp):
 
 @irdl_op_definition
 class AllReduceOp(ReducingOp):
-    """Combine the values of the devices along axes."""
+    """Combine the values that the devices along the given mesh axes hold."""
 
     name = "sdy.all_reduce"
     AXES: ClassVar[str] = "reduction_axes"
@@ -410,7 +410,7 @@ def _check_disjoint(subject: str, axes: Axes, others: Axes, mesh: Mesh, name: st
 
 @irdl_op_definition
 class ReduceScatterOp(ReducingOp, SlicingOp):
-    """Combine the values of the devices along axes, and slice the result along these axes."""
+    """Combine the values that the devices along the given mesh axes hold, and slice the result along these axes."""
 
     name = "sdy.reduce_scatter"
     AXES: ClassVar[str] = "reduce_scatter_axes"

@@ -86,7 +86,7 @@ def check_distinct_numbers(subject: str, numbers: list[int]) -> None:
 
 
 def check_groups_complete(groups: Attribute | None) -> None:
-    """Check that the groups contain every id from 0 to the number of devices."""
+    """Check that the groups contain every id below the number of devices."""
     members = set(_members(groups))
     missing = next((number for number in range(len(members)) if number not in members), None)
     if missing is not None:

@@ -220,7 +220,8 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Return whether one of the roots depends on one of the `target` terms, which have at least this depth."""
+    """Return whether one of the roots depends on one of the `target` terms. `depth`: the smallest nesting depth that
+    these terms have."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()
