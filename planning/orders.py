@@ -1,7 +1,7 @@
 """The order of an eager executor, which starts operations as soon as they are ready.
 
-Such an executor ignores program order: a copy that waits for no gradient value (its gate) runs in the forward pass,
-wherever it is placed. Copies wait by means of tokens: a token exists once the gates exist, and copies depend on it.
+Such an executor ignores program order: a copy runs in the forward pass, wherever it is placed, unless it waits for a
+gradient value, its *gate*. Copies depend on a token, which exists once their gates exist.
 """
 
 from __future__ import annotations

@@ -33,57 +33,70 @@ Trusted code and declarations
 * Declarations of purity by the caller, with `also_pure` or `register_pure`. A proof that relies on one lists it
   (`assumed_pure`).
 
-The rules, applied to both programs alike ----------------------------------------- * Equal pure operations are one
-term, wherever they are. Unused operations and their attributes are ignored. The rewritten program may repeat a sharding
-constraint, but must not drop it (`PRESERVED`) or move it out of its loop. * An operation with a run-time condition
-(`conditions.py`: dynamic extents, an integer division, an index out of range, indices declared to be unique) may be
-removed, but the rewritten program may run it only where the original program does. An operation that has already run
-with the same operands may run again. * A loop that is not proved to count towards a bound (`termination.py`) is treated
-like an operation with a run-time condition. In addition, it must stay after the effects that precede it. * The barriers
-`stablehlo.optimization_barrier` and `recompute.depend` return their operands with unchanged types: result i is operand
-i. The token is ignored. * A value that is moved to the host and back (`memory_spaces.py`) is the original value, if the
-original value is known to be on the device. * A mark, a custom call such as `recompute.save` (`dialects/mark_calls.py`)
-without further attributes, is its first operand. * The operations `recompute.segment` and `recompute.gradient` only
-group the operations inside them. * Collectives (`per_device.py`) outside all regions, except bodies of
-`sdy.manual_computation`, are functions of their operands on the participating devices, which run the same program. The
-channel id is only a name, but operations that share a channel in the rewritten program must share one in the original
-program. These operations are compared as multisets: an operation in a function that is called twice counts twice.
-`send` and similar operations count as well. Inside other regions, collectives are effects. * An
-`sdy.manual_computation` without attributes other than its axes and shardings computes, on each device, on the parts of
-its operands (`per_device.py`). If a whole value is assembled from parts and divided again with the same sharding, the
-parts are the original ones. The proof trusts a sharding that omits an axis: all devices along the axis hold the same
-value. * Some operations with static extents and no further attributes equal simpler terms (`identities.py`).
-Consecutive reshapes are one reshape, and consecutive transposes one transpose. A broadcast that only adds dimensions of
-extent 1 is a reshape. `reduce_precision` to the format of its operand and `convert` to the type of its operand are that
-operand. A splat constant that is broadcast, reshaped or transposed is the splat constant of the result type. An element
-of a `tuple` operation is the corresponding operand, for all extents. * A `func.call` equals the inlined body of its
-callee. Recursion is refused. * A `stablehlo.composite` without regions equals the inlined body of its decomposition.
-Its name, attributes and version are ignored, but the proof reports the composites that only one program has. * If a
-barrier, group, call or composite has attributes, or if the callee, its arguments, results or return have some, the
-values that pass through it are wrapped in terms that contain these attributes (`transparent_ops.py`). The effects
-inside it are wrapped in the same way. * A custom call without side effects is a function of its operands if
-`pure_operations.py` lists its target, or if the caller or the original program declares it pure
-(`program_declarations.py`). The rewritten program may run it only where the original program does. All other custom
-calls are effects. * Every operation that is not listed in `pure_operations.py`, and to which no rule above applies, is
-an ordered effect. It may depend on all effects before it. Its operand types are compared as well. Both programs must
-therefore have the same effects in the same order, and the result of an effect equals no other term. Every operation
-with a memref operand or result, or with such an operation in a region, is an effect, even if it is listed. * Two
-regions whose meaning is known (`COMPUTE_THEIR_REGIONS`) are equal if they compute the same from their arguments and the
-same captured values. Any other region is compared literally, as is the top level of the module: all operations and
-their order must agree, including barriers and dead operations. * Two `partition_id` operations are equal if both are in
-bodies on the same devices (`per_device.py`), or both are outside all such bodies. * Inner modules (`inner_modules.py`)
-are programs of their own. They are compared pairwise, in order, with their attributes. * The signatures of both
-programs must be equal (`signature.py`): the attributes of the modules; every operation at the top level that is not a
-function, except unused meshes; and for every public function its name, type, argument attributes (donation:
-`tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other attributes, and the attributes of its
-return. An empty dictionary equals an absent one. * The proof ignores locations; names of SSA values, of private
-functions and of the module; the order of functions; private functions that are not called; discardable attributes that
-start with `recompute.`. * A function with a reserved name, by which a consumer finds it (`dialects/reserved_names.py`),
-is compared like a public function, and each call of it is an effect. * A sharding constraint that only the rewritten
-program has equals its operand, if the caller requests this assumption (`added_constraints`). The proof reports it. * A
-function result that is a tuple without attributes equals its elements (`signature.py`), if the caller requests this
-assumption (`flattened_results`). The proof reports it. * Two files with identical bytes are equal, whatever they
-contain. A module and a module made from it are equal if their generic text is identical.
+The rules, applied to both programs alike
+-----------------------------------------
+* Equal pure operations are one term, wherever they are. Unused operations and their attributes are ignored. The
+  rewritten program may repeat a sharding constraint, but must not drop it (`PRESERVED`) or move it out of its loop.
+* An operation with a run-time condition (`conditions.py`: dynamic extents, an integer division, an index out of range,
+  indices declared to be unique) may be removed, but the rewritten program may run it only where the original program
+  does. An operation that has already run with the same operands may run again.
+* A loop that is not proved to count towards a bound (`termination.py`) is treated like an operation with a run-time
+  condition. In addition, it must stay after the effects that precede it.
+* The barriers `stablehlo.optimization_barrier` and `recompute.depend` return their operands with unchanged types:
+  result i is operand i. The token is ignored.
+* A value that is moved to the host and back (`memory_spaces.py`) is the original value, if the original value is known
+  to be on the device.
+* A mark, a custom call such as `recompute.save` (`dialects/mark_calls.py`) without further attributes, is its first
+  operand.
+* The operations `recompute.segment` and `recompute.gradient` only group the operations inside them.
+* Collectives (`per_device.py`) outside all regions, except bodies of `sdy.manual_computation`, are functions of their
+  operands on the participating devices, which run the same program. The channel id is only a name, but operations that
+  share a channel in the rewritten program must share one in the original program. These operations are compared as
+  multisets: an operation in a function that is called twice counts twice. `send` and similar operations count as well.
+  Inside other regions, collectives are effects.
+* An `sdy.manual_computation` without attributes other than its axes and shardings computes, on each device, on the
+  parts of its operands (`per_device.py`). If a whole value is assembled from parts and divided again with the same
+  sharding, the parts are the original ones. The proof trusts a sharding that omits an axis: all devices along the axis
+  hold the same value.
+* Some operations with static extents and no further attributes equal simpler terms (`identities.py`). Consecutive
+  reshapes are one reshape, and consecutive transposes one transpose. A broadcast that only adds dimensions of extent 1
+  is a reshape. `reduce_precision` to the format of its operand and `convert` to the type of its operand are that
+  operand. A splat constant that is broadcast, reshaped or transposed is the splat constant of the result type. An
+  element of a `tuple` operation is the corresponding operand, for all extents.
+* A `func.call` equals the inlined body of its callee. Recursion is refused.
+* A `stablehlo.composite` without regions equals the inlined body of its decomposition. Its name, attributes and version
+  are ignored, but the proof reports the composites that only one program has.
+* If a barrier, group, call or composite has attributes, or if the callee, its arguments, results or return have some,
+  the values that pass through it are wrapped in terms that contain these attributes (`transparent_ops.py`). The effects
+  inside it are wrapped in the same way.
+* A custom call without side effects is a function of its operands if `pure_operations.py` lists its target, or if the
+  caller or the original program declares it pure (`program_declarations.py`). The rewritten program may run it only
+  where the original program does. All other custom calls are effects.
+* Every operation that is not listed in `pure_operations.py`, and to which no rule above applies, is an ordered effect.
+  It may depend on all effects before it. Its operand types are compared as well. Both programs must therefore have the
+  same effects in the same order, and the result of an effect equals no other term. Every operation with a memref
+  operand or result, or with such an operation in a region, is an effect, even if it is listed.
+* Two regions whose meaning is known (`COMPUTE_THEIR_REGIONS`) are equal if they compute the same from their arguments
+  and the same captured values. Any other region is compared literally, as is the top level of the module: all
+  operations and their order must agree, including barriers and dead operations.
+* Two `partition_id` operations are equal if both are in bodies on the same devices (`per_device.py`), or both are
+  outside all such bodies.
+* Inner modules (`inner_modules.py`) are programs of their own. They are compared pairwise, in order, with their
+  attributes.
+* The signatures of both programs must be equal (`signature.py`): the attributes of the modules; every operation at the
+  top level that is not a function, except unused meshes; and for every public function its name, type, argument
+  attributes (donation: `tf.aliasing_output`, `jax.buffer_donor`; shardings), result attributes, all other attributes,
+  and the attributes of its return. An empty dictionary equals an absent one.
+* The proof ignores locations; names of SSA values, of private functions and of the module; the order of functions;
+  private functions that are not called; discardable attributes that start with `recompute.`.
+* A function with a reserved name, by which a consumer finds it (`dialects/reserved_names.py`), is compared like a
+  public function, and each call of it is an effect.
+* A sharding constraint that only the rewritten program has equals its operand, if the caller requests this assumption
+  (`added_constraints`). The proof reports it.
+* A function result that is a tuple without attributes equals its elements (`signature.py`), if the caller requests this
+  assumption (`flattened_results`). The proof reports it.
+* Two files with identical bytes are equal, whatever they contain. A module and a module made from it are equal if their
+  generic text is identical.
 
 Unless the two texts are identical, the proof refuses programs with regions of several blocks, dense resources,
 attribute aliases in unregistered attributes, symbols that name functions (except `callee` and `decomposition`), symbols
@@ -255,8 +268,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 
 
 def _clearer(first: Proof, second: Proof) -> Proof:
-    """Return the failed proof with the clearer explanation. `first`: the proof of tier 1. `second`: the proof of tier
-    2.
+    """Return the failed proof with the clearer explanation: `first`, of tier 1, or `second`, of tier 2.
 
     The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
     recomputation removes. The explanation of tier 2 may name an operation inside a loop. It is also clearer if tier 2

@@ -40,7 +40,8 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         effort: The limits.
         bounds: The bounds from single cuts, which are raised.
 
-    Returns: For each solution, the bytes above the budget at each operation.
+    Returns:
+        For each solution, the bytes above the budget at each operation.
     """
     if (
         not isinstance(bounds, CutBounds)
