@@ -21,8 +21,8 @@ _kernels: dict[str, MakeKernel] = {}
 
 
 def register_kernel(name: str, make: MakeKernel) -> None:
-    """Register `make`, whose kernels then run all operations with this name. A later registration replaces an earlier
-    one.
+    """Register a function that makes the kernels of all operations with this name. A later registration replaces an
+    earlier one.
 
     A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments. The kernels
     define how arrays represent values of types from other dialects.
