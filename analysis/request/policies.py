@@ -1,6 +1,6 @@
 """Policies that select the operations to save: a policy of `jax.checkpoint_policies` by name, or a user-given function.
 
-The names and their meaning are from JAX's documentation of `jax.checkpoint_policies`.
+The names and their meaning are taken from JAX's documentation of `jax.checkpoint_policies`.
 """
 
 from __future__ import annotations
