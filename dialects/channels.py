@@ -1,4 +1,5 @@
-"""Assign new channel ids to copied collectives. With the id of its original, a copy would join the same exchange."""
+"""Assign new channel ids to copied collectives. A copy with the channel id of its original would take part in the
+original's exchange."""
 
 from __future__ import annotations
 

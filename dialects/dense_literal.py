@@ -159,7 +159,7 @@ def _element(text: str) -> Element:
         return text
     real, comma, imaginary = text[1:-1].partition(",")
     if not comma:
-        raise ValueError(f"expected a complex number '(real,imaginary)', got '{text}'")
+        raise ValueError(f"'{text}' is not a complex number, expected '(real,imaginary)'")
     return real.strip(), imaginary.strip()
 
 

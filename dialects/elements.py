@@ -123,14 +123,14 @@ def encode(elements: Sequence[Element], element_type: Attribute) -> bytes:
 
 def _pair(element: Element) -> tuple[str, str]:
     if isinstance(element, str):
-        raise ValueError(f"expected a complex number '(real,imaginary)', got '{element}'")
+        raise ValueError(f"'{element}' is not a complex number, expected '(real,imaginary)'")
     return element
 
 
 def _scalar(element: Element) -> str:
     if isinstance(element, str):
         return element
-    raise ValueError("expected a real number, got a complex number")
+    raise ValueError("the number is complex, but the element type is real")
 
 
 # As in MLIR's lexer: ASCII digits, and no plus sign, underscore or capital X.
@@ -221,8 +221,8 @@ def formatter(element_type: Attribute) -> Callable[[bytes], str]:
 
 
 def format_float(raw: bytes, dtype: DType) -> str:
-    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses to the same bits, or as hexadecimal if
-    none does."""
+    """Format a float as the shortest decimal of 7, 9 or 17 digits that parses to the same bits, or as hexadecimal if no
+    such decimal exists."""
     value = float(np.frombuffer(raw, dtype)[0])
     if np.isfinite(value):
         for digits in (6, 8, 16):

@@ -33,7 +33,7 @@ _ALLOWED = frozenset({"call_target_name", "backend_config", "has_side_effect", "
 
 
 def is_named_as_mark(op: Operation) -> TypeGuard[CustomCallOp]:
-    """Return whether the operation is a custom call with a target in our namespace."""
+    """Return whether the operation is a custom call whose target begins with `recompute.`."""
     return type(op) is CustomCallOp and op.call_target_name.data.startswith(Names.PREFIX)
 
 
@@ -43,7 +43,7 @@ def is_mark(op: Operation) -> TypeGuard[CustomCallOp]:
 
 
 def why_malformed(op: CustomCallOp) -> str | None:
-    """Return the reason that a call with a target in our namespace is malformed; None if it is well formed."""
+    """Return the reason that a call whose target begins with `recompute.` is malformed; None if it is well formed."""
     target = op.call_target_name.data
     if target not in MARKS:
         return f"unknown mark '{target}'; expected one of {', '.join(MARKS)}"

@@ -8,7 +8,7 @@ from enum import StrEnum
 class MarkKind(StrEnum):
     """The mark of one result. A `MUST` mark always applies; a `PREFER` mark is ignored if it does not reduce memory.
 
-    The names are those of PyTorch's `CheckpointPolicy`, except `OFFLOAD`, which marks a saved value that may be moved
+    The names are taken from PyTorch's `CheckpointPolicy`, except `OFFLOAD`, which marks a saved value that may be moved
     to the host.
     """
 

@@ -106,7 +106,7 @@ class TokenOp(IRDLOperation, HasCanonicalizationPatternsInterface):
 
 
 def _block_of(op: Operation) -> Block | None:
-    """Return the innermost block around the operation that does not belong to a segment or gradient.
+    """Return the innermost block around the operation, ignoring the bodies of segments and gradients.
 
     The operations of segments and gradients run in place, as part of that block.
     """

@@ -115,7 +115,7 @@ class GroupOp(IRDLOperation):
             printer.print_list(self.result_types, printer.print_attribute)
 
     def _print_name(self, printer: Printer) -> Sequence[str]:
-        """Print the attributes that are not in the attribute dictionary, and return their names."""
+        """Print the attributes that the custom form shows outside the attribute dictionary, and return their names."""
         return ()
 
 

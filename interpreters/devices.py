@@ -96,8 +96,8 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
     if any(len(replica) != partitions for replica in programs):
         raise ValueError("all replicas must have the same number of partitions")
     if len(inputs) != len(functions):
-        expected = counted(len(functions), "list of inputs", "lists of inputs")
-        raise ValueError(f"expected {expected}, one for each device, got {len(inputs)}")
+        given = counted(len(inputs), "list of inputs", "lists of inputs")
+        raise ValueError(f"inputs: {given}, expected {len(functions)}, one for each device")
     meetings = _Meetings()
     runs = [
         _Run(function, values, _Meeting(number, len(programs), partitions, meetings), meetings)

@@ -70,7 +70,7 @@ def function_named(module: ModuleOp, name: str | None = None) -> FuncOp:
     """
     functions = dict(_named_functions(module))
     if name is not None and name not in functions:
-        names = f"; there are {', '.join(functions) or 'none'}"
+        names = f"; the module contains {', '.join(functions) or 'no functions'}"
         raise BadRequest(module, f"there is no function '{name}'{did_you_mean(name, functions) or names}")
     if name is not None or "main" in functions:
         return functions[name or "main"]

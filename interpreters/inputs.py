@@ -115,7 +115,9 @@ def load_inputs(path: str, function: FuncOp) -> list[Array]:
         raise ValueError(f"not an .npz file of arrays, which numpy.savez writes: {error}") from error
     types = types_of(function)
     if len(arrays) != len(types):
-        raise ValueError(f"expected {counted(len(types), 'array')}, one for each argument, got {len(arrays)}")
+        raise ValueError(
+            f"the file contains {counted(len(arrays), 'array')}, expected {len(types)}, one for each argument"
+        )
     return [_reinterpret(array, dtype) for array, (_, dtype) in zip(arrays, types, strict=True)]
 
 

@@ -24,8 +24,8 @@ _kernels: dict[tuple[str, str | None], MakeKernel] = {}
 
 
 def register_kernel(name: str, make: MakeKernel, *, target: str | None = None) -> None:
-    """Register `make`, whose kernels then run all operations with this name. A later registration replaces an earlier
-    one.
+    """Register a function that makes the kernels of all operations with this name. A later registration replaces an
+    earlier one.
 
     A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments. The kernels
     define how arrays represent values of types from other dialects.

@@ -102,7 +102,7 @@ def encode_float(value: float, kind: AnyFloat) -> int:
 
 
 def is_wide(kind: Attribute) -> TypeIs[Float80Type | Float128Type]:
-    """Return whether the type has numbers that a double cannot represent, and that xDSL therefore cannot store."""
+    """Return whether xDSL cannot store all numbers of the type, because a double cannot represent them."""
     return isinstance(kind, Float80Type | Float128Type)
 
 

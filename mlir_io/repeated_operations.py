@@ -2,8 +2,9 @@
 
 This saves time because a step contains thousands of additions of the same type, and its rewritten form contains the
 same operations. Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of
-its operands and results, and its properties. For a reduction, a sort or another operation that applies a small region
-to elements, it also depends on the same facts about the operations in the region, and on the values that they read.
+its operands and results, and its properties. Some operations, such as reductions and sorts, apply a small region to
+elements. Their validity also depends on the same facts about the operations in the region, and on the values that these
+operations read.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def verify_nested(root: Operation) -> None:
 
 
 def _verify_pointers(block: Block, region: Region) -> None:
-    """Verify the parent pointer of a block, and that an empty block is allowed, as xDSL does."""
+    """Verify the parent pointer of a block and, for an empty block, that it may be empty. xDSL makes the same
+    checks."""
     if block.parent is not region:
         raise ValueError("the parent pointer of a block does not refer to the region that contains it")
     if block.is_empty:

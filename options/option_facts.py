@@ -52,7 +52,7 @@ class OptionFacts:
 
 
 PASS_HELP: Mapping[str, str] = {
-    "target": "what replaces the tokens, as in recompute-lower: barriers (`stablehlo`) or nothing (`none`)",
+    "target": "the replacement of tokens, as in recompute-lower: barriers (`stablehlo`) or nothing (`none`)",
     "budget": 'the memory limit: `8GiB` of the device, `"50%"` of the step\'s temporaries, or `min`; it is met with '
     "the least extra work, and a limit that cannot be met is an error",
     "memory_model": "the memory model of the budget: `order` (program order) or `xla`; the default depends on the "

@@ -35,7 +35,7 @@ def has_options(
     Args:
         options: A dataclass whose declared fields have immutable defaults.
         entry_point: The pass whose options are declared; None for all fields. The help texts of the options come from
-            `PASS_HELP` and the docstring of the class; those of all fields come from the docstring of `options`.
+            `PASS_HELP` and the docstring of the class; if it is None, they come from the docstring of `options`.
         first: The names of fields that are declared before the others.
     """
 

@@ -71,7 +71,7 @@ class RecomputeOptions:
     Attributes:
         selection: The segments and the policy; see `Selection`.
         copies: The maximum number of copies of each operation.
-        target: What replaces the tokens, as in `recompute-lower`: barriers (`stablehlo`) or nothing (`none`). XLA:CPU
+        target: The replacement of tokens, as in `recompute-lower`: barriers (`stablehlo`) or nothing (`none`). XLA:CPU
             up to jax 0.10 keeps barriers only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
         stagger: Also delay early operations of the forward pass, as `recompute-stagger` does.
         calls: Re-outline unchanged functions, so that they are called as in the original program.

@@ -74,8 +74,8 @@ class CalibratedSearch:
 
     @property
     def least(self) -> int | None:
-        """The measured candidate with the lowest need, and the least work among equal needs; None if no candidate could
-        be measured."""
+        """The measured candidate with the lowest need; among equal needs, the one with the least work. None if no
+        candidate could be measured."""
         feasible = [index for index, need in self.measured.items() if need < float("inf")]
         return min(feasible, key=lambda index: (self.measured[index], self.choices[index].work), default=None)
 
@@ -142,8 +142,8 @@ class CalibratedSearch:
         return self._interpolate(candidate, same_kind or feasible)
 
     def _interpolate(self, candidate: Prediction, references: Sequence[int]) -> float:
-        """Return the need of a candidate by linear interpolation between points (predicted need, measured need). The
-        points are those of the measured candidates in `references`, and the point of the plain step."""
+        """Return the need of a candidate by linear interpolation between points (predicted need, measured need). There
+        is a point for each measured candidate in `references`, and one for the plain step."""
         points = sorted([*((self.choices[index].need, self.measured[index]) for index in references), self.plain])
         below = [point for point in points if point[0] <= candidate.need]
         above = [point for point in points if point[0] > candidate.need]

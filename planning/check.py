@@ -31,7 +31,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
     copies, place = set[tuple[int, int]](), 0
     for index, group in enumerate(plan.groups):
         if group.before < place:
-            yield f"group {index}: its copies come before those of the preceding group; groups must be in program order"
+            yield f"group {index}: its copies precede those of group {index - 1}, but groups must be in program order"
         place = group.before
         yield from (f"group {index}: {message}" for message in _violations_in(graph, group, refused))
         for copy in zip(group.operations, group.numbers, strict=True):
@@ -41,7 +41,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
 
 
 def unknown_operations(graph: Graph, entries: Iterable[NotRecomputed | OperationNote]) -> Iterator[str]:
-    """Yield a message for each entry whose operation does not exist."""
+    """Yield a message for each entry of the plan that refers to an operation that the graph does not contain."""
     for index, entry in enumerate(entries):
         if entry.operation not in range(len(graph)):
             name = "note" if isinstance(entry, OperationNote) else "kept"

@@ -96,7 +96,7 @@ def joining_gates(
 ) -> tuple[int, ...]:
     """Return the cotangents defined before the copies that are combined with results of the readers.
 
-    A cotangent that passes through a token is stored. Otherwise XLA fuses the whole computation of the cotangent of a
+    A cotangent that passes through a barrier is stored. Otherwise XLA fuses the whole computation of the cotangent of a
     residual stream into each of its later readers, and keeps its operands live. If each block reads a slice of one
     parameter, the gradient of the parameter is a sum of padded values. The operands of this sum have fewer bytes, so
     they are stored instead of the sum.
@@ -133,7 +133,7 @@ older parts, and values that are not expanded are stored as they are."""
 
 def _smallest_sources(graph: Graph, value: int, expandable: Set[int]) -> list[int]:
     """Return the values to store in place of `value`: the latest parts from which a compiler recomputes it in a fused
-    reader, if they take fewer bytes, and otherwise the value itself."""
+    reader, if these parts take fewer bytes than the value. Otherwise return the value itself."""
     leaves, pending = list[int](), deque([value])
     for _ in range(MAX_SUMMANDS):
         if not pending:
@@ -178,8 +178,8 @@ def _is_available_after(graph: Graph, value: int, after: int) -> bool:
 
 
 def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
-    """Return the last gate that is defined between the two operations, so that waiting for it preserves program order;
-    None if there is none.
+    """Return the last gate that is defined between the two operations; None if there is none. Waiting for it preserves
+    program order.
 
     The gate has readers from `before` on, because compilers remove a barrier whose result for the gate is unused.
     """

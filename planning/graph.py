@@ -245,7 +245,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """Return the values that the operations read and none of them computes, in order of use.
+        """Return the values that the operations read from outside, in order of use.
 
         Constants are left out, unless an operation that is not a constant depends only on them, such as a loop that
         draws random numbers from a constant key: nothing else could delay a copy of it.

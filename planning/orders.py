@@ -1,6 +1,7 @@
 """The order of an eager executor, which starts operations as soon as they are ready.
 
-Such an executor ignores program order: a copy without a gate runs in the forward pass, wherever it is placed.
+Such an executor ignores program order: a copy runs in the forward pass, wherever it is placed, unless it waits for a
+gradient value, its *gate*. Copies depend on a token, which exists once their gates exist.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def eager_order(graph: Graph) -> list[int]:
     place among the forward operations.
 
     In this order, a program saves memory only if its copies wait for gradients. Without tokens, the copies run during
-    the forward pass and the peak equals that of the plain step. So this order detects missing gates.
+    the forward pass and the peak equals the peak of the plain step. So this order detects missing gates.
     """
     last = _last_updates(graph)
     ready = ReadyTracker({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})

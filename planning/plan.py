@@ -1,10 +1,11 @@
 """A plan: the operations of a graph that are recomputed, the places and gates of their copies, and the values that the
 copies replace.
 
-A plan is made for one graph, by a planner or by hand, and refers to operations and values by their indices in this
-graph. `to_json` and `from_json` of `plan_file.py` store it for another run; `analysis/verify/emitted.py` checks a
-program against it. Any copy groups that read only values computed before them give a valid program; `liveness.py`
-computes its peak.
+Copies are inserted in groups. A group waits for its *gates*, which are gradient values: its copies depend on a *token*,
+a value that exists once the gates exist. A plan is made for one graph, by a planner or by hand, and refers to
+operations and values by their indices in this graph. `to_json` and `from_json` of `plan_file.py` store it for another
+run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that read only values computed before
+them give a valid program; `liveness.py` computes its peak.
 """
 
 from __future__ import annotations

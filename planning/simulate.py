@@ -220,7 +220,8 @@ class _GraphWriter:
         return self.copy_of[value][0] if value in self.copy_of else value
 
     def _after_barriers(self, value: int) -> int:
-        """Return the value that replaces a gate after all barriers that have waited for it."""
+        """Return the value that currently stands for a gate: the result of the last barrier that waited for the
+        gate."""
         while value in self.gated:
             value = self.gated[value]
         return value
@@ -291,8 +292,8 @@ def _viewed_value(graph: Graph, origin: int, reads: tuple[int, ...]) -> int:
 
 
 def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
-    """Return the owner of the storage of each value: views share the storage of their current operand, and results of
-    barriers the storage of the corresponding operand."""
+    """Return the owner of the storage of each value. A view shares the storage of its current operand, and a result of
+    a barrier shares the storage of the corresponding operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
     # A value that owns its storage is its own root already, and so is a copy of it.

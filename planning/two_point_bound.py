@@ -1,5 +1,5 @@
-"""Compute a lower bound of the peak from two operations: a value that one of them reads was live while the other one
-ran, or was computed after it.
+"""Compute a lower bound of the peak from two operations. A value that the later operation reads was either live while
+the earlier one ran, or computed in between.
 
 Let operation t read a value v that may be recomputed, and let operation s run before t. One of two cases holds:
 
@@ -31,8 +31,8 @@ class TwoPointBound:
 
     Attributes:
         bytes: The lower bound of the peak.
-        before: The operation s of the module docstring.
-        reader: The operation t.
+        before: The operation s of the module docstring, which runs first.
+        reader: The operation t, which reads the value.
         value: The storage v, which is live while s runs, or whose maker is rerun between s and t.
     """
 

@@ -68,7 +68,7 @@ The rules, applied to both programs alike
   are ignored, but the proof reports the composites that only one program has.
 * If a barrier, group, call or composite has attributes, or if the callee, its arguments, results or return have some,
   the values that pass through it are wrapped in terms that contain these attributes (`transparent_ops.py`). The effects
-  inside it are wrapped likewise.
+  inside it are wrapped in the same way.
 * A custom call without side effects is a function of its operands if `pure_operations.py` lists its target, or if the
   caller or the original program declares it pure (`program_declarations.py`). The rewritten program may run it only
   where the original program does. All other custom calls are effects.
@@ -268,7 +268,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 
 
 def _clearer(first: Proof, second: Proof) -> Proof:
-    """Return the failed proof with the clearer explanation: that of tier 1 (`first`) or that of tier 2 (`second`).
+    """Return the failed proof with the clearer explanation: `first`, of tier 1, or `second`, of tier 2.
 
     The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
     recomputation removes. The explanation of tier 2 may name an operation inside a loop. It is also clearer if tier 2

@@ -107,7 +107,8 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """Return the values of the operation whose storage the arguments of a region use."""
+    """Return the values with which the arguments of a region share their storage: the operands or the results of the
+    operation, or none."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

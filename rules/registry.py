@@ -46,8 +46,8 @@ def _with_number(count: int, noun: str) -> str:
 
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """Return the facts with checks around their functions. A function that fails at an operation, or does not return a
-    non-negative integer, raises `Refusal` there."""
+    """Return the facts, with checks around the functions that they contain. A function that fails at an operation, or
+    does not return a non-negative integer, raises `Refusal` there."""
     counts: dict[str, Any] = {
         field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
     }

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Deferred(Generic[T]):
-    """A value that is computed on first access, which also releases the function that computes it."""
+    """A value that is computed on first access. The access also releases the function that computes the value."""
 
     def __init__(self, compute: Callable[[], T]):
         self._compute: Callable[[], T] | None = compute

@@ -23,7 +23,7 @@ def position_of(op: Operation) -> str:
     """Return `file:line:col` of the operation, or of the nearest operation with a position.
 
     Enclosing operations are tried first, then the operations that follow in the same block, then nested operations.
-    Returns `<unknown>` if none has a position.
+    Returns `<unknown>` if none of these operations has a position.
     """
     for candidate in _by_distance(op):
         if (position := position_of_operation(candidate)) is not None:
@@ -37,8 +37,8 @@ def place_of(op: Operation) -> str:
     This is `file:line:col` if `position_of` returns a position. Otherwise, as in stock `xdsl-opt`, which parses text
     without positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
 
-    A module or function without a position of its own, as JAX makes them, is named by its symbol: the position of an
-    operation inside would point to an unrelated line.
+    JAX gives modules and functions no position of their own. They are named by their symbol, because the position of an
+    operation inside them would point to an unrelated line.
     """
     if isinstance(op, ModuleOp | FuncOp) and position_of_operation(op) is None and (symbol := _symbol_of_whole(op)):
         return symbol
@@ -58,7 +58,8 @@ def place_of(op: Operation) -> str:
 
 
 def _symbol_of_whole(op: ModuleOp | FuncOp) -> str:
-    """Return the symbol of the module that `op` is, or is the function `main` of; "" without one."""
+    """Return the symbol of a module. `op`: the module, or its function `main`. The result is "" for any other function
+    and for a module without a symbol."""
     is_main = op.properties.get("sym_name") == StringAttr("main")
     module = op.parent_op() if isinstance(op, FuncOp) and is_main else op
     return module.sym_name.data if isinstance(module, ModuleOp) and module.sym_name is not None else ""

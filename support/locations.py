@@ -292,7 +292,8 @@ class KnowsPosition(Protocol):
 def trailing_location(parser: AttrParser) -> LocationAttr:
     """Parse the location at the end of an operation, for formats that need it before the operation is complete.
 
-    If none is written, return the operation's position in the text if the parser knows it, or else `loc(unknown)`.
+    If the text contains no location, return the operation's position in the text or, if the parser does not know it,
+    `loc(unknown)`.
     """
 
     written = parser.parse_optional_location()

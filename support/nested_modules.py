@@ -25,5 +25,6 @@ def named_modules(module: ModuleOp, prefix: str = "") -> Iterator[tuple[str, Mod
 
 
 def modules_with_functions(module: ModuleOp) -> list[ModuleOp]:
-    """Return the module and its inner modules, at any depth, that contain functions; only the module if none does."""
+    """Return all modules that contain functions, among the module and its inner modules at any depth. If no module
+    contains functions, return only the module."""
     return [named for _, named in named_modules(module)] or [module]

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
-    """The phase of an operation; the values are those of the attribute `recompute.phase`.
+    """The phase of an operation. The values are the possible values of the attribute `recompute.phase`.
 
     Attributes:
         PRIMAL: Forward pass, needed by a result that exists before the gradient.

@@ -56,8 +56,8 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
 
 
 def _why_update_reads(step: Step, value: SSAValue) -> str:
-    """Return the reason that a value outlives the backward pass: the operation of the update that reads it, or a view
-    of it."""
+    """Return a message that explains why a value outlives the backward pass: it names the operation of the update that
+    reads the value, directly or through a view."""
     graph, number = step.graph, step.number(value)
     reader = next(
         op
@@ -89,7 +89,7 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: Options for grouping copies by the tokens that gate them.
+        grouping: Options for grouping copies. The copies of a group wait together for the same gradient values.
         each_pass: Whether to copy a segment again for each pass of the gradient over it; see
             `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
@@ -196,7 +196,8 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _is_marked_by_user(op: Operation) -> bool:
-    """Return whether the mark on the operation is the user's, a string, rather than one that a choice writes."""
+    """Return whether the user wrote the mark on the operation. Such a mark is a string; the marks that decisions write
+    are Boolean."""
     return isinstance(op.attributes.get(Names.RECOMPUTE), StringAttr)
 
 

@@ -1,7 +1,7 @@
 """Minimum cuts of loops that stack values for their gradient.
 
-For a loop that writes stacks and a later loop that reads them, find the smallest set of values to stack such that the
-reading loop can recompute the other values that it reads.
+The input is a loop that writes stacks, and a later loop that reads them. The minimum cut is the smallest set of values
+to stack from which the reading loop can recompute the other values that it needs.
 
 The values of the writing loop's body form a graph, in which keeping a value costs the bytes of one slice per iteration.
 Values that are available in every iteration cost nothing: the counter, constants, and live values that the loop does

@@ -1,8 +1,8 @@
 """The decision for each segment: to recompute the values inside it, or to skip it for a stated reason.
 
-The decisions follow from the selection by fixed rules: a segment is skipped if its copies would free no memory. The
-choice between selections is made in `search/`. Marking and explaining both use these decisions, so that they always
-agree.
+If a scope of the model is entered several times, each time is a separate segment *instance*. The decisions follow from
+the selection by fixed rules: a segment is skipped if its copies would free no memory. The choice between selections is
+made in `search/`. Marking and explaining both use these decisions, so that they always agree.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def segment_decisions(
     named: Mapping[Operation, str] | None = None,
     splits_into_batches: bool = True,
 ) -> SegmentDecisions:
-    """Derive from the selection what is recomputed in each segment instance, and outside segments.
+    """Return the decisions of a step: the values to recompute in each segment instance, and outside segments.
 
     Args:
         step: The step.
@@ -164,7 +164,7 @@ def _decisions_outside_segments(step: Step, resolved: ResolvedSelection, analysi
 
 @dataclass(frozen=True)
 class _SegmentAnalysis:
-    """Derives what is recomputed in the segments of one step.
+    """Derives the decisions for the segments of one step.
 
     `scopes`: for each gradient operation, the name of the segment whose gradient it computes; None to keep the outputs
     of segments for all readers.
@@ -182,7 +182,7 @@ class _SegmentAnalysis:
         saved: frozenset[SSAValue] = frozenset(),
         outputs: bool | None = None,
     ) -> Decision:
-        """Return what is recomputed in one segment.
+        """Return the decision for one segment.
 
         `outputs`: whether to recompute its outputs too; None to follow the selection's option `outputs`.
         """

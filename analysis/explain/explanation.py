@@ -120,8 +120,8 @@ def explain(
 ) -> Explanation:
     """Explain one function, which must be inlined and have phases.
 
-    The rows describe the segments that scopes name. With `choose`, they describe the segments of the choice instead if
-    no named segment is worth recomputing; and if the choice leaves the step unchanged, they give its reason.
+    The rows describe the segments that scopes name. If `choose` is given and no named segment is worth recomputing,
+    they describe the segments of the choice instead. If the choice leaves the step unchanged, they give its reason.
 
     Args:
         function: The function.
@@ -223,9 +223,9 @@ def _consistent_with_choice(
 def _decision_after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
     """Return the decision for a segment after the loops are cut.
 
-    A segment that would copy a whole loop whose cut is worthwhile copies nothing, because the loop that reads its
-    stacks repeats the operations. This is also the reason for a segment with such a loop whose copies would free
-    nothing.
+    If the cut of a loop is worthwhile, the loop that reads its stacks repeats the operations. So a segment that would
+    copy the whole loop copies nothing. The cut is also given as the reason if the segment contains the loop and its
+    copies would free nothing.
     """
     frees_nothing = decision.reason in (*FREES_NOTHING, NOTHING_FREED)
     if decision.reason is not None and not frees_nothing:

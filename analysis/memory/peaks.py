@@ -53,7 +53,8 @@ class Peaks:
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
-        """Return peaks of which two are known; the peak under the XLA:CPU model is computed on first access."""
+        """Return peaks with known values for program order and for the eager schedule. The peak under the XLA:CPU model
+        is computed on first access."""
         orders = OrderPeaks(in_order, eager)
         return cls(Deferred(lambda: orders), Deferred(compute_xla))
 

@@ -1,6 +1,6 @@
 """Policies that select the operations to save: a policy of `jax.checkpoint_policies` by name, or a user-given function.
 
-The names and their meaning are from JAX's documentation of `jax.checkpoint_policies`.
+The names and their meaning are taken from JAX's documentation of `jax.checkpoint_policies`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def named_policy(policy: str) -> Saves:
 
 @dataclass(frozen=True)
 class SelectionByFunction(Selection):
-    """A selection that saves the operations for which `saveable` is true, instead of a named policy."""
+    """A selection whose policy is a function: the operations for which `saveable` returns true are saved."""
 
     saveable: Saves = _nothing
 

@@ -1,4 +1,5 @@
-"""Named segments of a step: from scopes in the locations and from attributes, selected by pattern (`find_segments`)."""
+"""Named segments of a step: from scopes in the locations and from attributes, selected by pattern (`find_segments`). A
+scope that is entered several times has several segment instances: `layer`, `layer#1`, …"""
 
 from __future__ import annotations
 

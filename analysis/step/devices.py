@@ -30,7 +30,7 @@ def devices_of(module: ModuleOp) -> int:
 
 
 def _mesh_sizes(block: Block) -> list[int]:
-    """Return the number of devices of the mesh of each sharded argument of the block."""
+    """Return, for each sharded argument of the block, the number of devices in its mesh."""
     shardings = [sharding for argument in block.args if (sharding := sharding_of(argument)) is not None]
     op = block.parent_op()
     assert op is not None, "the block belongs to a function"

@@ -4,9 +4,9 @@
     ...
     %turn = dot_general(...)     the forward pass ends: from here on, residuals are read again, the newest first
 
-The turn is the position with the most bytes of values that have been read and will be read again, or the first later
-position at which the newest of these values is read next. It is accepted if most of these values are read again in
-reverse order.
+The turn is found from the values that have been read and will be read again. It is the position where these values have
+the most bytes, or the first later position from which on the newest of them is read before the others. It is accepted
+if most of these values are read again in reverse order.
 
 The loss is the first floating-point scalar among the results for which phase inference finds gradient operations. If
 there is a turn, the loss must also depend on at least half of the ancestors of the deepest operation before the turn,

@@ -49,9 +49,9 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
 
     Returns:
         Let p be the position of the last operation on which both primal results and other operations depend, and q the
-        position of the last operation on which only primal results depend. Returned are p, and the positions after p of
-        the operations on which only primal results depend. The list is empty if at most half of the other operations
-        lie between p and q, as in a step that computes its loss before the gradient.
+        position of the last operation on which only primal results depend. The first result is p. The second result is
+        the list of positions after p of operations on which only primal results depend. It is empty if at most half of
+        the other operations lie between p and q, as in a step that computes its loss before the gradient.
 
     Raises:
         Refusal: The hint contains an index that is out of range.

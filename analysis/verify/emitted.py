@@ -49,7 +49,8 @@ def _difference(step: Step, value: int, group: CopyGroup | None, read: SSAValue)
     actual, actual_index = _source(read)
     if actual == expected and actual_index == index:
         return None
-    return f"{_describe(step, value)}: expected {_describe_source(expected)} as planned, got {_describe_source(actual)}"
+    sources = f"{_describe_source(actual)}, expected {_describe_source(expected)} according to the plan"
+    return f"{_describe(step, value)} is read from {sources}"
 
 
 def _expected_copy(step: Step, value: int, group: CopyGroup | None) -> tuple[Source, int]:
@@ -61,7 +62,8 @@ def _expected_copy(step: Step, value: int, group: CopyGroup | None) -> tuple[Sou
 
 
 def _source(value: SSAValue) -> tuple[Source, int]:
-    """Return the copy or original value behind `recompute.depend` operations, with the result index of the copy."""
+    """Look through `recompute.depend` operations. Return the copy with its result index, or the original value with
+    0."""
     while isinstance(value, OpResult) and name_of(value.op) == "recompute.depend":
         value = value.op.operands[value.index]
     if isinstance(value, OpResult) and Names.COPY in value.op.attributes:

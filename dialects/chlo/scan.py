@@ -89,7 +89,7 @@ class ScanOp(IRDLOperation):
     def verify_(self) -> None:
         axis = self.axis
         if not self.inputs and not self.outputs:
-            raise VerifyException("expected at least one input or output")
+            raise VerifyException("there are no inputs and no outputs, expected at least one")
         for name, attribute in (("dimension", self.dimension), ("scan_dim_size", self.scan_dim_size)):
             if attribute is not None and attribute.value.data < 0:
                 raise VerifyException(f"{name} is {attribute.value.data}, but must not be negative")
@@ -137,7 +137,11 @@ class ScanOp(IRDLOperation):
         operands = parser.resolve_operands([*inputs, *inits], types.inputs.data, start)
         outputs = len(types.outputs.data) - len(inits)
         if outputs < 0:
-            parser.raise_error("expected at least as many results as inits", start, parser.pos)
+            parser.raise_error(
+                f"there are {len(types.outputs.data)} results, expected at least {len(inits)}, one for each init",
+                start,
+                parser.pos,
+            )
         segments = ((len(inputs), len(inits)), (outputs, len(inits)))
         properties: dict[str, Attribute] = {"dimension": dimension}
         for name, sizes in zip(_SEGMENTS, segments, strict=True):

@@ -314,7 +314,7 @@ class CollectivePermuteOp(CollectiveOp):
             raise VerifyException(f"the meshes {operand.mesh} and {result.mesh} must have the same axes")
         if operand.mesh != result.mesh and other.devices == mesh.devices:
             raise VerifyException(
-                f"the meshes {operand.mesh} and {result.mesh} differ only in name: use one mesh, or other device ids"
+                f"the meshes {operand.mesh} and {result.mesh} differ only in name: use the same mesh for both shardings"
             )
         for index, (before, after) in enumerate(zip(operand.dimensions, result.dimensions, strict=True)):
             sizes = [prod(axis.length(mesh) for axis in dimension.axes) for dimension in (before, after)]
@@ -364,7 +364,7 @@ class ReducingOp(CollectiveOp):
 
 @irdl_op_definition
 class AllReduceOp(ReducingOp):
-    """Combine the values of the devices along axes."""
+    """Combine the values that the devices along the given mesh axes hold."""
 
     name = "sdy.all_reduce"
     AXES: ClassVar[str] = "reduction_axes"
@@ -395,7 +395,7 @@ def _check_disjoint(subject: str, axes: Axes, others: Axes, mesh: Mesh, name: st
 
 @irdl_op_definition
 class ReduceScatterOp(ReducingOp, SlicingOp):
-    """Combine the values of the devices along axes, and slice the result along these axes."""
+    """Combine the values that the devices along the given mesh axes hold, and slice the result along these axes."""
 
     name = "sdy.reduce_scatter"
     AXES: ClassVar[str] = "reduce_scatter_axes"
@@ -413,8 +413,8 @@ def _check_added_unreduced(operand: Sharding, result: Sharding, axes: Axes, mesh
     expected = sort_axes((*operand.unreduced, *axes), mesh)
     if expected != result.unreduced:
         raise VerifyException(
-            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected {axes_text(expected)}: the "
-            "unreduced axes of the operand and the axes of the operation"
+            f"the unreduced axes of the result are {axes_text(result.unreduced)}, expected {axes_text(expected)}, "
+            "which are the unreduced axes of the operand and the axes of the operation"
         )
 
 

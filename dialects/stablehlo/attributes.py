@@ -82,7 +82,7 @@ class PrecisionAttr(EnumAttribute[Precision], SpacedOpaqueSyntaxAttribute):
 def check_precisions(precisions: ArrayAttr[PrecisionAttr] | None) -> None:
     """Check that there are at most two precisions, one for each operand."""
     if precisions is not None and len(precisions) > 2:
-        raise VerifyException(f"expected at most two precisions, got {len(precisions)}")
+        raise VerifyException(f"there are {len(precisions)} precisions, expected at most two")
 
 
 @irdl_attr_definition
@@ -191,7 +191,8 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """Base of attributes `<name = [0, 1], other = 2>`: the fields of a dataclass that differ from their defaults."""
+    """Base of attributes such as `<name = [0, 1], other = 2>`. Only the fields of the dataclass that differ from their
+    defaults are printed."""
 
     RECORD: ClassVar[type[Any]]
 
@@ -208,7 +209,7 @@ class RecordAttribute(Data[RecordT], Generic[RecordT]):
 
 
 class OrderedRecordAttribute(RecordAttribute[RecordT], Generic[RecordT]):
-    """Base of attributes whose text contains all fields of the dataclass, in order."""
+    """Base of attributes whose printed text contains all fields of the dataclass, in order."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> RecordT:
@@ -283,8 +284,7 @@ class DotAlgorithm:
 
 @dataclass(frozen=True)
 class OutputOperandAlias:
-    """A pair of a result and an operand of a custom call that share a buffer. For tuples, the pair consists of
-    elements."""
+    """A result and an operand of a custom call that share a buffer. A tuple is represented by one of its elements."""
 
     output_tuple_indices: Dimensions
     operand_index: int

@@ -56,7 +56,7 @@ class CaseOp(IRDLOperation):
 
     def verify_(self) -> None:
         if not self.branches:
-            raise VerifyException("C1: expected at least one branch")
+            raise VerifyException("C1: there are no branches, expected at least one")
         for branch in self.branches:
             check_branch(self, branch.block, "C2", "C4")
 

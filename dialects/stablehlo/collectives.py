@@ -341,7 +341,7 @@ def _check_moved(op: AllToAllOp) -> None:
 
 def _check_data(op: CollectiveOp) -> None:
     if not op.has_dynamic_root and not op.operands:
-        raise VerifyException("expected at least one operand")
+        raise VerifyException("there are no operands, expected at least one")
 
 
 def _check_root(op: CollectiveOp) -> None:

@@ -44,7 +44,7 @@ _NAMESPACED = re.compile(r"[A-Za-z_]\w*(\.[\w$]+)+")
 
 @irdl_op_definition
 class CompositeOp(IRDLOperation):
-    """Return the results of the decomposition, in place of which a consumer may run its own kernel."""
+    """Return the results of the decomposition. A consumer may run its own kernel instead of the decomposition."""
 
     name = "stablehlo.composite"
 

@@ -71,7 +71,7 @@ class OptimizationBarrierOp(IRDLOperation):
     def verify_(self) -> None:
         if len(self.operands) != len(self.results):
             raise VerifyException(
-                f"C1: expected as many results as operands ({len(self.operands)}), got {len(self.results)}"
+                f"C1: there are {len(self.results)} results, expected one for each of the {len(self.operands)} operands"
             )
         for value, result in zip(self.operands, self.results, strict=True):
             check_not_quantized_by_dimension(value.type, "I1")

@@ -87,8 +87,7 @@ class DenseConstantOp(IRDLOperation):
 
     @classmethod
     def _parse_in_full(cls, parser: Parser) -> Self:
-        """Parse `) <{value = dense<…> : type}> : () -> type`, the form for a result whose type is not that of the
-        value."""
+        """Parse `) <{value = dense<…> : type}> : () -> type`, the form for a result and a value that differ in type."""
         parser.parse_punctuation(")")
         inline_properties = parser.parse_optional_properties_dict()
         other_properties, attributes = parse_attributes(parser, cls)

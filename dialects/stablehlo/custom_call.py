@@ -104,7 +104,8 @@ def _check_both_layouts(op: CustomCallOp) -> None:
 
 
 def _result_types(op: CustomCallOp) -> Sequence[Attribute]:
-    """Return the types to which layouts apply: those of the results, or of the elements of a single tuple."""
+    """Return the types to which layouts apply: the result types or, if the only result is a tuple, its element
+    types."""
     types = op.result_types
     return types[0].types.data if len(types) == 1 and isinstance(types[0], TupleType) else types
 

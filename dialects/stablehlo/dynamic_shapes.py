@@ -206,7 +206,7 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicPadOp(FunctionTypeOp):
-    """Pad as `pad` does, by amounts that are operands."""
+    """Pad as `pad` does, with operands that give the amounts of padding."""
 
     name = "stablehlo.dynamic_pad"
 

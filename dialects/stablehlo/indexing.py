@@ -421,7 +421,7 @@ def _check_result_elements(op: ScatterOp) -> None:
 
 def _check_counts(op: ScatterOp) -> None:
     if not op.inputs:
-        raise VerifyException("expected at least one input")
+        raise VerifyException("there are no inputs, expected at least one")
     check_count("results", len(op.outputs), len(op.inputs))
 
 

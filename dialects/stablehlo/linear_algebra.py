@@ -79,7 +79,8 @@ _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "resul
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """Return the real side, which is None if both sides are complex, and a complex side."""
+    """Return two of the transform's values: the operand or result that is real, or None if both are complex, and one
+    that is complex."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand
@@ -166,7 +167,7 @@ def _check_square(op: CholeskyOp) -> None:
 
 def _check_matrices(op: CholeskyOp) -> None:
     if len(shape_of(op.a)) < 2:
-        raise VerifyException(f"the operand has type {op.a.type}, expected a rank of at least 2")
+        raise VerifyException(f"the operand has rank {len(shape_of(op.a))}, expected at least 2")
 
 
 CHOLESKY_CONSTRAINTS: tuple[Constraint[CholeskyOp], ...] = (

@@ -86,7 +86,7 @@ def check_distinct_numbers(subject: str, numbers: list[int]) -> None:
 
 
 def check_groups_complete(groups: Attribute | None) -> None:
-    """Check that the groups contain every id from 0 to the number of devices."""
+    """Check that the groups contain every id below the number of devices."""
     members = set(_members(groups))
     missing = next((number for number in range(len(members)) if number not in members), None)
     if missing is not None:
@@ -99,7 +99,7 @@ def check_groups_not_negative(groups: Attribute | None) -> None:
 
 
 def check_groups_full(groups: Attribute | None) -> None:
-    """Check that all groups have the same size, so that none of them is filled up."""
+    """Check that all groups have the same size, so that no group is padded with -1."""
     if any(number == PADDING for row in rows_of(groups) or () for number in row):
         raise VerifyException(
             "replica_groups contain -1, but this operation does not support groups of different sizes"
@@ -107,7 +107,7 @@ def check_groups_full(groups: Attribute | None) -> None:
 
 
 def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
-    """Check that there are groups, if they consist of global device ids."""
+    """Check that groups are given if the operation uses global device ids."""
     if is_global and groups is not None and is_standard_dense(groups) and 0 in groups.get_shape():
         raise VerifyException("replica_groups are empty, but with global device ids they must contain all devices")
 

@@ -2,8 +2,8 @@
 `stablehlo.map`.
 
 The region of `reduce` combines two values of each input into one. The element type of each operand must be promotable
-to the element type of the result. The values are scalars. Like StableHLO's own verifier, this one also accepts tensors
-with extents of the result.
+to the element type of the result. The specification requires the values in the region to be scalars. Like StableHLO's
+own verifier, the verifier here also accepts tensors with the extents of the result.
 
     %r = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0, 1] : (t, s) -> s
     %r = stablehlo.reduce(%a init: %zero) across dimensions = [0] : (t, s) -> u
@@ -126,7 +126,7 @@ class ReducingOp(IRDLOperation):
 
 def check_counts(op: ReducingOp) -> None:
     if not op.inputs:
-        raise VerifyException("expected at least one input")
+        raise VerifyException("there are no inputs, expected at least one")
     check_count("initial values", len(op.init_values), len(op.inputs))
     check_count("results", len(op.result), len(op.inputs))
 
@@ -175,7 +175,7 @@ class MapOp(IRDLOperation):
 
 def _check_count(op: MapOp) -> None:
     if not op.inputs:
-        raise VerifyException("expected at least one input")
+        raise VerifyException("there are no inputs, expected at least one")
 
 
 def _check_shapes(op: MapOp) -> None:
@@ -295,7 +295,8 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """Return the only operation of the region if the short form, which prints just its name, loses nothing; else None.
+    """Return the only operation of the region if the short form, which prints just the name of this operation, loses no
+    information. Otherwise return None.
 
     The operation must take the block arguments in order, and must not have attributes or locations that the short form
     omits.
@@ -319,7 +320,8 @@ def _scalar_of(op: ReduceOp) -> TensorType:
 
 
 def short_body(combiner: type[CommutativeOp], element: Attribute, location: LocationAttr) -> Region:
-    """Return the region for which `applies` stands. All parts of it have the given location of the reduction."""
+    """Return the region that `applies` abbreviates. Its operations and arguments have `location`, the location of the
+    reduction."""
     scalar = TensorType(element, [])
     block = Block(arg_types=[scalar, scalar])
     combine = combiner(block.args[0], block.args[1])

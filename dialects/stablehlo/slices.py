@@ -126,7 +126,7 @@ class ConcatenateOp(FunctionTypeOp):
 
     def verify_(self) -> None:
         if not self.inputs:
-            raise VerifyException("C3: expected at least one operand")
+            raise VerifyException("C3: there are no operands, expected at least one")
         along = self.dimension.value.data
         expected = list(shape_of(self.result))
         check_dimensions("C4: the dimension", [along], len(expected))

@@ -41,7 +41,7 @@ def check_quantized(type_: Attribute) -> None:
 
 @dataclass(frozen=True)
 class TensorConstraint(BaseAttr[TensorType]):
-    """Accepts tensors, and those that are quantized along a dimension only if `by_dimension` is set."""
+    """Accepts tensors. Tensors that are quantized along a dimension are accepted only if `by_dimension` is set."""
 
     name: ClassVar[str] = "numbers"
 
@@ -72,7 +72,7 @@ def tensors(label: str = "") -> TensorConstraint:
 
 @dataclass(frozen=True)
 class ScalarConstraint(BaseAttr[TensorType]):
-    """Accepts scalars, tensors without dimensions, of one element type."""
+    """Accepts scalars (tensors without dimensions) of one element type."""
 
     name: ClassVar[str] = "scalar"
 

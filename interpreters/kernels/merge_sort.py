@@ -46,7 +46,7 @@ def _preceding_in_other_run(
 ) -> Array:
     """Return, for each element, the number of elements of the other run that precede it. The method is binary search.
 
-    If two elements are equal, the element of the left run precedes the other one.
+    If two elements are equal, the element of the left run comes first.
 
     Args:
         lines: The elements.

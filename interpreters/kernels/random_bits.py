@@ -1,6 +1,6 @@
 """Kernels of random operations: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
 
-The former encrypts counters with a key, and returns the same bits as XLA on the CPU. The latter draws from a hidden
+`rng_bit_generator` encrypts counters with a key, and returns the same bits as XLA on the CPU. `rng` draws from a hidden
 state, and its numbers are implementation-defined.
 
 Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.

@@ -41,7 +41,7 @@ def space_of(op: Operation) -> Space:
     if isinstance(op, BroadcastOp):
         rank = len(shape_at(op.init))
         return [_kept_dimensions(rank, op.dimensions.get_values()), AffineMap.identity(rank)], [True] * rank
-    raise ValueError("the interpreter does not support its iteration space")
+    raise ValueError("the interpreter does not support the iteration space of this operation")
 
 
 def _kept_dimensions(rank: int, dropped: Sequence[int]) -> AffineMap:

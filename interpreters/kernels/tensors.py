@@ -129,7 +129,7 @@ class _Slices:
     def select(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
         """Return the slice of each dimension of an array with this shape. Raises `ValueError` if one is out of bounds.
 
-        `dynamic`: the numbers that are operands.
+        `dynamic`: the values of the offsets, sizes and strides that are operands, in order.
         """
         remaining = iter(dynamic)
         lists = [

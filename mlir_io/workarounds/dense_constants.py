@@ -49,7 +49,7 @@ def repair_dense() -> None:
         if not writes_exactly():
             DenseIntOrFPElementsAttr.print_without_type = _print_dense
     except Exception as error:
-        print(f"recompute: xDSL's dense constants are not repaired: {error}", file=sys.stderr)
+        print(f"recompute: workaround for xDSL's dense constants not applied: {error}", file=sys.stderr)
 
 
 def reads_exactly() -> bool:

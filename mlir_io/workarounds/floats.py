@@ -65,7 +65,7 @@ def repair_floats() -> None:
         if not reads_bits_in_arrays():
             AttrParser._parse_builtin_densearray_attr = parse_dense_array  # pyright: ignore[reportPrivateUsage]
     except Exception as error:
-        print(f"recompute: xDSL's floats are not repaired: {error}", file=sys.stderr)
+        print(f"recompute: workaround for xDSL's floats not applied: {error}", file=sys.stderr)
 
 
 def converts_exactly(kind: AnyFloat) -> bool:

@@ -56,7 +56,7 @@ def repair_locations() -> None:
         if not reads_later_aliases():
             AttrParser._parse_location = _parse  # pyright: ignore[reportPrivateUsage]
     except Exception as error:
-        print(f"recompute: xDSL's locations are not repaired: {error}", file=sys.stderr)
+        print(f"recompute: workaround for xDSL's locations not applied: {error}", file=sys.stderr)
 
 
 def reads_later_aliases() -> bool:

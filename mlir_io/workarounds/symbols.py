@@ -48,7 +48,7 @@ def repair_symbols() -> None:
         if not looks_around_unknown_operations():
             SymbolTable.lookup_symbol = staticmethod(_look_up_symbol)
     except Exception as error:
-        print(f"recompute: xDSL's symbol tables are not repaired: {error}", file=sys.stderr)
+        print(f"recompute: workaround for xDSL's symbol tables not applied: {error}", file=sys.stderr)
 
 
 def looks_around_unknown_operations() -> bool:

@@ -1,4 +1,4 @@
-"""Split the copies of a group into batches, each gated by a separate token.
+"""Split the copies of a group into batches. Each batch waits for its own token: a value that orders operations.
 
 A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
 as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
@@ -73,8 +73,8 @@ def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: 
 
 
 def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether the operations of the second part that do not depend on the first part need more bytes than the
-    first part leaves live."""
+    """Return whether a large share of the second part could run concurrently with the first part. Its operations that
+    do not depend on the first part must need more bytes than the first part leaves live."""
     dependent = {value for value in graph.results_of(first) if value not in graph.constants}
     independent = list[int]()
     for op in second:
@@ -92,7 +92,7 @@ def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
 
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Return two sums: the peak bytes of the part when it runs alone, in program order, and its live-out bytes."""
+    """Return the peak bytes of the part when it runs alone, in program order, and its live-out bytes."""
     root, sizes, reads, inner_bytes = graph.root, graph.sizes, graph.reads, graph.inner_bytes
     live_out = {root[value] for value in _live_out(graph, part)}
     results = set(graph.results_of(part)) - graph.constants
@@ -114,15 +114,16 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
 
 
 def _max_excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results plus those of the
+    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results plus the bytes of the
     largest region."""
     inner = max([graph.inner_bytes[op] for op in part], default=0)
     return sum([graph.stored_bytes[op] for op in part]) + inner
 
 
 def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence[int], freed_bytes: int) -> set[int]:
-    """Return the operations of the part with the largest `excess_bytes`. Each part consists of all operations that
-    depend only on a given subset of the inputs. Empty if no part exceeds `MIN_BATCH_SHARE` of the freed bytes.
+    """Return the operations of the part with the largest `excess_bytes`. The result is empty if no part exceeds
+    `MIN_BATCH_SHARE` of the freed bytes. Each part consists of all operations that depend only on a given subset of the
+    inputs.
 
     Only the `MAX_BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large
     segments.

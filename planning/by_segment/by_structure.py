@@ -2,8 +2,8 @@
 
 For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among the divisions
 within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is then about the live bytes at
-the cuts plus the residuals of the largest segment. One more division has early segments that are larger than late ones,
-because the backward pass frees the values at the last cuts before it reaches the early segments.
+the cuts plus the residuals of the largest segment. A further candidate has larger segments at the start than at the end
+of the forward pass, because the backward pass frees the values at the last cuts before it reaches the early segments.
 
 Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where all layers are
 equal and k is the square root of their number. For unequal layers, a dynamic program finds the cuts: N. Kumar, S.
@@ -33,8 +33,8 @@ computed for every number of segments."""
 
 
 class CutMethod(Enum):
-    """The method that places the cuts: at the boundaries of repeated blocks, or where few bytes are live. The more
-    trusted method comes first. Remarks contain the values."""
+    """The method that places the cuts: at the boundaries of repeated blocks, or where few bytes are live. The members
+    are in order of decreasing trust, and remarks quote their values."""
 
     BLOCKS = "blocks"
     STRUCTURE = "structure"
@@ -47,7 +47,7 @@ class Cuts:
     Attributes:
         bounds: The operations at which segments begin, followed by the position after the last forward operation.
         cut_bytes: The live bytes, summed over all cuts.
-        inside_bytes: The residual bytes of the segment that has the most.
+        inside_bytes: The largest total of residual bytes in a single segment.
         method: The method that placed the cuts.
     """
 
@@ -67,7 +67,7 @@ class Cuts:
         return self.cut_bytes + self.inside_bytes
 
     def segments(self, graph: Graph) -> dict[int, str]:
-        """Return the name of the segment of each forward operation."""
+        """Return a map from each forward operation to the name of its segment."""
         segment_of = dict[int, str]()
         for number, (start, end) in enumerate(pairwise(self.bounds)):
             segment_of.update({op: numbered_segment(number) for op in range(start, end) if graph.forward[op]})
@@ -80,8 +80,8 @@ convolutional network often holds such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
-    """Return distinct cuts into at most `most` segments: the cuts with the lowest estimated peak, then even cuts by
-    increasing score, then uneven cuts by increasing score."""
+    """Return distinct cuts into at most `most` segments. The cuts with the lowest estimated peak come first, then the
+    even cuts, then the uneven cuts, each kind by increasing score."""
     places = _CutPlaces.of(graph)
     even = places.cuts_within([places.total // count for count in range(2, most + 1)])
     lowest = places.cuts_with_lowest_peak()
@@ -125,8 +125,8 @@ def _repeated_runs(graph: Graph, operations: Sequence[int]) -> list[RepeatedRun]
 
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
-    """Return cuts into `count` segments, or into fewer segments if there are too few places to cut; None if there is no
-    such place.
+    """Return cuts into `count` segments. If there are too few places to cut, return cuts into fewer segments; if there
+    are none, return None.
 
     The function starts with the cuts by structure that have the most segments, up to `count`. Then it cuts the segment
     with the most residual bytes until there are `count` segments.
@@ -308,8 +308,8 @@ def _live_bytes(graph: Graph, end: int) -> list[int]:
     """Return, for each operation and for `end`, the bytes of the values that are computed before it and read by a
     primal operation at or after it.
 
-    If the last primal operation is before `NEAR_END_SHARE` of the forward pass, as in a gradient without its loss, all
-    forward operations after it count too.
+    If the last primal operation is before `NEAR_END_SHARE` of the forward pass, as in a step that does not compute its
+    loss, all forward operations after it also count as readers.
     """
     change = [0] * (end + 1)
     last = dict[int, int]()

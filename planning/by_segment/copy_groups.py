@@ -1,4 +1,5 @@
-"""Plan the copies of target values, segment by segment, in groups that are each gated by one token.
+"""Plan the copies of the values to recompute, segment by segment. Copies are planned in groups. All copies of a group
+wait for one token, which exists once the gates of the group, cotangents of the backward pass, exist.
 
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
@@ -116,8 +117,8 @@ def unsplit_group(
 
 
 def with_numbers(group: CopyGroup, copy_counts: dict[int, int]) -> CopyGroup:
-    """Return the group with numbered copies. `copy_counts`: the number of copies of each operation so far; it is
-    updated."""
+    """Number the copies of the group, and return the result. `copy_counts`: the number of copies of each operation so
+    far; it is updated."""
     for op in group.operations:
         copy_counts[op] = copy_counts.get(op, 0) + 1
     return replace(group, numbers=tuple(copy_counts[op] for op in group.operations))
@@ -196,7 +197,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
-    """Return the targets of a segment for which the operation `reader` reads a copy."""
+    """Return the targets of a segment whose copies the operation `reader` reads."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value
@@ -272,7 +273,8 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Return gates that delay the `released` values and the values that the first reader reads.
+        """Return gates that delay the copies of a request. They delay the values that the first reader reads, and the
+        `released` values, whose copies read values from outside the group.
 
         With the option `holds_joining_cotangents`, the gates include the cotangents that are combined with results of
         the readers later, so that these cotangents are stored.
@@ -304,8 +306,8 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _uncopied_makers(self, values: Iterable[int]) -> list[int]:
-        """Return the operations to copy for these values: the makers of those that are targets without a copy, and
-        recursively the makers of such operands."""
+        """Return the operations to copy for these values. These are the makers of all targets among the values that
+        have no copy yet and, recursively, the makers of such targets among the operands."""
         operations, stack = set[int](), list(values)
         while stack:
             value = stack.pop()

@@ -1,5 +1,6 @@
-"""List the copy requests: the places in the backward pass where the inside or the outputs of a segment must be copied,
-and the operations to copy there.
+"""List the copy requests: the positions in the backward pass where the inside or the outputs of a segment must be
+copied, and the operations to copy there. Outputs are the values that later forward operations read; the inside is the
+rest.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the first uses of the two. In this case the
@@ -19,7 +20,7 @@ from .segment_arrivals import arrivals, first_uses
 
 @dataclass(frozen=True)
 class CopyRequest:
-    """A place in the backward pass where copies are needed.
+    """A position in the backward pass where copies are needed.
 
     Attributes:
         before: The operation before which the copies are needed.
@@ -87,7 +88,7 @@ def _enters_other_first(entries: Sequence[int], first_use: int, own_entry: int) 
 def _requests_by_arrival(
     graph: Graph, targets: Targets, segment: str, rank: int, uses: Mapping[int, int]
 ) -> list[CopyRequest]:
-    """Return one request for each *arrival*, a point at which the backward pass enters the segment.
+    """Return one request for each *arrival*, a position where the backward pass enters the segment.
 
     Each operation is copied at the arrival that needs it first. `uses`: the first use of each operation.
     """

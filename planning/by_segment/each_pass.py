@@ -42,8 +42,8 @@ def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
-    """Return, for each group, the readers at which the backward pass enters it: its first reader, and each reader
-    before which at least half of the other groups have been read since the previous reader of this group."""
+    """Return, for each group, the readers at which the backward pass enters it. The first reader of the group always
+    counts. A later reader counts if at least half of the other groups were read since the group's previous reader."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )
@@ -67,8 +67,8 @@ def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
 
 
 def _repeat(graph: Graph, group: CopyGroup, start: int, until: int) -> CopyGroup | None:
-    """Return a group before the reader `start`, with the copies that readers from `start` on need; None if no gate
-    delays them."""
+    """Return a new group, placed before the reader `start`, with the copies that the readers from `start` on need.
+    Return None if no gate delays these copies."""
     read = [value for value in group.replaces if any(reader >= start for reader in graph.gradient_readers[value])]
     needed = set(read)
     operations = list[int]()

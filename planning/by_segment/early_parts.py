@@ -23,7 +23,7 @@ class EarlyPart:
         segment: The name of the segment.
         operations: The operations of the part.
         inputs: The values from outside the part that it reads.
-        awaited: The latest inputs of the segment, which the part does not depend on.
+        awaited: The inputs of the segment that become available last. The part does not depend on them.
     """
 
     segment: str
@@ -38,7 +38,7 @@ class EarlyPart:
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
-    """Return the early parts whose delay saves enough memory, and that can be delayed at their place in program order.
+    """Return the early parts that can be delayed without moving them, and whose delay saves enough memory.
 
     Args:
         graph: The graph of the step.

@@ -1,8 +1,8 @@
 """Choose the storages that one segment keeps within a byte budget, so that recomputing the others takes the least work.
 
-Minimum cuts at several byte prices give a solution, as for the stacks of loops (`analysis/copies/loop_cuts.py`); the
-remaining budget is filled greedily with the storages that save the most work. If HiGHS is installed
-(`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
+A byte price converts bytes to work. Minimum cuts at several byte prices give a solution, as for the stacks of loops
+(`analysis/copies/loop_cuts.py`). The remaining budget is filled greedily with the storages that save the most work. If
+HiGHS is installed (`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
 
 
 def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], smaller: frozenset[int]) -> frozenset[int]:
-    """Search between a set that exceeds the budget (`larger`) and a set within it (`smaller`). Each iteration computes
-    the cut at the byte price at which both sets cost the same (Eisner and Severance, 1976). Returns the last set within
-    the budget."""
+    """Return a set within the budget that leaves little work. The search starts from a set that exceeds the budget
+    (`larger`) and a set within it (`smaller`). Each iteration computes the cut at the byte price at which both sets
+    cost the same (Eisner and Severance, 1976), and replaces one of the two sets by this cut."""
     for _ in range(MAX_PRICES):
         saved = piece.bytes(larger) - piece.bytes(smaller)
         extra = _work(piece, smaller) - _work(piece, larger)

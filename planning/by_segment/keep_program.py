@@ -35,8 +35,8 @@ class KeepColumns:
 
     @classmethod
     def of(cls, pieces: Collection[SegmentProblem]) -> KeepColumns:
-        """Assign the columns for the problems of these segments: first those of the storages, then those of the
-        operations."""
+        """Assign the columns for the problems of these segments: first one column for each storage, then one for each
+        operation."""
         columns = cls()
         for piece in pieces:
             for v in sorted(piece.sizes):

@@ -62,7 +62,8 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets, except those that must not be copied and those that outlive the backward pass in any case.
+    """Return the targets that may be copied and whose copies can save memory. A value that stays live after the
+    backward pass in every plan is removed.
 
     Args:
         graph: The graph of the step.
@@ -80,11 +81,12 @@ def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -
 
 
 def without_early_constants(graph: Graph, targets: Targets) -> Targets:
-    """Return the targets, without constant expressions that the gradient of another segment reads first.
+    """Return the targets without the constant expressions whose first gradient reader belongs to another segment.
 
-    Segments share such values where equal operations have been merged, as in a step whose `jax.checkpoint` is merged
-    back: a comparison of constants in the first block may serve the gradients of all blocks. A copy of the value would
-    force the copies of its whole segment to start there. Keeping the original costs nothing.
+    Segments share such values if equal operations have been merged, for example if the copies of `jax.checkpoint` have
+    been merged with their originals. A comparison of constants in the first block may then serve the gradients of all
+    blocks. A copy of the value would force the copies of its whole segment to start there. Keeping the original costs
+    nothing.
 
     Args:
         graph: The graph of the step.

@@ -24,7 +24,8 @@ class Segment:
 
     Attributes:
         operations: Its operations, all in the forward pass.
-        budget_bytes: The maximum of the bytes that it saves for the backward pass; None for the minimum.
+        budget_bytes: The maximum number of bytes that it may save for the backward pass; None to save as little as
+            possible.
     """
 
     operations: frozenset[int]
@@ -210,7 +211,7 @@ class _SegmentPlanner:
         return any(self.graph.maker[storage] in self.segments[name].operations for storage in storages)
 
     def _budget(self, name: str, piece: SegmentProblem) -> int:
-        """Return the budget of a segment in bytes; the minimum if none is given."""
+        """Return the budget of a segment in bytes; without a budget, the fewest bytes that the segment can save."""
         budget = self.segments[name].budget_bytes
         return piece.bytes(smallest_kept(piece)) if budget is None else budget
 

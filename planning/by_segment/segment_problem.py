@@ -1,8 +1,9 @@
 """The problem of choosing the storages that one segment keeps within a byte budget.
 
 A problem consists of the storages that the segment makes, the dependences between them, and the work to recompute them.
-A kept storage makes all of its views readable. Recomputing a storage runs the operation that makes it. `operands` has
-an entry for each storage that may be recomputed, and `reasons` has the reason for each of the other storages.
+A kept storage makes all of its views readable. Recomputing a storage runs the operation that makes it. `operands`
+contains an entry for each storage that may be recomputed, and `reasons` gives the reason for each of the other
+storages.
 """
 
 from __future__ import annotations

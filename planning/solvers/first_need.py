@@ -1,5 +1,6 @@
-"""Derive copies from the saved storages at a cut. Each missing operand is recomputed at its first use, after its own
-missing operands, and is kept until its last use."""
+"""Derive copies from the storages that are saved at a cut, an operation of the step. Each missing operand is recomputed
+at its first use, after its own missing operands, and is kept until its last use. `problem.py` defines storages and
+stages."""
 
 from __future__ import annotations
 

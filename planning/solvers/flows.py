@@ -60,8 +60,9 @@ class CutNetwork:
     """The choice at one cut, expressed as a flow network.
 
     Its nodes are the storages that are made up to the cut, the operations up to the cut, the source and the sink. Edges
-    lead from the source to needed storages, from a storage to its maker (the capacity is the price of saving it), from
-    an operation to its operands, and from an operation to the sink (the capacity is the cost of recomputing).
+    lead from the source to needed storages, from a storage to its maker, from an operation to its operands, and from an
+    operation to the sink. The capacity of an edge from a storage is the price of saving it, and the capacity of an edge
+    to the sink is the cost of recomputing.
 
     Args:
         problem: The problem.

@@ -175,7 +175,7 @@ def _read_node(reading: _ParserState, node: JsonNode) -> None:
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
             raise reading.error_at(
-                node, f"'split' is set, but 'alias' {alias} is a view; expected the operation it splits"
+                node, f"'split' is set, but 'alias' {alias} is a view, expected the operation that the node splits"
             )
     elif alias != -1:
         if alias not in reading.seen:
@@ -261,9 +261,9 @@ def _amount(reading: _ParserState, node: JsonNode, name: str) -> int:
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         raise reading.error_at(node, f"{name} must be a number")
     if amount == amount and amount >= MAX_EXACT:
-        raise reading.error_at(node, f"{name} is {amount}; expected less than 2**53")
+        raise reading.error_at(node, f"{name} is {amount}, expected less than 2**53")
     if not amount >= 0 or amount != int(amount):
-        raise reading.error_at(node, f"{name} is {amount}; expected an integer of at least 0")
+        raise reading.error_at(node, f"{name} is {amount}, expected an integer of at least 0")
     return int(amount)
 
 

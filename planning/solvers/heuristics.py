@@ -96,7 +96,7 @@ def greedy_at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Return whether the peak is the same but the overflow is lower, because one of several equal peaks has been
+    """Return whether the overflow is lower at the same peak. This happens if one of several equal peaks has been
     lowered."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
@@ -108,8 +108,8 @@ def _overflow(evaluation: Evaluation, budget: int) -> int:
 
 
 def _candidates(problem: Problem, pairs: set[Pair], evaluation: Evaluation) -> list[Pair]:
-    """Return candidate copies, those with the most bytes per cost first. Each one recomputes a storage that is live but
-    not used at the peak, before its next use."""
+    """Return candidate copies, in order of decreasing bytes per unit of cost. Each candidate recomputes a storage that
+    is live but not used at the peak, right before its next use."""
     peak_stage = _stage_of(problem, pairs, evaluation.position)
     copy_stages = dict[int, list[int]]()
     for t, op in pairs:

@@ -6,7 +6,7 @@ the budget. Each read lies inside an interval of its operand. A storage that the
 up to the end of the window. Storages that exist before the window may be kept up to it if the stages in between have
 enough free bytes. Nothing changes after the end of the window. The model never counts too few bytes. It may count too
 many for a use that reads an instance other than the latest one, so the flat order of the result is evaluated as well.
-The model is that of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search. The
+This is the model of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search. The
 present copies are a complete hint.
 
 OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). Results are reproducible, because CP-SAT runs with one
@@ -69,8 +69,8 @@ def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
     """Return all copies of a plan after the copies in the stages from `first` to `last` (exclusive) are re-optimized.
-    If the result is not cheaper, or exceeds the budget, return the same copies. The arguments are those of
-    `cheaper_copies`."""
+    If the result is not cheaper, or exceeds the budget, return the same copies. See `cheaper_copies` for the
+    arguments."""
     candidate = cheaper_copies(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
         return pairs
@@ -234,8 +234,8 @@ class _Model:
 
 
 def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
-    """Return whether the hints of a window cover all variables, and form a solution of the model. The arguments are
-    those of `cheaper_copies`."""
+    """Return whether the hints of a window cover all variables, and form a solution of the model. See `cheaper_copies`
+    for the arguments."""
     cp_model = _cp_model()
     inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
     model = _Model(cp_model, problem, budget, window, inside).model

@@ -48,8 +48,8 @@ CHUNK_BITS = 16
 
 
 class TooManyStates(Exception):
-    """The error for a search that ends without copies and without a proof, in most cases because the problem has too
-    many storages or states."""
+    """The error for a search that ends without copies and without a proof that there are none, in most cases because
+    the problem has too many storages or states."""
 
 
 def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> frozenset[Pair] | None:
@@ -177,8 +177,8 @@ class _StateSearch:
         return self._keep_largest(_maximal(np.unique(after) if op == stage else np.union1d(states, after), self._bits))
 
     def _fitting_subsets(self, states: States, required_bits: int, room: int) -> States:
-        """Return the largest subsets of the states that take at most `room` bytes and include the storages of
-        `required_bits`."""
+        """Return the largest subsets of the states among those that take at most `room` bytes and include the storages
+        of `required_bits`."""
         droppable = self._bits[(self._bits & np.uint64(required_bits)) == 0]
         fitting = list[States]()
         while len(states):
@@ -320,6 +320,6 @@ def _has_superset(states: States, needed: int) -> bool:
 
 
 def _maximal(states: States, bits: States) -> States:
-    """Return the sorted states, without those that another state extends by exactly one storage."""
+    """Return the states, sorted, and without each state to which another state adds exactly one storage."""
     larger = states[:, None] | bits
     return states[~((larger != states[:, None]) & np.isin(larger, states)).any(axis=1)]

@@ -1,8 +1,9 @@
 """Local search over sets of copies, with the kernels of `kernels/`: greedy repair, reverse delete, and annealing by
 ruin and recreate.
 
-A `LocalSearch` owns the arrays for one problem, and every call is deterministic. The work is limited by a number of
-rounds, and by time only if the `stop` predicate depends on time.
+Copies are pairs (stage, operation); `problem.py` defines stages. A `LocalSearch` owns the arrays for one problem, and
+every call is deterministic. The work is limited by a number of rounds, and by time only if the `stop` predicate depends
+on time.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class LocalSearch:
 
         Args:
             budget: The budget in bytes.
-            pairs: The copies to start from. If they exceed the budget, the search first reduces the overflow.
+            pairs: The copies to start from. If they exceed the budget, the search first reduces the bytes above it.
             annealing: The number of rounds, the seed, and the conditions that end the search.
 
         Returns:
@@ -177,8 +178,7 @@ LONG_ROUNDS, MAX_LONG_ROUNDS = 3_000_000, 8000
 
 
 def anneal_best(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> None:
-    """Run ruin and recreate from the best plans, each with a different seed. The arguments are those of
-    `anneal_from`."""
+    """Run ruin and recreate from the best plans, each with a different seed. See `anneal_from` for the arguments."""
     starts = best.best_plans or [(Provenance("greedy"), frozenset[Pair]())]
     anneal_from(best, search, effort, bounds, [starts[seed % len(starts)] for seed in range(effort.seeds)])
 

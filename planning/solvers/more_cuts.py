@@ -1,5 +1,5 @@
-"""Compute bounds and start solutions from integer programs with two or more cuts, placed where previous solutions
-exceed the budget."""
+"""Compute bounds and start solutions from integer programs with two or more cuts. Cuts are placed at operations where
+previous solutions exceed the budget."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         bounds: The bounds from single cuts, which are raised.
 
     Returns:
-        For each solution, the bytes above the budget, by operation.
+        For each solution, the bytes above the budget at each operation.
     """
     if (
         not isinstance(bounds, CutBounds)
@@ -77,7 +77,7 @@ def solve_with_more_cuts(
         search: The search that repairs solutions.
         effort: The limits.
         bounds: The bounds from single cuts, which are raised.
-        overflows: For each previous solution, the bytes above the budget, by operation.
+        overflows: For each previous solution, the bytes above the budget at each operation.
     """
     if (
         not isinstance(bounds, CutBounds)
@@ -105,8 +105,8 @@ def solve_with_more_cuts(
 def _solve_with_cuts(
     best: Incumbent, search: LocalSearch, bounds: CutBounds, cuts: Collection[int], nodes: int
 ) -> list[Ints]:
-    """Solve the program with these cuts, and offer the solutions. Returns the overflow of each solution in bytes, by
-    operation. `nodes`: the limit of branching nodes.
+    """Solve the program with these cuts, and offer the solutions. Returns, for each solution, the overflow at each
+    operation: the bytes above the budget. `nodes`: the limit of branching nodes.
 
     The overflow at each cut is set to 0. The rows of the program limit the bytes at the cut, although the copies in its
     stage may still exceed the budget.

@@ -1,9 +1,9 @@
 """Find the repeated blocks of a step, and the correspondence between their operations.
 
-A layer that is repeated k times is a run of k periods in the forward pass, with operations of the same costs and sizes
-in the same order, and a run of about as many periods in the backward pass, last layer first. Use-def edges match the
-periods of the two runs. The blocks need not be isomorphic, because any set of copies gives a valid program, which is
-evaluated.
+A layer that is repeated k times is a run of k periods in the forward pass: the periods have operations of the same
+costs and sizes, in the same order. In the backward pass it is a run of about as many periods, the last layer first.
+Use-def edges match the periods of the two runs. The blocks need not be isomorphic, because any set of copies gives a
+valid program, which is evaluated.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def repeats(problem: Problem) -> Repeats | None:
 
 
 def longest_run(signatures: Ints) -> RepeatedRun | None:
-    """Return the longest run of a sequence. Among runs of nearly equal length, the one with the shortest period is
-    returned. None if it covers less than half of the sequence."""
+    """Return the longest run of a sequence; None if it covers less than half of the sequence. Among runs of nearly
+    equal length, the one with the shortest period is returned."""
     run = _longest_run(signatures)
     return run if run is not None and 2 * run.length >= len(signatures) else None
 

@@ -2,9 +2,9 @@
 
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
-A use reads the result of the latest execution before it. An order that uses a value before its definition, or that
-omits an operation, raises `ValueError`. The solvers check their results with this module, which does not use the data
-of their search.
+Copies are pairs (stage, operation): the operation runs again before the operation `stage`. A use reads the result of
+the latest execution before it. An order that uses a value before its definition, or that omits an operation, raises
+`ValueError`. The solvers check their results with this module, which does not use the data of their search.
 """
 
 from __future__ import annotations

@@ -297,8 +297,8 @@ def solve_until_rewritten_fits(
 
 
 def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
-    """Return the fitting plan. `first`: the result for the budget itself. Only its bound is valid, because later
-    results were solved with lower limits."""
+    """Return the plan with a result that is valid for the requested budget. `first`: the result for this budget, whose
+    bound is used. The bounds of later results hold only for lower limits."""
     bound = min(first.bound_percent, result.percent)
     result = replace(result, budget=budget, peak_bytes=rewritten_bytes, bound_percent=bound, bound_by=first.bound_by)
     optimality = Optimality(result.percent, result.bound_percent, result.bound_by)

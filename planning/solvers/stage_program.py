@@ -1,11 +1,12 @@
 """Bound the extra cost with the coarse-stage program. Its variables are the live storages at some cuts of the step, and
 the operations that are rerun between the cuts.
 
-Cuts are operations p_1 < … < p_K. S[k, v] = 1: storage v is live while p_k runs for the first time. X[k, i] = 1:
-operation i, at or before p_k, is rerun between the first executions of p_k and p_k+1 (the end for k = K). Every
-schedule, with any copies, gives a feasible point whose cost is at most the cost of the schedule, since X means "at
-least once". So for any choice of cuts, the optimum and every dual bound are lower bounds, and infeasibility proves that
-no schedule is within the budget. With K = 1, the relaxation is the minimum cut between saving and recomputing.
+Cuts are operations p_1 < … < p_K, and B is the budget. S[k, v] = 1: storage v is live while p_k runs for the first
+time. H[k, v] = 1: storage v stays live from cut k to the next cut. X[k, i] = 1: operation i, at or before p_k, is rerun
+between the first executions of p_k and p_k+1 (the end for k = K). Every schedule, with any copies, gives a feasible
+point whose cost is at most the cost of the schedule, since X means "at least once". So for any choice of cuts, the
+optimum and every dual bound are lower bounds, and infeasibility proves that no schedule is within the budget. With K =
+1, the relaxation is the minimum cut between saving and recomputing.
 
     minimize sum cost_i X[k, i]
     (1) sum of bytes_v S[k, v] <= B at each cut; S[k, v] = 1 for all v that p_k reads or makes
@@ -222,7 +223,7 @@ class _StageProgramWriter:
         return tuple(later_reruns)
 
     def _add_working_set_rows(self, k: int, reruns: Columns, held: Columns) -> None:
-        """Add the second half of the rows (5), without those that always hold."""
+        """Add the second half of the rows (5), omitting rows that always hold."""
         problem = self.problem
         held_bytes = sum(self.sizes[v] for v in held)
         for op, column in reruns.items():

@@ -10,10 +10,10 @@ operation: it can be rerun, and its result can be dropped.
 
 In the relaxation, each storage is split into parts: its views and the remainder. The maker of the storage makes all
 parts, and an operation that reads the whole storage reads all parts. Any schedule with any copies of views corresponds
-to a schedule of the relaxation. Where the storage is live in the former, its parts are live in the latter, and together
-they are no larger. Where a copy of a view is live, its part is live, and it is no larger. The first executions of
-copies are free in the relaxation. So every lower bound of the relaxation is valid for every schedule with copies of
-views.
+to a schedule of the relaxation. Where the schedule keeps a storage live, the relaxation keeps its parts live, which
+together are no larger. Where the schedule keeps a copy of a view live, the relaxation keeps the corresponding part
+live, which is no larger. The first executions of copies are free in the relaxation. So every lower bound of the
+relaxation is valid for every schedule with copies of views.
 """
 
 from __future__ import annotations

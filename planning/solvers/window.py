@@ -102,15 +102,15 @@ def window_of(
 
 
 def windows(problem: Problem, width: int) -> Iterator[tuple[int, int]]:
-    """Yield overlapping windows over all stages in which copies may run, as pairs (first, last), the last window first.
-    Most stages are in two windows."""
+    """Yield overlapping windows over all stages in which copies may run, as pairs (first, last). The last window comes
+    first, and most stages are in two windows."""
     for last in range(len(problem) + 1, problem.earliest_stage, -max(1, width // 2)):
         yield max(problem.earliest_stage, last - width), last
 
 
 def _makers(problem: Problem, inside: Collection[int], first: int, last: int) -> Iterator[int]:
-    """Yield the operations that may be rerun and that make storages which the window reads, directly or through each
-    other, the nearest first."""
+    """Yield the operations that may be rerun and on whose results the window depends, directly or indirectly. The
+    nearest operations come first."""
     queue = [*range(first, min(last, len(problem))), *sorted(inside)]
     visited = set(inside)
     for op in queue:
@@ -134,8 +134,8 @@ def _live_at(problem: Problem, pairs: Collection[Pair], stage: int) -> frozenset
 
 
 def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Collection[int]) -> Iterator[Room]:
-    """Yield the rooms before the window. A new room begins after the last use before the window of each storage that
-    may be kept."""
+    """Yield the rooms before the window. Each storage that may be kept begins a new room, right after its last use
+    before the window."""
     copies = [(t, op) for t, op in pairs if t < first]
     prefix = sequence_of(problem, copies).tolist()[: first + len(copies)]
     change, last_use = _live_ranges(problem, prefix)
@@ -155,8 +155,8 @@ def _rooms(problem: Problem, pairs: Collection[Pair], first: int, may_enter: Col
 
 
 def _live_ranges(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, int]]:
-    """Return two results: for each position of an order, the change of the live bytes; and for each storage, the
-    position of its last use."""
+    """Return the change of the live bytes at each position of an order, and the position of the last use of each
+    storage."""
     made_at = dict[int, int]()
     used_at = dict[int, int]()
     change = [0] * (len(order) + 1)

@@ -31,8 +31,8 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """Return the working set with the most bytes: that of an operation, or the outputs, which are all live at the end.
-    The peak of any plan is at least its size."""
+    """Return the largest working set: the working set of an operation, or the outputs, which are all live at the end.
+    The peak of any plan is at least its size in bytes."""
     lasts = last_pinned_operations(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())

@@ -189,9 +189,9 @@ class ClosedRegion(NamedTuple):
 class Terms:
     """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal terms have equal ids.
 
-    Only explanations of differences use `origins`, the first operation of each term, `open_regions`, the regions of
-    each term, and `open_bodies`, the first region that was closed to each body. The first two have one dictionary for
-    each program.
+    Three tables serve only to explain differences. `origins` maps each term to its first operation, and `open_regions`
+    to its regions; both contain one dictionary for each program. `open_bodies` maps each body to the first region that
+    was closed to it.
     """
 
     def __init__(self, functions: frozenset[str]):

@@ -125,7 +125,7 @@ class DerivedCarries:
     def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
         """Return whether the body increases the counter by one, and the condition has no operations to preserve.
 
-        Return true if the loop is not assumed to count.
+        The result is also true if the loop is not assumed to count.
         """
         if (counting := numbered.counting) is None:
             return True
@@ -166,8 +166,7 @@ class DerivedCarries:
         return replace(counting, others=others)
 
     def _values(self, numbered: NumberedLoop) -> dict[int, int]:
-        """Return the values of those derived carries that fresh terms still represent. The keys are these fresh
-        terms."""
+        """Return a map from fresh terms to values, for those derived carries that fresh terms still represent."""
         loop, counting = numbered.loop, numbered.counting
         values = {
             carry: loop.initial[index]

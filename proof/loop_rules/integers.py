@@ -1,4 +1,5 @@
-"""Linear normal form of scalar integer terms: `(8 - i) - 1` becomes `7 - i`, and `q * 4 + r` becomes a single term.
+"""Linear normal form of scalar integer terms: `(8 - i) - 1` becomes `7 - i`, and `q * 4 + r` becomes a single term. The
+head of a term is its operation without the operands (`terms.py`).
 
 Sums and products with constants are exact modulo a power of two, so the normal form is correct even on overflow.
 """

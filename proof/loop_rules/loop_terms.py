@@ -75,7 +75,7 @@ LoopPart = Literal["condition", "body"]
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """A loop whose values are terms over fresh terms for its carries.
+    """A loop that is translated to terms. Fresh terms represent its carries.
 
     Attributes:
         carries: The fresh terms that represent the carries in the body.
@@ -220,7 +220,8 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Return whether one of the roots depends on one of the `target` terms, which have at least this depth."""
+    """Return whether one of the roots depends on one of the `target` terms. `depth`: the smallest nesting depth that
+    these terms have."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()

@@ -97,8 +97,8 @@ def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
 
 
 def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return the extents of a tensor type, or None if one is dynamic: two values of a dynamic type may have different
-    extents."""
+    """Return the extents of a tensor type, or None if an extent is dynamic, because two values of a dynamic type may
+    have different extents."""
     type_ = terms.attributes.attribute(types[0]) if len(types) == 1 else None
     return type_.get_shape() if isinstance(type_, TensorType) and type_.has_static_shape() else None
 

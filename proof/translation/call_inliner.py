@@ -88,7 +88,7 @@ class CallInliner:
     ) -> Sequence[int]:
         """Translate a composite as a call of its decomposition, and return the terms of its results.
 
-        The arguments are those of `inline_call`.
+        See `inline_call` for the arguments.
         """
         if op.regions:
             raise Refusal(op, f"{name_of(op)} has regions; the proof supports only composites without regions")

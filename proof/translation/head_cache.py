@@ -96,8 +96,8 @@ class HeadCache:
     def record(self, op: Operation, head: Head, regions: Sequence[ClosedRegion]) -> None:
         """Record the head of an operation without effects and conditions, if possible.
 
-        It is impossible if the term depends on more than the head and the operands, or if value numbering must record
-        more than the term.
+        Nothing is recorded if the term depends on more than the head and the operands, or if value numbering must
+        record more than the term.
         """
         if self._is_special(op) or len(op.results) != 1 or why_endless(op) is not None or channels_of(op):
             return

@@ -10,9 +10,9 @@ some devices may enter it and others may not. There a collective is an effect, l
 
 A term inside the body represents one value per device. It depends on outside values only through their parts. Therefore
 two bodies on the same devices (mesh, axes and devices of the enclosing body) are equal if they compute the same from
-the same parts, no matter how a program divides the computation among bodies. A part of a whole that was assembled with
-the same sharding is the original part: `part(whole(t)) = t`. A sharding that omits an axis of the mesh asserts that all
-devices along this axis hold the same value. The proof trusts this assertion, as the partitioner does.
+the same parts. It does not matter how a program divides the computation among bodies. A part of a whole that was
+assembled with the same sharding is the original part: `part(whole(t)) = t`. A sharding that omits an axis of the mesh
+asserts that all devices along this axis hold the same value. The proof trusts this assertion, as the partitioner does.
 
 The operations in `PRESERVED` must occur in the bodies of both programs. Effects in a body are ordered separately from
 the effects outside it.

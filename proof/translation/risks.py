@@ -51,7 +51,7 @@ def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
 def record_region_risks(
     terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[ClosedRegion], term: int
 ) -> list[int]:
-    """Record the risks of the regions of an operation: the operation runs them if it runs the regions.
+    """Record the risks in the regions of an operation. They may occur whenever the operation runs its regions.
 
     `term`: the term of the operation.
 

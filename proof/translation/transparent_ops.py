@@ -189,7 +189,8 @@ def _is_token(function: Operation, name: str, index: int) -> bool:
 
 
 def entry_heads(around: Sequence[Head]) -> list[Head]:
-    """Return the heads for values that enter a call. They differ from the heads for values that leave it."""
+    """Return the heads of terms that wrap values where they enter a call. They differ from the heads of terms that wrap
+    the values where they leave it."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

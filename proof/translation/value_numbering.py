@@ -278,8 +278,8 @@ class Numbering(TransparentOperations):
         return constraint not in self._constraints_before
 
     def _record_regions(self, op: Operation, scope: RegionScope, term: int, regions: Sequence[ClosedRegion]) -> None:
-        """Record in the scope the risks of the operation's regions and its exchanges; record its open regions and its
-        origin in the table of terms."""
+        """Record the exchanges of the operation and the risks of its regions in the scope. Record its open regions and
+        its origin in the table of terms."""
         recorded = [term, *record_region_risks(self._terms, scope, op, regions, term)]
         exchanged_value = ("inside", self._terms.terms[term][0]) if self._terms.depth_of(term) > 0 else term
         scope.exchanges.extend((channel, exchanged_value) for channel in channels_of(op))

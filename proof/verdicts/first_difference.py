@@ -129,9 +129,9 @@ def _origin(terms: Terms, side: Side, number: int) -> Operation | None:
 def _similar_origin(terms: Terms, side: Side, number: int) -> Operation | None:
     """Return the operation that a term in the body of a loop most likely comes from; None if there is none.
 
-    The rules for loops (tier 2) make terms of their own from those of operations. Such a term has the head of the
-    operation, and operands with the same heads. If several operations have them, this is the first one in the original
-    program, and the last one in the rewritten program, where copies come last."""
+    The rules for loops (tier 2) make new terms from the terms of operations. Such a term has the head of the operation,
+    and operands with the same heads. If several operations have them, this is the first one in the original program,
+    and the last one in the rewritten program, where copies come last."""
 
     def heads(term: int) -> list[int]:
         return [terms.terms[part][0] for part in (term, *terms.terms[term][1])]

@@ -75,8 +75,7 @@ class LoopCount:
 
 
 def loop_difference(before: Operation, after: Operation) -> str:
-    """Return a phrase that describes the difference between two loops, or between two other loops of the same programs.
-    Return "" if no difference is found.
+    """Return a phrase that describes the first difference between the loops of two programs; "" if none is found.
 
     The counters of all pairs of loops are compared first, because a difference often begins in a loop that writes the
     stacks that `before` and `after` read. Then the carries and bodies of `before` and `after` are compared.

@@ -4,8 +4,8 @@
      "steps": {"main": {"17": 40}}}
 
 * `operations`: the cost of one execution, by operation name.
-* `steps`: the costs of single operations, by function and operation index. The indices are those of plans: after
-  inlining and dead code elimination. These costs take precedence over `operations`.
+* `steps`: the costs of single operations, by function and operation index. Operations are numbered as
+  in plans, after inlining and dead code elimination. These costs take precedence over `operations`.
 * `otherwise`: the cost of every other operation. Without it, an operation that has no cost is an error. Views,
   constants and terminators cost nothing unless they are listed.
 * `unit`: the unit that reports use.
@@ -144,7 +144,7 @@ def _costs_by_index(data: object, where: str) -> Mapping[int, int]:
     costs = dict[int, int]()
     for number, value in as_object(data, where).items():
         if not number.isdecimal():
-            raise BadCost(f"{where} has '{number}', which is not the index of an operation")
+            raise BadCost(f"{where} contains '{number}', which is not the index of an operation")
         costs[int(number)] = _cost(value, f"{where}.{number}")
     return costs
 

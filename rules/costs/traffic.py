@@ -85,5 +85,5 @@ _BY_NAME: Mapping[str, Callable[[Operation], Moved]] = {
 
 def _bytes(op: Operation, value: SSAValue) -> int:
     if (size := type_bytes(value.type)) is None:
-        raise Refusal(op, f"the size of {value.type} is unknown, so it has no cost in bytes or time")
+        raise Refusal(op, f"the size of {value.type} is unknown, so no cost in bytes or time can be computed")
     return size

@@ -50,7 +50,7 @@ class OccupiedPlaces:
 
     def first_free(self, candidates: int, first: int, last: int) -> int | None:
         """Return the lowest place in the bit set `candidates` that is free from step `first` to step `last`; None if
-        none is."""
+        there is no such place."""
         occupied_places = 0
         for node in self._nodes(first, last):
             occupied_places |= self._somewhere[node]

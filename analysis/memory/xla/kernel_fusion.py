@@ -93,7 +93,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of the operands of `ops` that have no reader outside the group, each with True."""
+        """Yield the producers of the operands of `ops` that have no reader outside the group. Each comes with True,
+        which means that it precedes the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:

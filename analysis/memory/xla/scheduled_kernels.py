@@ -4,9 +4,9 @@ Kernels run in the order in which they become ready, first in, first out, which 
 (`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). So kernels that depend only on arguments run first: for example,
 the random bits of all layers are computed before the first layer.
 
-The result for which an argument is donated is written into the argument's memory. A kernel that reads the argument, and
-that the result does not depend on, might run later, so it reads a copy that is made at the start; the argument's memory
-can then hold temporaries until the result is written.
+A result is written into the memory of the argument that is donated for it. If the result does not depend on a kernel
+that reads the argument, this kernel might run later. So it reads a copy of the argument, which is made at the start.
+The argument's memory can then hold temporaries until the result is written.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def _check(policy: Any) -> None:
         return
     if signature is None or any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values()):
         raise TypeError(
-            f"recompute.jax.jit: policy {policy_name} must take the name of an operation, the shapes of its "
-            f"results and its names, and return whether to save it; it takes {signature or 'something else'}"
+            f"recompute.jax.jit: the policy '{policy_name}' must accept three arguments: the name of an "
+            f"operation, the shapes of its results, and its names; it accepts {signature or 'other arguments'}"
         )
 
 

@@ -156,7 +156,7 @@ def as_arrays(board: Board, keys: Keys) -> tuple[Board, Keys]:
 
 
 def _problem_parts(problem: Problem) -> dict[int, Any]:
-    """Return the entries of the parts that describe the problem."""
+    """Return the entries of those parts of the board that describe the problem."""
     minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
     return {
         COSTS: problem.costs,
@@ -175,7 +175,7 @@ def _problem_parts(problem: Problem) -> dict[int, Any]:
 
 
 def _state_lengths(problem: Problem) -> dict[int, int]:
-    """Return the number of entries of the parts that hold the state.
+    """Return the number of entries of each part of the board that holds the state of the search.
 
     The lengths of the pool, the log, the heap and the lists of copies limit the search. They grow linearly with the
     problem.

@@ -89,8 +89,8 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 
 
 def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
-    """Compile for the argument types, with literal types widened. Otherwise numba would compile a kernel for each
-    literal value."""
+    """Compile a kernel for the argument types, after replacing literal types by their general types. Otherwise numba
+    would compile the kernel once for each literal value."""
     return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 

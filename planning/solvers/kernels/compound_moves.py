@@ -95,7 +95,7 @@ def _collect(board: Board, stage: int, operation: int, most: int) -> bool:
 @kernel
 def _apply_cheaper(board: Board, stage: int, operation: int) -> bool:
     """Apply the move in mode CHEAPER, with at most `MAX_MOVE_COPIES` copies. Operands are visited depth first, starting
-    with those of the copy that was added last. Returns whether an operand was recomputed."""
+    with the operands of the copy that was added last. Returns whether an operand was recomputed."""
     stack, makers = board[MOVE_OPERATIONS], board[MAKERS]
     board[stack] = operation
     count, added, is_first = 1, 0, True

@@ -1,4 +1,5 @@
-"""Add a list of copies to the state on the board, and list the copies of the state."""
+"""Add a list of copies to the state on the board, and list the copies of the state. A copy is an operation that runs
+again in a stage, right before the operation with the index of the stage."""
 
 from __future__ import annotations
 

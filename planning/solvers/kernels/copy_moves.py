@@ -1,8 +1,8 @@
 """Add and remove single copies, with undo. Each change updates the live ranges, and the bytes of the affected stages.
 
 A change affects only the instances of the operation's results around the stage, and the instances of its operands at
-the stage. The bytes inside a stage are recounted for the stage of the copy, and for the stages from and to which the
-last use of an instance moves.
+the stage. The bytes inside a stage are recounted for the stage of the copy, and for both stages between which the last
+use of an instance moves.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def remove_copy(board: Board, stage: int, operation: int) -> None:
 
 @kernel
 def _append_to_log(board: Board, kind: int, stage: int, detail: int) -> None:
-    """Append a record to the log. `detail`: the operation or the former STAGE_RISE, depending on the kind."""
+    """Append a record to the log. `detail`: the operation or, for the kind RISE, the previous value of STAGE_RISE."""
     length = board[LOG_LENGTH]
     position = board[LOG] + length
     board[position] = kind

@@ -190,8 +190,7 @@ def _list_accesses(board: Board, storage: int) -> int:
 @kernel
 def _push_candidate(board: Board, keys: Keys, storage: int, previous: int, stage: int) -> None:
     """Push the candidate that recomputes a storage in `stage`, after its access in the stage `previous`, if this can
-    lower the overflow. Its key is the cost per removed byte under the assumption that no operands are kept live
-    longer."""
+    lower the overflow. Its key is its cost per removed byte, assuming that no operands must be kept live longer."""
     last = stage if board[board[ROW_LENGTH] + board[STAGE_ROWS] + stage] > 0 else stage - 1
     if last <= previous:
         return

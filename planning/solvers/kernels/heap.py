@@ -1,4 +1,5 @@
-"""Random numbers, sorting, and the heap of candidates on the board."""
+"""Random numbers, sorting, and the heap of candidates on the board. A candidate is a storage to recompute in a stage
+(`greedy.py`)."""
 
 from __future__ import annotations
 

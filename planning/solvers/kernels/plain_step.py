@@ -1,4 +1,5 @@
-"""Initialize the state with the plain step: every operation runs once, and every live range ends at the last use."""
+"""Initialize the state of the search with the plain step: every operation runs once, and every live range ends at the
+last use. A stage is the time from right before one operation to its end."""
 
 from __future__ import annotations
 

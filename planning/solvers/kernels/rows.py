@@ -4,8 +4,8 @@ There are three kinds of rows, for n operations:
 
 - The row of operation i lists the stages in which it runs, including its own stage, in ascending order.
 - Row `STAGE_ROWS + t` lists the operations that are copied in stage t, for t from 0 to n.
-- Row `LAST_USE_ROWS + v` lists the stage of the last use of each instance of storage v; its entries correspond to those
-  of the row of its maker. For an instance without uses, the entry is the stage in which it is made.
+- Row `LAST_USE_ROWS + v` lists the stage of the last use of each instance of storage v; its entries correspond to the
+  entries in the row of the maker of v. For an instance without uses, the entry is the stage in which it is made.
 
 A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of its size.
 """

@@ -170,8 +170,8 @@ def _ruin(board: Board) -> None:
 
 @kernel
 def _stage_at_budget(board: Board) -> int:
-    """Search the stages from a random stage on, cyclically, for a peak of at least 99 % of the budget. Return the first
-    such stage, or the random stage if there is none."""
+    """Return the first stage with a peak of at least 99 % of the budget, searching cyclically from a random stage. If
+    there is no such stage, return the random stage."""
     n = board[OPERATION_COUNT]
     first = draw(board, board[OPERATION_COUNT] + 1)
     near_budget = board[BUDGET_BYTES] - board[BUDGET_BYTES] // 100

@@ -93,7 +93,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // An all-gather must gather axes that shard its operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{can't apply gathering_axes axis "x" to the operand's axes {"y"}}}
+  // expected-error@+1 {{cannot apply gathering_axes axis "x" to the operand's axes {"y"}}}
   %0 = sdy.all_gather [{"x"}, {}] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }
@@ -224,7 +224,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // The unreduced axes of the result must be those of the operand and of the operation.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{the unreduced axes of the result are {}, expected {"y"}: the unreduced axes of the operand and the axes of the operation}}
+  // expected-error@+1 {{the unreduced axes of the result are {}, expected {"y"}, which are the unreduced axes of the operand and the axes of the operation}}
   %0 = sdy.sharded_to_unreduced [{"y"}, {}] %a out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
   func.return
 }

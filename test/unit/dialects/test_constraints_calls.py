@@ -188,7 +188,10 @@ CHOLESKY = Template(
 
 @pytest.mark.parametrize(
     ("label", "type_", "words"),
-    [("C2", "tensor<3xf32>", "expected a rank of at least 2"), ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]")],
+    [
+        ("C2", "tensor<3xf32>", "has rank 1, expected at least 2"),
+        ("C3", "tensor<2x3x4xf32>", r"has shape \[3, 4\]"),
+    ],
 )
 def test_cholesky_constraints_are_checked(label: str, type_: str, words: str) -> None:
     CHOLESKY.refuse("C1", "the result has type", result="tensor<2x3x3xf64>")

@@ -49,7 +49,7 @@ def algorithm(lhs: int = 1, rhs: int = 1, operations: int = 1) -> str:
         ("C8", {"sums": "[-1]"}, r"rhs_contracting_dimensions \[-1\] must be non-negative and less than rank 3"),
         ("C9", {"rhs": "tensor<4x5x3xf32>"}, r"rhs_batching_dimensions has shape \[3\], expected \[2\]"),
         ("C10", {"rhs": "tensor<3x5x2xf32>"}, r"rhs_contracting_dimensions has shape \[3\], expected \[4\]"),
-        ("C11", {"more": ", precision = [HIGH, HIGH, HIGH]"}, "expected at most two precisions, got 3"),
+        ("C11", {"more": ", precision = [HIGH, HIGH, HIGH]"}, "there are 3 precisions, expected at most two"),
         ("C12", {"result": "tensor<2x5x3xf32>"}, r"the result has shape \[2, 5, 3\], expected \[2, 3, 5\]"),
         ("C21", {"more": f", precision = [DEFAULT, HIGH]{algorithm()}"}, "each precision must be DEFAULT"),
         ("C22", {"more": algorithm(lhs=0)}, "lhs_component_count is 0, expected a positive number"),

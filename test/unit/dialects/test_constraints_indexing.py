@@ -207,5 +207,5 @@ def test_scatter_without_inputs_is_rejected() -> None:
         '"stablehlo.scatter"(%0) <{scatter_dimension_numbers = #stablehlo.scatter<>}> ({\n'
         "  stablehlo.return\n}) : ({indices}) -> ()"
     )
-    with pytest.raises(VerifyException, match=r"^C5: expected at least one input"):
+    with pytest.raises(VerifyException, match=r"^C5: there are no inputs, expected at least one"):
         parse_module(Template(text, {"indices": "tensor<0xi32>"}, ("indices",)).program()).verify()

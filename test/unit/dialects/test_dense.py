@@ -119,7 +119,7 @@ def test_complex_literals_have_the_expected_bits():
         ("true", "tensor<i32>", "is valid only for i1"),
         ("1.5", "tensor<i32>", "not an integer"),
         ("(1.0,2.0)", "tensor<f32>", "complex"),
-        ("1.0", "tensor<complex<f32>>", "expected a complex number"),
+        ("1.0", "tensor<complex<f32>>", "is not a complex number"),
         ("[1.0]", "tensor<f32>", "shape \\[1\\] does not match"),
         ("[1.0, 2.0]", "tensor<3xf32>", "shape \\[2\\] does not match"),
         ("[[1], [2, 3]]", "tensor<2x1xi32>", "rows differ"),

@@ -75,7 +75,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         "must be non-negative and less than rank 2",
     ),
     (f"%r = stablehlo.concatenate %0, %1, dim = 0 : ({F}, {N}) -> tensor<4x3xf32>", (F, N), "an operand has elements"),
-    ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "expected at least one operand"),
+    ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "there are no operands, expected at least one"),
     (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] must be non-negative and less than rank 2"),
     ("%r = stablehlo.iota dim = 0 : tensor<?xi32>", (), r"the result has type tensor<\?xi32>, expected a static shape"),
     ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "the result has elements of type i1, expected numbers"),
@@ -157,7 +157,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = {DOT} [1] x [1], precision = [HIGH, HIGH, HIGH] : ({F}, {F}) -> tensor<2x2xf32>",
         (F,),
-        "C11: expected at most two precisions, got 3",
+        "C11: there are 3 precisions, expected at most two",
     ),
     (
         '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
@@ -332,7 +332,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f'"stablehlo.optimization_barrier"(%0) : ({F}) -> ()',
         (F,),
-        "as many results as operands",
+        "results, expected one for each of the",
     ),
     (
         f'%r = "stablehlo.optimization_barrier"(%0) : ({F}) -> {N}',

@@ -134,7 +134,7 @@ def test_absent_device_is_named() -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_wrong_number_of_device_inputs_is_rejected(count: int) -> None:
     function = function_named(parse_module(body("collective_broadcast", groups("[[0, 1]]", 1, 2))))
-    with pytest.raises(ValueError, match=f"expected 2 lists of inputs, one for each device, got {count}"):
+    with pytest.raises(ValueError, match=f"inputs: {count} lists? of inputs, expected 2, one for each device"):
         run_on_devices([[function], [function]], [[np.zeros(4, np.float32)]] * count)
 
 

@@ -107,7 +107,7 @@ def test_inputs_of_types_numpy_cannot_store_are_loaded(tmp_path: Path) -> None:
         first, second = load_inputs(str(tmp_path / "in.npz"), function)
         assert first.dtype == values.dtype and first.tolist() == values.tolist() and second == 7
     np.savez(tmp_path / "in.npz", values)
-    with pytest.raises(ValueError, match="expected 2 arrays, one for each argument, got 1"):
+    with pytest.raises(ValueError, match="the file contains 1 array, expected 2, one for each argument"):
         load_inputs(str(tmp_path / "in.npz"), function)
 
 

@@ -315,7 +315,7 @@ def test_inputs_must_fit(inputs: list[Array], message: str) -> None:
 
 def test_function_is_selected_by_name() -> None:
     assert function_named(parse_module(CALL), "f").sym_name.data == "f"
-    with pytest.raises(Refusal, match="there is no function 'h'; there are main, f"):
+    with pytest.raises(Refusal, match="there is no function 'h'; the module contains main, f"):
         function_named(parse_module(CALL), "h")
     with pytest.raises(Refusal, match="the module has 2 public functions; name the one to run"):
         function_named(parse_module(CALL.replace("@main", "@g").replace("private ", "")))

@@ -84,7 +84,7 @@ def test_mismatched_scans_are_rejected(old: str, new: str, words: str) -> None:
 
 def test_results_for_all_carries_are_required() -> None:
     text = FORWARD.replace("-> (tensor<2x4xf32>, tensor<2xf32>)\n  return", "-> ()\n  return")
-    with pytest.raises(ParseError, match="at least as many results as inits"):
+    with pytest.raises(ParseError, match="there are 0 results, expected at least"):
         parse_module(text)
 
 

@@ -106,7 +106,7 @@ def test_failed_repair_is_reported_and_harmless(
 
     monkeypatch.setattr(dense_repair, "reads_exactly", fails)
     repair_dense()
-    assert capsys.readouterr().err == "recompute: xDSL's dense constants are not repaired: no such method\n"
+    assert capsys.readouterr().err == "recompute: workaround for xDSL's dense constants not applied: no such method\n"
 
 
 @pytest.mark.parametrize(

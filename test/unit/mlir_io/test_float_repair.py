@@ -119,4 +119,4 @@ def test_failed_repair_is_reported_and_harmless(
 
     monkeypatch.setattr(float_repair, "tells_nans_apart", fails)
     repair_floats()
-    assert capsys.readouterr().err == "recompute: xDSL's floats are not repaired: no such method\n"
+    assert capsys.readouterr().err == "recompute: workaround for xDSL's floats not applied: no such method\n"

@@ -78,7 +78,7 @@ def test_duplicate_copy_number_is_a_violation() -> None:
 def test_groups_must_be_in_the_order_of_their_places() -> None:
     later = replace(GOOD, before=5, gates=(H,), numbers=(2, 2))
     assert violations_of(later, GOOD) == [
-        "group 1: its copies come before those of the preceding group; groups must be in program order"
+        "group 1: its copies precede those of group 0, but groups must be in program order"
     ]
 
 
