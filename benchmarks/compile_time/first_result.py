@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 from unittest import mock
 
@@ -29,8 +29,9 @@ import jax.numpy as jnp
 import recompute
 from recompute.analysis.memory import peaks
 from recompute.analysis.memory.xla.memory import PlainStep
-from recompute.benchmarks.harness.parsers import benchmark_parser
-from recompute.benchmarks.harness.process_cost import run_python
+from recompute.benchmarks.harness.command_line import add_only, add_rounds, add_size, benchmark_parser, selected
+from recompute.benchmarks.harness.compiled_cost import flops, temporary_bytes
+from recompute.benchmarks.harness.processes import run_python, with_cpu_seconds
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, Built
 
@@ -64,6 +65,21 @@ class Seconds:
         """The seconds outside compilations: tracing, lowering, and the time that `recompute.jax.jit` adds."""
         return self.total - self.compiling
 
+    @property
+    def compiled(self) -> Any:
+        """The compiled step, if the measured function returns one."""
+        return getattr(self.answer, "compiled", self.answer)
+
+    @property
+    def temporary_bytes(self) -> int:
+        """The bytes of temporaries of the compiled step."""
+        return temporary_bytes(self.compiled)
+
+    @property
+    def flops(self) -> float:
+        """The FLOPs of the compiled step, as XLA reports them."""
+        return flops(self.compiled)
+
 
 def measure(run: Callable[[], Any]) -> Seconds:
     """Measure one call of a function with empty caches, both of JAX and of this project."""
@@ -73,9 +89,7 @@ def measure(run: Callable[[], Any]) -> Seconds:
     forget_pools()
     with counting() as counts, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = process_time()
-        answer = run()
-        total = process_time() - start
+        answer, total = with_cpu_seconds(run)
     return Seconds(total, counts["seconds"], int(counts["compilations"]), int(counts["models"]), answer)
 
 
@@ -86,9 +100,8 @@ def counting() -> Iterator[dict[str, float]]:
     compile = jax.stages.Lowered.compile
 
     def compiled(*args: Any, **keywords: Any) -> Any:
-        start = process_time()
-        result = compile(*args, **keywords)
-        counts["seconds"] += process_time() - start
+        result, seconds = with_cpu_seconds(lambda: compile(*args, **keywords))
+        counts["seconds"] += seconds
         counts["compilations"] += 1
         return result
 
@@ -163,7 +176,7 @@ class Bench:
         own, ours, unmarked = self.plain(name, ALL), self.ours(name, ALL), self.ours(name)
         yield f"{name} with jax.checkpoint: first result / jax.jit's: {ours.total / own.total:.2f}"
         yield f"{name} with jax.checkpoint: {ours.compilations} compilations, runs {ours.answer.variant.name}"
-        share = temporaries(ours) / temporaries(unmarked)
+        share = ours.temporary_bytes / unmarked.temporary_bytes
         yield f"{name} with jax.checkpoint: temporaries / temporaries without it: {share:.3f}"
 
     def budget(self) -> Iterator[str]:
@@ -172,7 +185,7 @@ class Bench:
             plain = self.plain(name)
             for budget in (share, "min"):
                 ours = self.ours(name, budget=budget)
-                needs, work = temporaries(ours) / temporaries(plain), flops(ours) / flops(plain)
+                needs, work = ours.temporary_bytes / plain.temporary_bytes, ours.flops / plain.flops
                 yield (
                     f"{name}, budget {budget}: first result / jax.jit's: {ours.total / plain.total:.1f}, "
                     f"{ours.compilations} compilations, temporaries {needs:.3f}, FLOPs {work:.3f} of plain"
@@ -236,21 +249,6 @@ def call(step: Callable[..., Any], *arguments: Any) -> float:
     return perf_counter() - start
 
 
-def compiled_of(run: Seconds) -> Any:
-    """Return the compiled step of a measurement of `recompute.jax.jit` or `jax.jit`."""
-    return getattr(run.answer, "compiled", run.answer)
-
-
-def temporaries(run: Seconds) -> int:
-    """Return the bytes of temporaries of a compiled step."""
-    return compiled_of(run).memory_analysis().temp_size_in_bytes
-
-
-def flops(run: Seconds) -> float:
-    """Return the FLOPs of a compiled step, as XLA reports them."""
-    return float(compiled_of(run).cost_analysis()["flops"])
-
-
 ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
     row.__name__: row
     for row in (
@@ -263,20 +261,12 @@ ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
 def main() -> None:
     """Print the lines of the requested rows."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=ROWS,
-        metavar="ROW",
-        help=f"a row to measure, from {', '.join(ROWS)}; may be repeated",
-    )
-    parser.add_argument(
-        "--size", choices=("small", "large"), default="large", help="the size of the steps (default: %(default)s)"
-    )
-    parser.add_argument("--rounds", type=int, default=3, help="the number of measurements (default: %(default)s)")
+    add_only(parser, "row", ROWS)
+    add_size(parser)
+    add_rounds(parser, 3)
     options = parser.parse_args()
     recompute.config.cache_dir = ""
-    for name in options.only or ROWS:
+    for name in selected(ROWS, options.only):
         for line in ROWS[name](Bench(options.size, options.rounds)):
             print(line, flush=True)
 

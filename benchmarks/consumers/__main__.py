@@ -15,32 +15,31 @@ from __future__ import annotations
 
 import os
 
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from recompute.benchmarks.consumers.all_cases import CASES
 from recompute.benchmarks.consumers.consumers_page import tables
 from recompute.benchmarks.consumers.step_checks import BUG, PASSES, CheckRow, rows_of
-from recompute.benchmarks.harness.markdown import insert_tables
+from recompute.benchmarks.harness.markdown import write_tables
+from recompute.benchmarks.harness.paths import MEASURED_PAGES
+from recompute.benchmarks.harness.processes import run_module
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
+PAGE = MEASURED_PAGES / "consumers.md"
 HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.checkpoint")
 
 
 def measure_apart(name: str, options: Sequence[str]) -> Iterator[CheckRow]:
     """Measure one step in a new process, and yield its rows. If the process fails, the last row states how."""
     chosen = ["--options", *options] if options else []
-    command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    outcome = run_module("recompute.benchmarks.consumers", name, "--json", *chosen)
     rows = [CheckRow(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]
     yield from rows
     if outcome.returncode not in (0, 1) or not rows:
@@ -63,29 +62,30 @@ def line_of(row: CheckRow) -> str:
 def main() -> int:
     """Measure the requested steps, print a line for each set of options, and return 1 if some row is a bug."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(CASES)}; all by default")
+    add_names(parser, "step", CASES)
     parser.add_argument(
         "--options",
         nargs="*",
         default=(),
         choices=PASSES,
-        help="sets of options; by default, all that apply",
+        metavar="OPTIONS",
+        help=f"the sets of options of `recompute-opt` (default: all that apply), from: {', '.join(PASSES)}",
     )
     parser.add_argument("--json", action="store_true", help="measure in this process, and print each row as JSON")
-    parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write the tables of docs/measured/{PAGE.name}")
     options = parser.parse_args()
-    if options.write and (options.steps or options.options):
+    if options.write and (options.names or options.options):
         parser.error("--write cannot be combined with steps or options: the page lists all of them")
-    names, rows = names_or_all(parser, options.steps, CASES, "step"), list[CheckRow]()
+    rows = list[CheckRow]()
     if not options.json:
         print(line_of(CheckRow(*HEAD[:3], "", *HEAD[3:])))
-    for name in names:
+    for name in options.names or CASES:
         for row in rows_of(CASES[name], options.options) if options.json else measure_apart(name, options.options):
             rows.append(row)
             print(json.dumps(row.as_data()) if options.json else line_of(row), flush=True)
     failed = any(row.is_bug for row in rows)
     if options.write and not failed:
-        PAGE.write_text(insert_tables(PAGE.read_text(), tables(rows)))
+        write_tables(PAGE, tables(rows))
     return int(failed)
 
 

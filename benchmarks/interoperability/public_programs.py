@@ -37,7 +37,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, var_opera
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.dialects.context import make_context
 from recompute.dialects.dense import parse_constant
 from recompute.dialects.stablehlo.creation import ConstantOp

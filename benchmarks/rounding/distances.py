@@ -16,14 +16,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import jax
 import jaxlib
 
-from recompute.benchmarks.harness.markdown import insert_tables, markdown_table
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser, report_progress
+from recompute.benchmarks.harness.markdown import markdown_table, write_tables
+from recompute.benchmarks.harness.paths import MEASURED_PAGES
 from recompute.benchmarks.rounding.rounding_steps import STEPS
 from recompute.benchmarks.rounding.step_forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
 from recompute.examples.closeness import Closeness
@@ -31,8 +31,7 @@ from recompute.examples.export import BUILDERS
 from recompute.examples.models.step import random_inputs
 from recompute.examples.with_jax import DROPS_BARRIERS, compile_without
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "measured" / "bits.md"
+PAGE = MEASURED_PAGES / "bits.md"
 KNOWN = (*BUILDERS, *STEPS)
 SEEDS = 5
 NUMPY = "numpy"
@@ -152,13 +151,13 @@ def tables(rows: Sequence[DistanceRow]) -> dict[str, str]:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"from {', '.join(KNOWN)}; all by default")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="the number of random inputs (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
+    add_names(parser, "step", KNOWN)
+    seeds = "the number of random inputs on which each step runs (default: %(default)s)"
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="COUNT", help=seeds)
+    parser.add_argument("--write", action="store_true", help=f"write the tables of docs/measured/{PAGE.name}")
     options = parser.parse_args()
-    if options.write and options.steps:
+    if options.write and options.names:
         parser.error("--write cannot be combined with step names: the page lists every step")
-    options.steps = names_or_all(parser, options.steps, KNOWN, "step")
     return options
 
 
@@ -166,8 +165,8 @@ def main() -> None:
     """Print the tables, and exit with a message for each failure."""
     options = arguments()
     rows, failures = list[DistanceRow](), list[str]()
-    for name in options.steps:
-        print(f"{name} ...", file=sys.stderr, flush=True)
+    for name in options.names or KNOWN:
+        report_progress(f"{name} ...")
         forms = forms_of(name)
         result = list(rows_of(name, forms, options.seeds))
         rows += result
@@ -175,7 +174,7 @@ def main() -> None:
     tables_of_page = tables(rows)
     print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *tables_of_page.values()]))
     if options.write and not failures:
-        PAGE.write_text(insert_tables(PAGE.read_text(), tables_of_page))
+        write_tables(PAGE, tables_of_page)
     sys.exit("\n".join(failures) or None)
 
 

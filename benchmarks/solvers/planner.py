@@ -20,11 +20,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from math import inf, log
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import benchmark_parser, report_missed
+from recompute.benchmarks.harness.growth_exponent import growth_exponent
 from recompute.benchmarks.solvers.checkmate_program import PublishedResult, checkmate
 from recompute.benchmarks.solvers.planner_graphs import NETS, chain, graph, inception, layered, lstm, unet
 from recompute.planning.solvers.effort import EFFORTS
@@ -45,7 +46,12 @@ SECONDS = 20.0
 """The largest allowed time for one budget."""
 WORSE = 0.01
 """The percentage points by which a plan may cost more than PyTorch's plan."""
-SHARES = 0.8, 0.6, 0.5, 0.4, 0.3
+SHARES = (0.8, 0.6, 0.5, 0.4, 0.3)
+LAYERED_SHARES = (0.9, 0.8)
+"""The budgets of networks and of layered graphs, as shares of the plain peak."""
+LAYERED = {"layered 100": 100, "layered 250": 250}
+"""The numbers of operations of the layered graphs, by name."""
+NET_NAMES = (*NETS, *LAYERED)
 FEW_OPERATIONS = 300
 """The largest number of operations for which the gap at the budget 0.3 has a bar (`gap_bar`)."""
 LONG_SECONDS = 600.0
@@ -134,10 +140,10 @@ def times(python: str) -> Iterator[str]:
 def nets(options: argparse.Namespace) -> Iterator[str]:
     """Plan the networks of `planner_graphs.py` and layered graphs, and yield a message for each gap above its bar."""
     problems = {name: read_graph(json.dumps(graph(name)), name) for name in NETS}
-    problems |= {"layered 100": layered(100), "layered 250": layered(250)}
+    problems |= {name: layered(operations) for name, operations in LAYERED.items()}
     for name in options.net or problems:
         problem = problems[name]
-        for share in options.share or ((0.9, 0.8) if name.startswith("layered") else SHARES):
+        for share in options.share or (LAYERED_SHARES if name in LAYERED else SHARES):
             budget = int(share * plain_peak(problem))
             result, _ = row(f"{name} {share}", problem, budget, options.seconds, options.effort)
             bar = gap_bar(share, len(problem), options.seconds)
@@ -210,7 +216,7 @@ def scale() -> Iterator[str]:
                 if isinstance(result, Infeasible) or result.gap > 0.1 or seconds > 60:
                     yield f"{name}: no plan, a gap above 0.1 points, or {seconds:.1f} s, above the limit of 60 s"
         for share, ((few, short), *_, (many, long)) in times.items():
-            exponent = log(long / short) / log(many / few)
+            exponent = growth_exponent((few, many), (short, long))
             print(f"growth at {share}: exponent {exponent:.2f}")
             if exponent > EXPONENTS[share]:
                 yield f"budget {share}: exponent {exponent:.2f}, above the bar of {EXPONENTS[share]}"
@@ -220,18 +226,44 @@ def main() -> int:
     """Print the requested table, and return 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument(
-        "what",
+        "table",
         nargs="?",
         choices=("bars", "pytorch", "times", "nets", "formulations", "scale"),
         default="bars",
-        help="the table to print (default: %(default)s)",
+        metavar="TABLE",
+        help="the table to print (default: %(default)s), from: %(choices)s",
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="the time limit for each budget of a network")
-    parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="the search effort for the networks")
-    parser.add_argument("--net", action="append", help="a network; may be repeated (default: all)")
-    share = "a budget as a share of the plain peak; may be repeated (default: all of SHARES)"
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="`nets` and `formulations`: the time limit for each budget (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--effort",
+        choices=tuple(EFFORTS),
+        default="full",
+        help="`nets`: the effort of the search (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--net",
+        action="append",
+        choices=NET_NAMES,
+        metavar="NET",
+        help=f"`nets`: a network to plan; may be repeated (default: all), from: {', '.join(NET_NAMES)}",
+    )
+    share = (
+        "`nets`: a budget, as a share of the plain peak; may be repeated "
+        f"(default: {', '.join(map(str, SHARES))}; for layered graphs {', '.join(map(str, LAYERED_SHARES))})"
+    )
     parser.add_argument("--share", action="append", type=float, help=share)
-    parser.add_argument("--python", default=sys.executable, help="a Python interpreter that can import torch")
+    parser.add_argument(
+        "--python",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="`times`: a Python interpreter that can import torch (default: this one)",
+    )
     options = parser.parse_args()
     tables = {
         "bars": bars,
@@ -241,10 +273,7 @@ def main() -> int:
         "formulations": lambda: formulations(options.seconds),
         "scale": scale,
     }
-    missed = list(tables[options.what]())
-    for line in missed:
-        print(f"missed: {line}")
-    return 1 if missed else 0
+    return report_missed(list(tables[options.table]()))
 
 
 if __name__ == "__main__":

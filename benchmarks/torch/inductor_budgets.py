@@ -14,29 +14,29 @@ than rounding. A refused budget is not a failure. PyTorch's cache of compiled st
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
 from typing import Any
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, add_shares, benchmark_parser, report_missed, selected
 from recompute.benchmarks.harness.markdown import table_head, table_row
-from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
+from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.model_cases import CASES, ModelCase, make
-from recompute.benchmarks.torch.model_forms import Run, checkpoint_blocks
+from recompute.benchmarks.torch.model_forms import ModelRun, checkpoint_blocks
+from recompute.benchmarks.torch.refusals import describe_error, is_refusal, lowest_stated_peak
 from recompute.benchmarks.torch.training_step import Outcome, training_step
 from recompute.frontends.torch.inductor.allocator import allocator_peak
 
 MODELS = ("gpt6", "gpt6 dropout", "unet", "resnet50")
-SHARES = "0.8,0.6,0.4"
+SHARES = (0.8, 0.6, 0.4)
 ROUNDING = 1e-4
 """The largest relative distance that counts as rounding, since fusion changes the order of additions."""
 HEAD = ("model", "form", "budget MB", "measured MB", "compiles", "FLOPs x", "largest distance", "RNG")
 
 
 def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
-    """Run two steps, and return the first step's results, the second step's peak, and the wrapped model."""
+    """ModelRun two steps, and return the first step's results, the second step's peak, and the wrapped model."""
     torch._dynamo.reset()
     model, inputs = make(name)
     device = inputs[0].device.type
@@ -68,10 +68,10 @@ def line_within(name: str, share: float, plain: Outcome, plain_bytes: int) -> tu
     try:
         outcome, peak, step = measure(name, lambda model: rt.compile(model, budget=share, backend="inductor"))
     except Exception as error:
-        if "BudgetNotKept" not in str(error):
-            return (name, f"{share:g}", megabytes, "", "", "", "", ""), f"{type(error).__name__}: {error}"
-        reached = next((part for part in str(error).split("; ") if ("needs" in part or "no other step" in part)), "")
-        return (name, f"{share:g}", megabytes, "refused", reached.rpartition(": ")[2], "", "", ""), ""
+        if not is_refusal(error):
+            return (name, f"{share:g}", megabytes, "", "", "", "", ""), describe_error(error)
+        refused = f"refused, {lowest_stated_peak(str(error)) / 1e6:.2f}"
+        return (name, f"{share:g}", megabytes, refused, "", "", "", ""), ""
     (graph,) = step.report().graphs
     state_is_equal = torch.equal(outcome.tensors["random state"], plain.tensors["random state"])
     difference = distance(plain, outcome)
@@ -98,7 +98,7 @@ def checkpoint_line(name: str) -> tuple[Any, ...]:
     """Return the table row of a model with `torch.utils.checkpoint` around each block, compiled by Inductor."""
     case: ModelCase = CASES[name]
     try:
-        _, peak, _ = measure(name, lambda model: torch.compile(checkpoint_blocks(Run(model, case.blocks))))
+        _, peak, _ = measure(name, lambda model: torch.compile(checkpoint_blocks(ModelRun(model, case.blocks))))
     except Exception as error:
         return (name, "checkpoint", "", type(error).__name__, "", "", "", "")
     return (name, "checkpoint", "", f"{peak / 1e6:.2f}", "", "", "", "")
@@ -107,25 +107,21 @@ def checkpoint_line(name: str) -> tuple[Any, ...]:
 def main() -> int:
     """Print a table row for each model and budget, and return 1 if there are faults."""
     parser = benchmark_parser(__doc__)
-    add_only(parser)
-    parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
+    add_only(parser, "model", CASES, default=MODELS)
+    add_shares(parser, SHARES)
     options = parser.parse_args()
-    names = matching(CASES, options.only or MODELS)
-    os.environ["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
-    torch._functorch.config.enable_autograd_cache = False
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+    configure_torch(reuse_compiled_steps=False)
     print(table_head(HEAD), flush=True)
     faults: list[str] = []
-    for name in names:
+    for name in selected(CASES, options.only or MODELS):
         plain, plain_bytes, _ = measure(name, torch.compile)
         print(table_row((name, "torch.compile", "", f"{plain_bytes / 1e6:.2f}", "", "1.0000", "", "")), flush=True)
         print(table_row(checkpoint_line(name)), flush=True)
-        for share in map(float, options.shares.split(",")):
+        for share in options.shares:
             cells, fault = line_within(name, share, plain, plain_bytes)
             print(table_row(cells), flush=True)
-            faults += [f"missed: {name}, budget {share:g}: {fault}"] if fault else []
-    return report_faults(faults)
+            faults += [f"{name}, budget {share:g}: {fault}"] if fault else []
+    return report_missed(faults)
 
 
 if __name__ == "__main__":
