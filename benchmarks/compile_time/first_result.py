@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.compile_time.first_result --only default --only cache
     python -m recompute.benchmarks.compile_time.first_result --size small --rounds 1  # a quick check
 
+Results: ratios of CPU seconds; docs/jax_compilation.md summarizes them. Time: about 1 hour.
+
 Seconds are CPU seconds of one process, and the minimum over the rounds counts. Only ratios are printed. *Added* is all
 time between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
 proof, the choice, and writing the module back. The disk cache is off except in the row `cache`. `growth.py` measures

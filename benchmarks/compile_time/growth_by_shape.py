@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.compile_time.growth_by_shape
     python -m recompute.benchmarks.compile_time.growth_by_shape constants functions
 
+Results: CPU seconds, MiB and exponents, printed only. Time: about 5 minutes.
+
 Each program is proved equal to itself (parse, verify, prove) in a separate process. The columns list the size of the
 shape, the bytes of text, the CPU seconds minus those of a single function, the peak memory of the process, and the
 exponent of the seconds relative to the previous size (1 is linear). The exit status is 1 if an exponent is above the

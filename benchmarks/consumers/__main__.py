@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.consumers psum fp8 --options plain outputs
     python -m recompute.benchmarks.consumers --write               # also write the table of docs/measured/consumers.md
 
+Results: verdicts, and distances in units of rounding, in docs/measured/consumers.md. Time: about 15 minutes.
+
 The steps use two devices of the host. Each runs in its own process, so that an abort of XLA becomes a line of the
 table. The exit status is 1 if a program is not proved, differs in numpy, does not compile, or is more than four times
 as far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
@@ -52,11 +54,15 @@ def cells(row: CheckRow) -> list[str]:
     return [row.step, row.options, row.outcome, row.proof, row.numpy, row.xla, row.ours, row.theirs]
 
 
+def aligned(texts: Sequence[str]) -> str:
+    """Return the cells of a row, or the titles of `HEAD`, as a line of aligned columns."""
+    widths = (28, 12, 10, 6, 8, 8, 18, 18)
+    return " ".join(f"{text:{width}}" for text, width in zip(texts, widths, strict=True))
+
+
 def line_of(row: CheckRow) -> str:
     """Return a row as a line of aligned columns, with its reason at the end."""
-    widths = (28, 12, 10, 6, 8, 8, 18, 18)
-    text = " ".join(f"{cell:{width}}" for cell, width in zip(cells(row), widths, strict=True))
-    return f"{text} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
+    return f"{aligned(cells(row))} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
 
 
 def main() -> int:
@@ -78,7 +84,7 @@ def main() -> int:
         parser.error("--write cannot be combined with steps or options: the page lists all of them")
     rows = list[CheckRow]()
     if not options.json:
-        print(line_of(CheckRow(*HEAD[:3], "", *HEAD[3:])))
+        print(aligned(HEAD))
     for name in options.names or CASES:
         for row in rows_of(CASES[name], options.options) if options.json else measure_apart(name, options.options):
             rows.append(row)

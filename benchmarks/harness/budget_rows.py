@@ -122,7 +122,7 @@ def compile_within_budget(
     try:
         lowered = jitted.lower_quietly(*arguments)
     except recompute.Refusal as error:
-        return row(None, None, MAX_COMPILES, error.reason.split(";")[0]), None
+        return row(None, None, MAX_COMPILES, error.reason.split(";")[0].splitlines()[0]), None
     compiled = lowered.compile()
     temporaries, flops = temporaries_and_flops(compiled)
     compiles = 0 if lowered.within is None else len(lowered.within.rounds)

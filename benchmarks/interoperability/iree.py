@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.interoperability.iree mlp20 gpt --size large --no-numpy
     python -m recompute.benchmarks.interoperability.iree --iree /path/to/venv/bin
 
+Results: bytes, ratios and distances in units of rounding, in docs/measured/iree.md. Time: about 10 minutes.
+
 The extra `iree` (`python -m pip install '.[iree]'` in a checkout) installs `iree-compile` and `iree-run-module`.
 `--iree` names the folder of other builds. Both steps are compiled for the CPU and run on the same random inputs.
 

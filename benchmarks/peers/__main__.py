@@ -5,6 +5,9 @@
     python -m recompute.benchmarks.peers --write            # also write the tables of docs/measured/jax_peers*.md
     python -m recompute.benchmarks.peers --from rows.json  # print the tables of earlier measurements
 
+Results: temporaries, FLOPs and CPU seconds as multiples of the plain step's, in docs/measured/jax_peers.md and
+jax_peers_default_flags.md. Time: about 1 hour.
+
 Each step is compiled in its own process, and runs once for its results. On a GPU, the steps are also timed, with and
 without the latency-hiding scheduler, and the device's peak is read. The exit status is 1 if a step misses a bar
 (`peers/bars.py`).

@@ -5,6 +5,9 @@
     python -m recompute.benchmarks.torch --only unet --budgets 0.9,0.8 # our budgets, as shares of the eager peak
     python -m recompute.benchmarks.torch --without-ours               # only PyTorch's forms
 
+Results: peaks in MB, FLOPs as multiples of the eager step's, and seconds; a part is in docs/measured/torch.md. Time:
+about 1 hour.
+
 Tables go to standard output, and progress to standard error. The exit status is 1 if one of our forms exceeds its
 budget, differs from eager mode, or fails. A budget that is refused because no plan meets it is not a failure.
 """

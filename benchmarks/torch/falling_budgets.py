@@ -4,6 +4,8 @@ higher peak.
     python -m recompute.benchmarks.torch.falling_budgets  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling_budgets --backend aot_eager --only 'pytorch 190717'
 
+Results: peaks in kB, in docs/measured/torch.md. Time: about 10 minutes.
+
 Budgets are shares of the plain step's peak. With `aot_eager`, the reference is the eager step, and peaks are live
 storages in program order. With Inductor, the reference is `torch.compile(model)`, and the allocator measures peaks in
 the second step. For a refused budget, the row shows the lowest peak that the refusal states.

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.torch.inductor_budgets  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.inductor_budgets --only 'pytorch *' --shares 0.9,0.8,0.7,0.6,0.5,0.4,0.3,0.2
 
+Results: peaks in MB, and FLOPs as multiples of the plain step's, in docs/measured/torch.md. Time: about 10 minutes.
+
 Budgets are shares of the peak of `torch.compile(model)`. Its results are the reference, because Inductor draws other
 random numbers than eager mode, and rounds differently. Peaks are measured in the second step, by the allocator's events
 on the CPU and by `torch.cuda.max_memory_allocated` on a GPU. They include the temporaries of kernels, and exclude

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.torch.model_budgets                       # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.model_budgets --only 'gpt*' --json lines.json
 
+Results: peaks in MB, and FLOPs as multiples of the eager step's, in docs/measured/torch.md. Time: about 15 minutes.
+
 The budgets of a model are evenly spaced from the peak of `budget="min"` (included) to the peak of the plain step
 (excluded). Peaks are measured for one step in program order. They include gradients and saved random states, and
 exclude weights, buffers and inputs. The table goes to standard output, and progress to standard error.

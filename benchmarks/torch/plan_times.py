@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.torch.plan_times                     # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.plan_times --only resnet50 --budget 50%
 
+Results: CPU seconds, in docs/measured/torch.md. Time: about 1 minute.
+
 "plan and proof" is the time of the search, the rewrite, the export and the proof. "min_cut" and "ours" are the times of
 compilation and one step in program order, with PyTorch's `min_cut` and with `recompute.torch`. Times are CPU seconds
 of one process, on which other processes have little effect. No plan is read from the disk cache. The exit status is 1

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.second_process --only unet --budget 50%
 
+Results: CPU seconds, in docs/measured/torch.md. Time: about 1 minute.
+
 The two processes run one after the other with the same cache directory, which is empty at first. "plan" is the time of
 import, search, export and proof (`GraphReport.seconds`). "first step" is the CPU time of compilation and one step. The
 exit status is 1 if the second process repeats the search, or if results differ.

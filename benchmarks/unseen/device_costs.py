@@ -3,6 +3,9 @@
     python -m recompute.benchmarks.unseen.device_costs
     python -m recompute.benchmarks.unseen.device_costs moe ring_attention
 
+Results: temporaries and FLOPs as multiples of those with `jax.checkpoint`; docs/devices.md summarizes them. Time: about
+10 minutes.
+
 Temporaries and FLOPs are XLA's values for one device, as multiples of the values with `jax.checkpoint` around the
 blocks. `n` is the number of collectives in the compiled step: plain, with `jax.checkpoint`, and with `recompute`.
 `distance` is the largest distance of any result from the plain step's result, as a share of the largest magnitude in

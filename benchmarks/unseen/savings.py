@@ -3,6 +3,9 @@
     python -m recompute.benchmarks.unseen.savings open --json open.jsonl
     python -m recompute.benchmarks.unseen.savings held_back convnext tcn --json two.jsonl
 
+Results: bytes and FLOPs, as lines of JSON from which `savings_page` makes docs/measured/savings.md. Time: about 10
+minutes for a group.
+
 Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
 names and once without. The measured temporaries are compared with each other and with our model of XLA:CPU. Each step
 is one line of JSON. A step that the file already contains is not re-measured.

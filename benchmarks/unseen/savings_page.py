@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.unseen.savings_page open.jsonl                          # print the table
     python -m recompute.benchmarks.unseen.savings_page --write open.jsonl held_back.jsonl  # write the page
 
+Results: tables on standard output, or in docs/measured/savings.md. Time: about 1 second.
+
 Nothing is measured. `--write` also stores the lines next to this module.
 """
 

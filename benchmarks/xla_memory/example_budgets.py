@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.xla_memory.example_budgets chain gpt --size large --json results.json
     python -m recompute.benchmarks.xla_memory.example_budgets --peers  # the models of benchmarks/peers
 
+Results: temporaries and FLOPs as multiples of the plain step's, in docs/measured/budgets.md. Time: about 1 hour.
+
 Budgets are shares of XLA's temporaries for the plain step. The last budget of each example is the temporaries of the
 step with `jax.checkpoint`. The columns list: the share that the budget allows; the share that the compiled step needs;
 their ratio; the FLOPs, and those with `jax.checkpoint`, as multiples of the plain step's; the number of compilations;

@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.torch.scripts 'autocast*' two_losses
     python -m recompute.benchmarks.torch.scripts --budget 70% --json judgements.json
 
+Results: verdicts, printed only. Time: about 15 minutes.
+
 Each script runs in its own process. The table goes to standard output. The exit status is 1 if a script gives wrong
 results, crashes only under `recompute.torch`, or exceeds the time limit.
 """
