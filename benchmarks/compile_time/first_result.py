@@ -45,21 +45,21 @@ CALLS = 200
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """The CPU seconds until the first result.
+class FirstResult:
+    """The cost of a first result, in CPU seconds.
 
     Attributes:
-        total: All seconds.
+        total: The seconds from the call to the result.
         compiling: The seconds of all compilations.
         compilations: The number of compilations.
-        models: The number of evaluations of the memory model of XLA.
+        model_evaluations: The number of evaluations of the memory model of XLA.
         answer: The value that the measured function returns.
     """
 
     total: float
     compiling: float
     compilations: int
-    models: int
+    model_evaluations: int
     answer: Any
 
     @property
@@ -83,7 +83,7 @@ class Seconds:
         return flops(self.compiled)
 
 
-def measure(run: Callable[[], Any]) -> Seconds:
+def measure(run: Callable[[], Any]) -> FirstResult:
     """Measure one call of a function with empty caches, both of JAX and of this project."""
     jax.clear_caches()
     from recompute.search.candidate_plans.pool_cache import forget_pools
@@ -92,7 +92,7 @@ def measure(run: Callable[[], Any]) -> Seconds:
     with counting() as counts, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answer, total = with_cpu_seconds(run)
-    return Seconds(total, counts["seconds"], int(counts["compilations"]), int(counts["models"]), answer)
+    return FirstResult(total, counts["seconds"], int(counts["compilations"]), int(counts["models"]), answer)
 
 
 @contextmanager
@@ -123,25 +123,27 @@ def counting() -> Iterator[dict[str, float]]:
 
 
 @dataclass(frozen=True)
-class Bench:
+class FirstResultRows:
     """The rows of the benchmark, for steps of one size. Each measurement is the minimum over `rounds` rounds."""
 
     size: str
     rounds: int
 
-    def of(self, built: Built, compile: Callable[[Any], Any]) -> Seconds:
+    def fastest(self, built: Built, compile: Callable[[Any], Any]) -> FirstResult:
         """Return the measurement of the fastest round. `compile` compiles the step for given arguments."""
         with built.context():
             arguments = built.arguments(0)
             runs = [measure(lambda: compile(arguments)) for _ in range(self.rounds)]
         return min(runs, key=lambda run: run.total)
 
-    def plain(self, name: str, remat: str | None = None) -> Seconds:
+    def plain(self, name: str, remat: str | None = None) -> FirstResult:
         """Measure `jax.jit` on a step, plain or with its framework's remat."""
         built = PEERS[name].build(remat, self.size)
-        return self.of(built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile())
+        return self.fastest(
+            built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile()
+        )
 
-    def ours(self, name: str, remat: str | None = None, **options: Any) -> Seconds:
+    def ours(self, name: str, remat: str | None = None, **options: Any) -> FirstResult:
         """Measure `recompute.jax.jit` on a step. `options`: its options beyond those of `jax.jit`."""
         built = PEERS[name].build(remat, self.size)
 
@@ -149,7 +151,7 @@ class Bench:
             step = recompute.jax.jit(built.step, **{**built.options, **options})
             return step.lower_quietly(*arguments).compiled_step
 
-        return self.of(built, run)
+        return self.fastest(built, run)
 
     def default(self) -> Iterator[str]:
         """Measure the time that `recompute.jax.jit` adds with all defaults."""
@@ -157,7 +159,7 @@ class Bench:
             plain, ours = self.plain(name), self.ours(name)
             yield f"{name}: added / XLA's compile time: {(ours.before - plain.before) / plain.compiling:.3f}"
             yield f"{name}: first result / jax.jit's: {ours.total / plain.total:.2f}"
-            yield f"{name}: {ours.compilations} compilations, {ours.models} evaluations of the model of XLA"
+            yield f"{name}: {ours.compilations} compilations, {ours.model_evaluations} evaluations of the model of XLA"
 
     def cache(self) -> Iterator[str]:
         """Measure a step that an earlier run has stored in the cache, but that JAX must lower."""
@@ -251,11 +253,11 @@ def call(step: Callable[..., Any], *arguments: Any) -> float:
     return perf_counter() - start
 
 
-ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
+ROWS: dict[str, Callable[[FirstResultRows], Iterator[str]]] = {
     row.__name__: row
     for row in (
-        *(Bench.default, Bench.cache, Bench.checkpoint, Bench.calls),
-        *(Bench.tool, Bench.imports, Bench.steps, Bench.budget),
+        *(FirstResultRows.default, FirstResultRows.cache, FirstResultRows.checkpoint, FirstResultRows.calls),
+        *(FirstResultRows.tool, FirstResultRows.imports, FirstResultRows.steps, FirstResultRows.budget),
     )
 }
 
@@ -269,7 +271,7 @@ def main() -> None:
     options = parser.parse_args()
     recompute.config.cache_dir = ""
     for name in selected(ROWS, options.only):
-        for line in ROWS[name](Bench(options.size, options.rounds)):
+        for line in ROWS[name](FirstResultRows(options.size, options.rounds)):
             print(line, flush=True)
 
 

@@ -135,13 +135,24 @@ def _type(value: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class IreeRow:
-    """The measurement of an example."""
+    """The measurement of an example. Distances are the largest of any result, in units of rounding.
+
+    Attributes:
+        name: The name of the example.
+        plain_bytes: The sum of the allocator's peaks for the plain step.
+        ours_bytes: The same sum for the recomputed step.
+        fixed_bytes: The bytes of inputs and results, which both peaks contain.
+        xla_ratio: The temporaries of the recomputed step in XLA:CPU, as a multiple of the plain step's.
+        recomputed: The distance from the recomputed to the plain step in IREE.
+        in_xla: The distance from the recomputed to the plain step in XLA.
+        xla: The distance from the plain step in IREE to the plain step in XLA.
+        numpy: The distance from the plain step in IREE to the plain step in numpy, or None if numpy did not run.
+    """
 
     name: str
     plain_bytes: int
     ours_bytes: int
     fixed_bytes: int
-    """The bytes of inputs and results, which both peaks contain."""
     xla_ratio: float
     recomputed: float
     in_xla: float

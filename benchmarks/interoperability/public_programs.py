@@ -91,7 +91,7 @@ def time_limit() -> Generator[None]:
         signal.alarm(0)
 
 
-def parts_of(path: Path) -> list[str]:
+def programs_in(path: Path) -> list[str]:
     """Split a file into its programs, and leave out parts that contain only comments."""
     parts = re.split(r"^// -----.*$", path.read_text(errors="replace"), flags=re.MULTILINE)
     return [part for part in parts if re.search(r"^\s*[^/\s]", part, re.MULTILINE)]
@@ -104,7 +104,7 @@ def read(text: str, name: str) -> ModuleOp:
     return module
 
 
-def refuse(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None:
+def count_rejection(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None:
     """Record in `table` whether an invalid program is rejected. A program that jaxlib reads is only counted, since its
     error comes from a pass or a test dialect."""
     if is_read_by_jaxlib:
@@ -218,10 +218,10 @@ def measure(
     table = Table()
     comparison = PrintComparison(table, dialects)
     for path in sorted({path for glob in globs for path in checkout.glob(glob)}):
-        for number, part in enumerate(parts_of(path)):
+        for number, part in enumerate(programs_in(path)):
             place = f"{path.relative_to(checkout)}#{number}"
             if "expected-error" in part:
-                refuse(part, place, table, comparison.printed_by_jaxlib(part) is not None)
+                count_rejection(part, place, table, comparison.printed_by_jaxlib(part) is not None)
                 continue
             comparison.compare(CHECK.sub("", part), place)
             if with_checks and "check.expect" in part:

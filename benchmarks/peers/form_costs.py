@@ -66,13 +66,13 @@ def costs(
         return {
             "platform": platform,
             "costs": {
-                setting.name: in_setting(result, setting, platform) for setting in settings or settings_of(platform)
+                setting.name: costs_under(result, setting, platform) for setting in settings or settings_of(platform)
             },
             "errors": errors,
         }
 
 
-def in_setting(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform: str) -> dict[str, FormCost]:
+def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform: str) -> dict[str, FormCost]:
     """Compile and run each form with one compiler setting, and return its costs."""
     costs_by_form, plain = dict[str, FormCost](), list[np.ndarray]()
     for name, form in forms.items():

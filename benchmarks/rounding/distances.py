@@ -100,7 +100,7 @@ def measure(name: str, forms: Forms, setting: XlaSetting, seeds: int) -> Distanc
     }
     runs = [run_all(forms, compiled, seed) for seed in range(seeds)]
     return DistanceRow(
-        name, setting.name, {pair: Closeness.largest(between(run, *pair) for run in runs) for pair in PAIRS}
+        name, setting.name, {pair: Closeness.largest(distance_between(run, *pair) for run in runs) for pair in PAIRS}
     )
 
 
@@ -113,7 +113,7 @@ def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int
     return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}
 
 
-def between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
+def distance_between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
     """Return the distance of the results of `other` from those of `base`, in one run."""
     return Closeness.of(run[base], run[other])
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -31,9 +31,8 @@ from recompute.benchmarks.harness.command_line import (
     report_missed,
     report_progress,
     selected,
-    write_json,
 )
-from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.model_cases import make
 from recompute.benchmarks.torch.refusals import describe_error
@@ -90,9 +89,8 @@ class ModelBudgetRow:
         """The error of the predicted peak, as a share of the measured peak."""
         return self.predicted_bytes / self.peak_bytes - 1 if self.peak_bytes else 0.0
 
-    @property
     def faults(self) -> list[str]:
-        """Messages for the requirements that the measurement violates."""
+        """Return a message for each requirement that the measurement violates."""
         if self.error:
             return [self.error]
         faults = (
@@ -108,9 +106,8 @@ class ModelBudgetRow:
             faults.append(f"the error of the predicted peak is {100 * self.prediction_error:+.2f} %")
         return faults
 
-    @property
     def cells(self) -> list[str]:
-        """The cells of the table row, in the order of `HEAD`."""
+        """Return the cells of the table row, in the order of `HEAD`."""
         if self.error:
             return [self.model, f"{self.budget_bytes / 1e6:.3f}", self.error[:100].replace("|", "/"), *[""] * 7]
         differs = "traced" if self.as_traced else "NO"
@@ -186,14 +183,9 @@ def main() -> int:
     add_json(parser)
     options = parser.parse_args()
     configure_torch()
-    print(table_head(HEAD), flush=True)
-    every: list[ModelBudgetRow] = []
-    for name in selected(MODELS, options.only):
-        for row in rows_of(name, options.count):
-            print(table_row(row.cells), flush=True)
-            every.append(row)
-            write_json(options.json, [asdict(each) for each in every])
-    return report_missed([f"{row.model}, {row.budget_bytes} bytes: {fault}" for row in every for fault in row.faults])
+    measured = (row for name in selected(MODELS, options.only) for row in rows_of(name, options.count))
+    rows = print_rows(HEAD, measured, ModelBudgetRow.cells, options.json)
+    return report_missed([f"{row.model}, {row.budget_bytes} bytes: {fault}" for row in rows for fault in row.faults()])
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from recompute.benchmarks.harness.command_line import (
@@ -27,10 +27,9 @@ from recompute.benchmarks.harness.command_line import (
     add_size,
     benchmark_parser,
     report_missed,
-    write_json,
 )
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
-from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ.setdefault("RECOMPUTE_CACHE_DIR", "")
@@ -127,13 +126,8 @@ def main() -> int:
     steps = peer_steps() if options.peers else example_steps()
     if unknown := sorted(set(options.names) - set(steps)):
         parser.error(f"unknown step {unknown[0]!r}: choose from {', '.join(steps)}")
-    print(table_head(BUDGET_HEAD), flush=True)
-    rows = list[BudgetRow]()
-    for name in options.names or steps:
-        for row in rows_of(steps[name](options.size)):
-            print(table_row(row.cells()), flush=True)
-            rows.append(row)
-        write_json(options.json, [asdict(row) for row in rows])
+    measured = (row for name in options.names or steps for row in rows_of(steps[name](options.size)))
+    rows = print_rows(BUDGET_HEAD, measured, BudgetRow.cells, options.json)
     uses = [row.use for row in rows if row.use is not None]
     print(f"\nmedian share of the budget that is used: {statistics.median(uses) if uses else 0:.3f}")
     return report_missed([text for row in rows for text in row.missed()])

@@ -15,7 +15,6 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections import Counter
-from dataclasses import asdict
 from multiprocessing.connection import Connection
 
 from recompute.benchmarks.harness.command_line import (
@@ -24,9 +23,8 @@ from recompute.benchmarks.harness.command_line import (
     report_missed,
     report_progress,
     selected,
-    write_json,
 )
-from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.scripts.all_scripts import scripts
 from recompute.benchmarks.torch.scripts.judge import Judgement, ScriptVerdict, judge
@@ -59,6 +57,12 @@ def judge_script(script: Script, budget: str) -> Judgement:
         process.join()
 
 
+def cells(result: Judgement) -> list[str]:
+    """Return the cells of the table row of a judgement."""
+    purpose = scripts()[result.script].purpose
+    return [f"`{result.script}`", purpose, result.verdict.value, result.detail.replace("|", "/")]
+
+
 def main() -> int:
     """Judge the requested scripts, print a table row for each, and return 1 if some verdict is a fault."""
     parser = benchmark_parser(__doc__)
@@ -71,16 +75,10 @@ def main() -> int:
     names = selected(scripts(), options.patterns)
     if not names:
         parser.error(f"no script matches: choose from {', '.join(scripts())}")
-    print(table_head(("script", "purpose", "verdict", "detail")))
-    judgements: list[Judgement] = []
-    for name in names:
-        script, result = scripts()[name], judge_script(scripts()[name], options.budget)
-        judgements.append(result)
-        cells = (f"`{name}`", script.purpose, result.verdict.value, result.detail.replace("|", "/"))
-        print(table_row(cells), flush=True)
+    judged = (judge_script(scripts()[name], options.budget) for name in names)
+    judgements = print_rows(("script", "purpose", "verdict", "detail"), judged, cells, options.json)
     counts = Counter(result.verdict for result in judgements)
     report_progress(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))
-    write_json(options.json, [asdict(result) for result in judgements])
     faults = [result for result in judgements if result.verdict.is_fault]
     return report_missed([f"{fault.script}: {fault.verdict.value}: {fault.detail}" for fault in faults])
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -31,10 +31,9 @@ from recompute.benchmarks.harness.command_line import (
     add_names,
     benchmark_parser,
     report_missed,
-    write_json,
 )
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
-from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 from recompute.benchmarks.unseen.budgets.budget_steps import BUDGETS
 from recompute.benchmarks.unseen.common import UnseenStep, random_inputs
@@ -112,13 +111,8 @@ def main() -> int:
     add_names(parser, "step", BUDGETS)
     add_json(parser)
     options = parser.parse_args()
-    print(table_head((*BUDGET_HEAD, "off", "theirs off")), flush=True)
-    rows: list[UnseenBudgetRow] = []
-    for name in options.names or BUDGETS:
-        for row in rows_of(name):
-            print(table_row(row.cells()), flush=True)
-            rows.append(row)
-        write_json(options.json, [asdict(row) for row in rows])
+    measured = (row for name in options.names or BUDGETS for row in rows_of(name))
+    rows = print_rows((*BUDGET_HEAD, "off", "theirs off"), measured, UnseenBudgetRow.cells, options.json)
     uses = [row.budget_row.use for row in rows if row.budget_row.compiles and row.budget_row.use is not None]
     print(f"\nmedian share of the budget that is used: {median(uses) if uses else 0:.3f}")
     return report_missed([line for row in rows for line in row.budget_row.missed()])
