@@ -3,7 +3,7 @@
     python -m recompute.benchmarks.compile_time.growth  # all kinds of steps, 1,000 to 100,000 operations
     python -m recompute.benchmarks.compile_time.growth chain marks --sizes 1000 10000
 
-Results: CPU seconds and exponents; docs/compile_time.md summarizes them. Time: about 10 minutes.
+Results: CPU seconds and exponents; docs/compile_time.md summarizes them. Time: about 20 minutes.
 
 Each stage runs separately on the output of the previous stages, with the garbage collector configured as in the tools.
 The exit status is 1 if an exponent is above the bar.

@@ -33,6 +33,7 @@ from recompute.transforms.inline import inline
 
 COST_MODELS = ("flops", "bytes", "roofline(cpu)", "roofline(h100)")
 ROUNDS = 4
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
 
 def text_of(name: str) -> str:
@@ -106,7 +107,8 @@ def main() -> None:
     """Print the requested table."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("what", choices=["plans", "times"], help="the table to print")
-    parser.add_argument("names", nargs="+", metavar="EXAMPLE", help="examples with their sizes, such as gpt.large")
+    examples = "the examples to measure, with their sizes, such as gpt.large"
+    parser.add_argument("names", nargs="+", choices=NAMES, metavar="EXAMPLE", help=examples)
     parser.add_argument(
         "--budget",
         default="50%",
