@@ -4,9 +4,9 @@
 
 Results: ratios of CPU seconds, printed only. Time: about 5 minutes.
 
-The step is the 12-layer GPT of `speed.py`. All runs alternate in one process, and the minimum of several rounds counts.
-Only ratios are printed. The text route prints and parses the module in both directions. On both routes, MLIR's verifier
-runs on the way back to JAX.
+The step is the 12-layer GPT of `gpt_step.py`. All runs alternate in one process, and the minimum of several rounds
+counts. The text route prints and parses the module in both directions. On both routes, MLIR's verifier runs on the way
+back to JAX.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Conversion:
 
 
 def time_conversions(lowered: Any, rounds: int) -> tuple[Conversion, Conversion]:
-    """Return the times from JAX to xDSL, and from xDSL to JAX for the rewritten module."""
+    """Time the conversion from JAX to xDSL, and the conversion of the rewritten module back to JAX."""
     jax_module = lowered.compiler_ir()
     rewritten = rewrite(read(jax_module)).module
     from_jax = minimum_seconds(rounds, lambda: parse_module(lowered.as_text(debug_info=True)), lambda: read(jax_module))

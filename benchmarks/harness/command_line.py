@@ -119,7 +119,8 @@ def report_missed(messages: Sequence[str]) -> int:
     """Print a message for each missed bar to standard error, and return the exit status: 1 if there are any."""
     for message in messages:
         print(f"missed: {message}", file=sys.stderr)
-    print(f"{len(messages)} bars missed" if messages else "no bar missed", file=sys.stderr, flush=True)
+    count = len(messages) or "no"
+    print(f"{count} bar{'s' * (len(messages) > 1)} missed", file=sys.stderr, flush=True)
     return 1 if messages else 0
 
 
