@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.compile_time.first_result --only default --only cache
     python -m recompute.benchmarks.compile_time.first_result --size small --rounds 1  # a quick check
 
+Results: ratios of CPU seconds; docs/jax_compilation.md summarizes them. Time: about 1 hour.
+
 Seconds are CPU seconds of one process, and the minimum over the rounds counts. Only ratios are printed. *Added* is all
 time between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
 proof, the choice, and writing the module back. The disk cache is off except in the row `cache`. `growth.py` measures
@@ -19,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 from unittest import mock
 
@@ -29,8 +31,9 @@ import jax.numpy as jnp
 import recompute
 from recompute.analysis.memory import peaks
 from recompute.analysis.memory.xla.memory import PlainStep
-from recompute.benchmarks.harness.parsers import benchmark_parser
-from recompute.benchmarks.harness.process_cost import run_python
+from recompute.benchmarks.harness.command_line import add_only, add_rounds, add_size, benchmark_parser, selected
+from recompute.benchmarks.harness.compiled_cost import flops, temporary_bytes
+from recompute.benchmarks.harness.processes import run_python, with_cpu_seconds
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, Built
 
@@ -42,21 +45,21 @@ CALLS = 200
 
 
 @dataclass(frozen=True)
-class Seconds:
-    """The CPU seconds until the first result.
+class FirstResult:
+    """The cost of a first result, in CPU seconds.
 
     Attributes:
-        total: All seconds.
+        total: The seconds from the call to the result.
         compiling: The seconds of all compilations.
         compilations: The number of compilations.
-        models: The number of evaluations of the memory model of XLA.
+        model_evaluations: The number of evaluations of the memory model of XLA.
         answer: The value that the measured function returns.
     """
 
     total: float
     compiling: float
     compilations: int
-    models: int
+    model_evaluations: int
     answer: Any
 
     @property
@@ -64,8 +67,23 @@ class Seconds:
         """The seconds outside compilations: tracing, lowering, and the time that `recompute.jax.jit` adds."""
         return self.total - self.compiling
 
+    @property
+    def compiled(self) -> Any:
+        """The compiled step, if the measured function returns one."""
+        return getattr(self.answer, "compiled", self.answer)
 
-def measure(run: Callable[[], Any]) -> Seconds:
+    @property
+    def temporary_bytes(self) -> int:
+        """The bytes of temporaries of the compiled step."""
+        return temporary_bytes(self.compiled)
+
+    @property
+    def flops(self) -> float:
+        """The FLOPs of the compiled step, as XLA reports them."""
+        return flops(self.compiled)
+
+
+def measure(run: Callable[[], Any]) -> FirstResult:
     """Measure one call of a function with empty caches, both of JAX and of this project."""
     jax.clear_caches()
     from recompute.search.candidate_plans.pool_cache import forget_pools
@@ -73,10 +91,8 @@ def measure(run: Callable[[], Any]) -> Seconds:
     forget_pools()
     with counting() as counts, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = process_time()
-        answer = run()
-        total = process_time() - start
-    return Seconds(total, counts["seconds"], int(counts["compilations"]), int(counts["models"]), answer)
+        answer, total = with_cpu_seconds(run)
+    return FirstResult(total, counts["seconds"], int(counts["compilations"]), int(counts["models"]), answer)
 
 
 @contextmanager
@@ -86,9 +102,8 @@ def counting() -> Iterator[dict[str, float]]:
     compile = jax.stages.Lowered.compile
 
     def compiled(*args: Any, **keywords: Any) -> Any:
-        start = process_time()
-        result = compile(*args, **keywords)
-        counts["seconds"] += process_time() - start
+        result, seconds = with_cpu_seconds(lambda: compile(*args, **keywords))
+        counts["seconds"] += seconds
         counts["compilations"] += 1
         return result
 
@@ -108,25 +123,27 @@ def counting() -> Iterator[dict[str, float]]:
 
 
 @dataclass(frozen=True)
-class Bench:
+class FirstResultRows:
     """The rows of the benchmark, for steps of one size. Each measurement is the minimum over `rounds` rounds."""
 
     size: str
     rounds: int
 
-    def of(self, built: Built, compile: Callable[[Any], Any]) -> Seconds:
+    def fastest(self, built: Built, compile: Callable[[Any], Any]) -> FirstResult:
         """Return the measurement of the fastest round. `compile` compiles the step for given arguments."""
         with built.context():
             arguments = built.arguments(0)
             runs = [measure(lambda: compile(arguments)) for _ in range(self.rounds)]
         return min(runs, key=lambda run: run.total)
 
-    def plain(self, name: str, remat: str | None = None) -> Seconds:
+    def plain(self, name: str, remat: str | None = None) -> FirstResult:
         """Measure `jax.jit` on a step, plain or with its framework's remat."""
         built = PEERS[name].build(remat, self.size)
-        return self.of(built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile())
+        return self.fastest(
+            built, lambda arguments: jax.jit(built.step, **dict(built.options)).lower(*arguments).compile()
+        )
 
-    def ours(self, name: str, remat: str | None = None, **options: Any) -> Seconds:
+    def ours(self, name: str, remat: str | None = None, **options: Any) -> FirstResult:
         """Measure `recompute.jax.jit` on a step. `options`: its options beyond those of `jax.jit`."""
         built = PEERS[name].build(remat, self.size)
 
@@ -134,7 +151,7 @@ class Bench:
             step = recompute.jax.jit(built.step, **{**built.options, **options})
             return step.lower_quietly(*arguments).compiled_step
 
-        return self.of(built, run)
+        return self.fastest(built, run)
 
     def default(self) -> Iterator[str]:
         """Measure the time that `recompute.jax.jit` adds with all defaults."""
@@ -142,7 +159,7 @@ class Bench:
             plain, ours = self.plain(name), self.ours(name)
             yield f"{name}: added / XLA's compile time: {(ours.before - plain.before) / plain.compiling:.3f}"
             yield f"{name}: first result / jax.jit's: {ours.total / plain.total:.2f}"
-            yield f"{name}: {ours.compilations} compilations, {ours.models} evaluations of the model of XLA"
+            yield f"{name}: {ours.compilations} compilations, {ours.model_evaluations} evaluations of the model of XLA"
 
     def cache(self) -> Iterator[str]:
         """Measure a step that an earlier run has stored in the cache, but that JAX must lower."""
@@ -163,7 +180,7 @@ class Bench:
         own, ours, unmarked = self.plain(name, ALL), self.ours(name, ALL), self.ours(name)
         yield f"{name} with jax.checkpoint: first result / jax.jit's: {ours.total / own.total:.2f}"
         yield f"{name} with jax.checkpoint: {ours.compilations} compilations, runs {ours.answer.variant.name}"
-        share = temporaries(ours) / temporaries(unmarked)
+        share = ours.temporary_bytes / unmarked.temporary_bytes
         yield f"{name} with jax.checkpoint: temporaries / temporaries without it: {share:.3f}"
 
     def budget(self) -> Iterator[str]:
@@ -172,7 +189,7 @@ class Bench:
             plain = self.plain(name)
             for budget in (share, "min"):
                 ours = self.ours(name, budget=budget)
-                needs, work = temporaries(ours) / temporaries(plain), flops(ours) / flops(plain)
+                needs, work = ours.temporary_bytes / plain.temporary_bytes, ours.flops / plain.flops
                 yield (
                     f"{name}, budget {budget}: first result / jax.jit's: {ours.total / plain.total:.1f}, "
                     f"{ours.compilations} compilations, temporaries {needs:.3f}, FLOPs {work:.3f} of plain"
@@ -236,26 +253,11 @@ def call(step: Callable[..., Any], *arguments: Any) -> float:
     return perf_counter() - start
 
 
-def compiled_of(run: Seconds) -> Any:
-    """Return the compiled step of a measurement of `recompute.jax.jit` or `jax.jit`."""
-    return getattr(run.answer, "compiled", run.answer)
-
-
-def temporaries(run: Seconds) -> int:
-    """Return the bytes of temporaries of a compiled step."""
-    return compiled_of(run).memory_analysis().temp_size_in_bytes
-
-
-def flops(run: Seconds) -> float:
-    """Return the FLOPs of a compiled step, as XLA reports them."""
-    return float(compiled_of(run).cost_analysis()["flops"])
-
-
-ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
+ROWS: dict[str, Callable[[FirstResultRows], Iterator[str]]] = {
     row.__name__: row
     for row in (
-        *(Bench.default, Bench.cache, Bench.checkpoint, Bench.calls),
-        *(Bench.tool, Bench.imports, Bench.steps, Bench.budget),
+        *(FirstResultRows.default, FirstResultRows.cache, FirstResultRows.checkpoint, FirstResultRows.calls),
+        *(FirstResultRows.tool, FirstResultRows.imports, FirstResultRows.steps, FirstResultRows.budget),
     )
 }
 
@@ -263,21 +265,13 @@ ROWS: dict[str, Callable[[Bench], Iterator[str]]] = {
 def main() -> None:
     """Print the lines of the requested rows."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=ROWS,
-        metavar="ROW",
-        help=f"a row to measure, from {', '.join(ROWS)}; may be repeated",
-    )
-    parser.add_argument(
-        "--size", choices=("small", "large"), default="large", help="the size of the steps (default: %(default)s)"
-    )
-    parser.add_argument("--rounds", type=int, default=3, help="the number of measurements (default: %(default)s)")
+    add_only(parser, "row", ROWS)
+    add_size(parser)
+    add_rounds(parser, 3)
     options = parser.parse_args()
     recompute.config.cache_dir = ""
-    for name in options.only or ROWS:
-        for line in ROWS[name](Bench(options.size, options.rounds)):
+    for name in selected(ROWS, options.only):
+        for line in ROWS[name](FirstResultRows(options.size, options.rounds)):
             print(line, flush=True)
 
 

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.compile_time.growth  # all kinds of steps, 1,000 to 100,000 operations
     python -m recompute.benchmarks.compile_time.growth chain marks --sizes 1000 10000
 
+Results: CPU seconds and exponents; docs/compile_time.md summarizes them. Time: about 20 minutes.
+
 Each stage runs separately on the output of the previous stages, with the garbage collector configured as in the tools.
 The exit status is 1 if an exponent is above the bar.
 """
@@ -13,8 +15,6 @@ import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from math import log
-from time import process_time
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -23,7 +23,9 @@ from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.benchmarks.compile_time.long_steps import KINDS, Kind, blocks_for, long_step
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
+from recompute.benchmarks.harness.growth_exponent import growth_exponent
+from recompute.benchmarks.harness.processes import cpu_seconds, with_cpu_seconds
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
@@ -98,9 +100,7 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
     """Return the CPU seconds of each stage; the last entry is the total of the pass `recompute`."""
     blocks = blocks_for(operations)
     text, seconds = long_step(kind, blocks), dict[str, float]()
-    start = process_time()
-    module = parse_module(text, "step.mlir")
-    seconds["parse"] = process_time() - start
+    module, seconds["parse"] = with_cpu_seconds(lambda: parse_module(text, "step.mlir"))
     original, whole = module.clone(), module.clone()
     selection = kind.select(blocks)
     for name, stage in [
@@ -108,15 +108,8 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
         ("recompute", lambda _: rewrite_in_place(whole, RecomputeOptions(selection))),
     ]:
         gc.collect()
-        start = process_time()
-        stage(module)
-        seconds[name] = process_time() - start
+        seconds[name] = cpu_seconds(lambda stage=stage: stage(module))
     return seconds
-
-
-def exponent(before: float, after: float, factor: float) -> float:
-    """Return the exponent for which `after / before = factor ** exponent`."""
-    return log(max(after, NOISE) / max(before, NOISE)) / log(factor)
 
 
 def report(name: str, sizes: Sequence[int]) -> bool:
@@ -127,7 +120,8 @@ def report(name: str, sizes: Sequence[int]) -> bool:
     fits = True
     for stage in measured[0]:
         exponents = [
-            exponent(before[stage], after[stage], larger / smaller) for (smaller, before), (larger, after) in successive
+            growth_exponent((smaller, larger), (max(before[stage], NOISE), max(after[stage], NOISE)))
+            for (smaller, before), (larger, after) in successive
         ]
         seconds = "".join(f"{entry[stage]:10.2f}s" for entry in measured)
         missed = max(exponents, default=0) > BAR
@@ -141,11 +135,11 @@ def report(name: str, sizes: Sequence[int]) -> bool:
 def main() -> int:
     """Print seconds and exponents for each kind of step, and return 1 if an exponent is above the bar."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("kinds", nargs="*", help=f"kinds of steps, from {', '.join(KINDS)}; all by default")
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="the numbers of operations")
+    add_names(parser, "kind", KINDS)
+    sizes = f"the numbers of operations of the steps (default: {' '.join(map(str, SIZES))})"
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="COUNT", help=sizes)
     options = parser.parse_args()
-    kinds = names_or_all(parser, options.kinds, KINDS, "kind")
-    return not all([report(name, options.sizes) for name in kinds])
+    return not all([report(name, options.sizes) for name in options.names or KINDS])
 
 
 if __name__ == "__main__":

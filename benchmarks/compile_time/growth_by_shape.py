@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.compile_time.growth_by_shape
     python -m recompute.benchmarks.compile_time.growth_by_shape constants functions
 
+Results: CPU seconds, MiB and exponents, printed only. Time: about 5 minutes.
+
 Each program is proved equal to itself (parse, verify, prove) in a separate process. The columns list the size of the
 shape, the bytes of text, the CPU seconds minus those of a single function, the peak memory of the process, and the
 exponent of the seconds relative to the previous size (1 is linear). The exit status is 1 if an exponent is above the
@@ -15,11 +17,11 @@ import multiprocessing
 import sys
 import tempfile
 from collections.abc import Callable
-from math import log
 from pathlib import Path
 
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
-from recompute.benchmarks.harness.process_cost import run_python
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
+from recompute.benchmarks.harness.growth_exponent import growth_exponent
+from recompute.benchmarks.harness.processes import run_python
 
 BAR = 1.15
 """The largest allowed exponent."""
@@ -122,7 +124,7 @@ def report(name: str, idle: float) -> bool:
         seconds = max(seconds - idle, NOISE)
         line = f"{name:<11}{size:>8,}{length:>14,} B{seconds:>8.2f} s{peak / 2**20:>9.0f} MiB"
         if before is not None:
-            exponent = log(seconds / before[1]) / log(size / before[0])
+            exponent = growth_exponent((before[0], size), (before[1], seconds))
             fits = fits and exponent <= BAR
             line += f"{exponent:>7.2f}{'  <-- above' * (exponent > BAR)}"
         before = size, seconds
@@ -133,8 +135,8 @@ def report(name: str, idle: float) -> bool:
 def main() -> int:
     """Print the measurements of each shape, and return 1 if an exponent is above the bar."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=f"shapes from {', '.join(SHAPES)}; all by default")
-    names = names_or_all(parser, parser.parse_args().shapes, SHAPES, "shape")
+    add_names(parser, "shape", SHAPES)
+    names = parser.parse_args().names or SHAPES
     _, idle, _ = measure("functions", 1)
     print(f"one function: {idle:.2f} s")
     return not all([report(name, idle) for name in names])

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.compile_time.level_zero                  # the peers on one device, then the examples
     python -m recompute.benchmarks.compile_time.level_zero --only 'linen gpt' --only chain
 
+Results: ratios; docs/jax_compilation.md summarizes them. Time: about 30 minutes.
+
 If so, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each step,
 plain and with its framework's remat, the benchmark prints the temporaries, the FLOPs and the compiler's CPU time at
 level 0, as multiples of the values at the default level.
@@ -11,23 +13,22 @@ level 0, as multiples of the values at the default level.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from time import process_time
 from typing import Any
 
 import jax
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, selected
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.processes import with_cpu_seconds
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer import ALL, LARGE
+from recompute.examples.export import BUILDERS
 from recompute.frontends.jax.compilation.compiler_options import MEASURING, keeping_barriers
 
 
 def compile_costs(lowered: Any, options: dict[str, Any] | None) -> tuple[int, float, float]:
     """Compile a step, and return the bytes of temporaries, the FLOPs, and the CPU seconds of the compiler."""
-    start = process_time()
-    executable = lowered.compile(options)
-    seconds = process_time() - start
+    executable, seconds = with_cpu_seconds(lambda: lowered.compile(options))
     return *temporaries_and_flops(executable), seconds
 
 
@@ -49,26 +50,16 @@ def peer_rows(name: str) -> Iterator[tuple[str, str]]:
 
 def example_rows(name: str) -> Iterator[tuple[str, str]]:
     """Yield each form of an example, with its ratios."""
-    from recompute.examples.export import BUILDERS
-
     yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
     yield "remat", row(lambda: BUILDERS[name](LARGE, checkpoint=True).lower(), keeping_barriers(("cpu",)))
 
 
 def main() -> None:
     """Print a line for each form of each step."""
-    from recompute.examples.export import BUILDERS
-
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
     parser = benchmark_parser(__doc__)
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=[*peers, *BUILDERS],
-        metavar="STEP",
-        help="a step to measure; may be repeated",
-    )
-    for name in parser.parse_args().only or [*peers, *BUILDERS]:
+    add_only(parser, "step", [*peers, *BUILDERS])
+    for name in selected([*peers, *BUILDERS], parser.parse_args().only):
         for form, text in peer_rows(name) if name in peers else example_rows(name):
             print(f"{name}, {form}: {text}", flush=True)
 

@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.consumers psum fp8 --options plain outputs
     python -m recompute.benchmarks.consumers --write               # also write the table of docs/measured/consumers.md
 
+Results: verdicts, and distances in units of rounding, in docs/measured/consumers.md. Time: about 15 minutes.
+
 The steps use two devices of the host. Each runs in its own process, so that an abort of XLA becomes a line of the
 table. The exit status is 1 if a program is not proved, differs in numpy, does not compile, or is more than four times
 as far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
@@ -15,32 +17,31 @@ from __future__ import annotations
 
 import os
 
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from recompute.benchmarks.consumers.all_cases import CASES
 from recompute.benchmarks.consumers.consumers_page import tables
 from recompute.benchmarks.consumers.step_checks import BUG, PASSES, CheckRow, rows_of
-from recompute.benchmarks.harness.markdown import insert_tables
+from recompute.benchmarks.harness.markdown import write_tables
+from recompute.benchmarks.harness.paths import MEASURED_PAGES
+from recompute.benchmarks.harness.processes import run_module
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measured" / "consumers.md"
+PAGE = MEASURED_PAGES / "consumers.md"
 HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.checkpoint")
 
 
 def measure_apart(name: str, options: Sequence[str]) -> Iterator[CheckRow]:
     """Measure one step in a new process, and yield its rows. If the process fails, the last row states how."""
     chosen = ["--options", *options] if options else []
-    command = [sys.executable, "-m", f"{__package__}", name, "--json", *chosen]
-    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    outcome = run_module("recompute.benchmarks.consumers", name, "--json", *chosen)
     rows = [CheckRow(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]
     yield from rows
     if outcome.returncode not in (0, 1) or not rows:
@@ -53,39 +54,44 @@ def cells(row: CheckRow) -> list[str]:
     return [row.step, row.options, row.outcome, row.proof, row.numpy, row.xla, row.ours, row.theirs]
 
 
+def aligned(texts: Sequence[str]) -> str:
+    """Return the cells of a row, or the titles of `HEAD`, as a line of aligned columns."""
+    widths = (28, 12, 10, 6, 8, 8, 18, 18)
+    return " ".join(f"{text:{width}}" for text, width in zip(texts, widths, strict=True))
+
+
 def line_of(row: CheckRow) -> str:
     """Return a row as a line of aligned columns, with its reason at the end."""
-    widths = (28, 12, 10, 6, 8, 8, 18, 18)
-    text = " ".join(f"{cell:{width}}" for cell, width in zip(cells(row), widths, strict=True))
-    return f"{text} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
+    return f"{aligned(cells(row))} {'BUG ' if row.is_bug else ''}{row.reason}".rstrip()
 
 
 def main() -> int:
     """Measure the requested steps, print a line for each set of options, and return 1 if some row is a bug."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(CASES)}; all by default")
+    add_names(parser, "step", CASES)
     parser.add_argument(
         "--options",
         nargs="*",
         default=(),
         choices=PASSES,
-        help="sets of options; by default, all that apply",
+        metavar="OPTIONS",
+        help=f"the sets of options of `recompute-opt` (default: all that apply), from: {', '.join(PASSES)}",
     )
     parser.add_argument("--json", action="store_true", help="measure in this process, and print each row as JSON")
-    parser.add_argument("--write", action="store_true", help=f"write the table of {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"write the tables of docs/measured/{PAGE.name}")
     options = parser.parse_args()
-    if options.write and (options.steps or options.options):
+    if options.write and (options.names or options.options):
         parser.error("--write cannot be combined with steps or options: the page lists all of them")
-    names, rows = names_or_all(parser, options.steps, CASES, "step"), list[CheckRow]()
+    rows = list[CheckRow]()
     if not options.json:
-        print(line_of(CheckRow(*HEAD[:3], "", *HEAD[3:])))
-    for name in names:
+        print(aligned(HEAD))
+    for name in options.names or CASES:
         for row in rows_of(CASES[name], options.options) if options.json else measure_apart(name, options.options):
             rows.append(row)
             print(json.dumps(row.as_data()) if options.json else line_of(row), flush=True)
     failed = any(row.is_bug for row in rows)
     if options.write and not failed:
-        PAGE.write_text(insert_tables(PAGE.read_text(), tables(rows)))
+        write_tables(PAGE, tables(rows))
     return int(failed)
 
 

@@ -81,6 +81,35 @@ class CheckRow:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class ToolRun:
+    """The output of `recompute-opt` and `recompute-check` for a step.
+
+    Attributes:
+        written: The rewritten program, or None if `recompute-opt` failed.
+        output: The remarks or errors of `recompute-opt`.
+        verdict: The verdict of `recompute-check` or, without a verdict, its error.
+    """
+
+    written: str | None
+    output: str
+    verdict: str = ""
+
+
+def run_tools(name: str, text: str, passes: str) -> ToolRun:
+    """Rewrite a program with `recompute-opt -p PASSES`, and compare the output with it by `recompute-check`."""
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
+        before.write_text(text)
+        arguments = [str(before), "-p", passes, "--print-debuginfo", "-o", str(after)]
+        code, _, output = _called(recompute_opt, arguments)
+        output = output.replace(f"{folder}/", "")
+        if code:
+            return ToolRun(None, output)
+        _, verdict, complaint = _called(recompute_check, [str(before), str(after)])
+        return ToolRun(after.read_text(), output, verdict or complaint.strip())
+
+
 class LoweredCase:
     """A lowered case with its plain results, and the distance of the results with `jax.checkpoint` from them."""
 
@@ -116,31 +145,23 @@ class LoweredCase:
 
         An exception of a tool is a bug, which `rows_of` reports.
         """
-        name = self.case.name
-        with tempfile.TemporaryDirectory() as folder:
-            before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
-            before.write_text(self.text)
-            arguments = [str(before), "-p", PASSES[options], "--print-debuginfo", "-o", str(after)]
-            code, _, words = _called(recompute_opt, arguments)
-            words = words.replace(f"{folder}/", "")
-            if code:
-                error = words.strip().splitlines()[-1]
-                is_refused = LOCATED.match(error) and "not proved" not in error
-                return CheckRow(name, options, REFUSED if is_refused else BUG, error)
-            _, verdict, complaint = _called(recompute_check, [str(before), str(after)])
-            written = after.read_text()
-        changed = "recompute.copy" in written or _has_changed(verdict) or options == "inline"
-        proof = _tier(verdict) if verdict else complaint.strip()
-        numpy, reason = self._executed(written)
+        name, tools = self.case.name, run_tools(self.case.name, self.text, PASSES[options])
+        if tools.written is None:
+            error = tools.output.strip().splitlines()[-1]
+            is_refused = LOCATED.match(error) and "not proved" not in error
+            return CheckRow(name, options, REFUSED if is_refused else BUG, error)
+        changed = "recompute.copy" in tools.written or _has_changed(tools.verdict) or options == "inline"
+        proof = _tier(tools.verdict)
+        numpy, reason = self._executed(tools.written)
         try:
-            ours = Closeness.of(self.results, self._run(with_module(self.lowered, written)))
+            ours = Closeness.of(self.results, self._run(with_module(self.lowered, tools.written)))
         except Exception as error:
             return CheckRow(name, options, BUG, reason, proof, numpy, f"failed: {str(error).splitlines()[0]}")
         return CheckRow(
             name,
             options,
             WRITTEN if changed else UNCHANGED,
-            reason if changed else _why_unchanged(words) or reason,
+            reason if changed else _why_unchanged(tools.output) or reason,
             proof,
             numpy,
             "ok",

@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.cost_models.calibrate_xla_model resnet unet
     python -m recompute.benchmarks.cost_models.calibrate_xla_model --write  # also write test/xla_temporaries.json
 
+Results: bytes of temporaries, in test/xla_temporaries.json. Time: about 10 minutes.
+
 Each example of `examples/stablehlo/` is compiled plain and recomputed, with barriers kept, from the text that the model
 reads. Nothing is executed. The exit status is 1 if a ratio is outside the bar.
 """
@@ -14,15 +16,15 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from pathlib import Path
 
 import jax
 import jaxlib
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.xla.memory import xla_timeline
-from recompute.analysis.step.order import functions_of
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
+from recompute.benchmarks.harness.compiled_cost import temporary_bytes
+from recompute.benchmarks.harness.paths import EXAMPLES, ROOT
+from recompute.benchmarks.harness.predicted_memory import predicted_temporary_bytes
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.mlir_io.parser import parse_module
@@ -30,9 +32,7 @@ from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.transforms.inline import inline
 
-ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "test" / "xla_temporaries.json"
 SLACK = 0.15
 """The largest allowed relative error of the model."""
@@ -65,7 +65,7 @@ def variants(example: str) -> tuple[str, ...]:
 def prepared(example: str, segments: str) -> ModuleOp:
     """Parse an example, and rewrite it unless `segments` is empty."""
     name = f"{example}.large.mlir"
-    module = parse_module((ROOT / "examples" / "stablehlo" / name).read_text(), name)
+    module = parse_module((EXAMPLES / name).read_text(), name)
     if segments:
         # The model inlines calls. XLA inlines them too, but schedules inlined operations in a different order.
         rewrite_in_place(module, RecomputeOptions(Selection(segments=segments), calls=False))
@@ -75,32 +75,25 @@ def prepared(example: str, segments: str) -> ModuleOp:
 def xla_bytes(example: str, module: ModuleOp) -> int:
     """Return the bytes of temporaries that XLA:CPU allocates for a module, with barriers kept."""
     lowered = with_module(BUILDERS[example]("large").lower(), print_module(module))
-    return compile_keeping_barriers(lowered).memory_analysis().temp_size_in_bytes
-
-
-def model_bytes(module: ModuleOp) -> int:
-    """Return the bytes of temporaries that our model of XLA:CPU predicts for a module."""
-    copy = module.clone()
-    inline(copy)
-    return xla_timeline(functions_of(copy)[0]).peak_bytes
+    return temporary_bytes(compile_keeping_barriers(lowered))
 
 
 def main() -> None:
     """Print XLA's size and the model's ratio to it for each variant, and exit with 1 if a ratio is outside the bar."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
-    parser.add_argument("--write", action="store_true", help="write the file that the tests read")
+    add_names(parser, "example", BUILDERS)
+    parser.add_argument("--write", action="store_true", help=f"write {CORPUS.relative_to(ROOT)}, which the tests read")
     options = parser.parse_args()
-    if options.write and options.examples:
+    if options.write and options.names:
         parser.error("--write cannot be combined with examples: the file contains all of them")
     result: list[VariantTemporaries] = []
     outside = 0
-    for example in options.examples or BUILDERS:
+    for example in options.names or BUILDERS:
         for segments in variants(example):
             module = prepared(example, segments)
             digest = sha256(print_module(module).encode()).hexdigest()
             result.append(VariantTemporaries(example, segments, digest, xla_bytes(example, module)))
-            ratio = model_bytes(module) / result[-1].xla_bytes
+            ratio = predicted_temporary_bytes(module) / result[-1].xla_bytes
             outside += abs(ratio - 1) > SLACK
             print(f"{example:20} {segments or 'plain':8} {result[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
     if options.write:

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.cost_models.plans_by_cost_model plans gpt.large unet.large
     python -m recompute.benchmarks.cost_models.plans_by_cost_model times gpt.large resnet.large
 
+Results: extra cost in percent, and seconds, in docs/measured/costs.md. Time: about 1 minute for an example.
+
 `plans` counts the plan of each cost model by all cost models, and proves that every planned step is equal to the
 original. `times` compares one run in XLA:CPU with the roofline. It uses the best of three runs after a warm-up;
 other load on the machine affects it.
@@ -20,21 +22,23 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from recompute import RecomputeOptions, rewrite
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import benchmark_parser
+from recompute.benchmarks.harness.markdown import table_head, table_row
+from recompute.benchmarks.harness.paths import EXAMPLES
 from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.costs.cost import Cost, cost_named
 from recompute.support.operations import every_operation
-from recompute.test.imports import ROOT
 from recompute.transforms.inline import inline
 
 COST_MODELS = ("flops", "bytes", "roofline(cpu)", "roofline(h100)")
 ROUNDS = 4
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
 
 def text_of(name: str) -> str:
     """Return the program text of an example, whose name is, for instance, `gpt.large`."""
-    return (ROOT / "examples" / "stablehlo" / f"{name}.mlir").read_text()
+    return (EXAMPLES / f"{name}.mlir").read_text()
 
 
 def operations_of(module: ModuleOp) -> list[Operation]:
@@ -51,14 +55,13 @@ def plans(name: str, budget: str) -> None:
     """
     before = operations_of(parse_module(text_of(name)))
     costs = [cost_named(model) for model in COST_MODELS]
-    print(f"| {name} at {budget}, planned by | {' | '.join(COST_MODELS)} |")
-    print("|---" * (len(COST_MODELS) + 1) + "|")
+    print(table_head((f"{name} at {budget}, planned by", *COST_MODELS)))
     for planned in COST_MODELS:
         requested = RecomputeOptions(budget=budget, cost=planned, target="none", calls=False)
         module = rewrite(text_of(name), requested).module
         copies = [op for op in every_operation(module) if Names.COPY in op.attributes]
         shares = [f"{100 * _total(cost, copies) / _total(cost, before):.2f}" for cost in costs]
-        print(f"| {planned} | {' | '.join(shares)} |")
+        print(table_row((planned, *shares)))
 
 
 def _total(cost: Cost, operations: Sequence[Operation]) -> int:
@@ -69,7 +72,8 @@ def times(name: str) -> None:
     """Print a row with the predicted and the measured seconds of a step."""
     operations = operations_of(parse_module(text_of(name)))
     roofline = sum(cost_named("roofline").of(operations)) / 1e12
-    print(f"| {name} | {roofline:.2f} | {(took := measured_seconds(name)):.2f} | {took / roofline:.1f} |", flush=True)
+    seconds = measured_seconds(name)
+    print(table_row((name, f"{roofline:.2f}", f"{seconds:.2f}", f"{seconds / roofline:.1f}")), flush=True)
 
 
 def measured_seconds(name: str) -> float:
@@ -103,11 +107,16 @@ def main() -> None:
     """Print the requested table."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("what", choices=["plans", "times"], help="the table to print")
-    parser.add_argument("names", nargs="+", help="names of examples, such as gpt.large")
-    parser.add_argument("--budget", default="50%", help="the budget of the plans (default: 50%%)")
+    examples = "the examples to measure, with their sizes, such as gpt.large"
+    parser.add_argument("names", nargs="+", choices=NAMES, metavar="EXAMPLE", help=examples)
+    parser.add_argument(
+        "--budget",
+        default="50%",
+        help="the peak within which `plans` plans, as a share of the plain peak (default: 50%%)",
+    )
     options = parser.parse_args()
     if options.what == "times":
-        print("| step | roofline, s | XLA:CPU, s | measured / roofline |\n|---|---|---|---|")
+        print(table_head(("step", "roofline, s", "XLA:CPU, s", "measured / roofline")))
     for name in options.names:
         if options.what == "plans":
             plans(name, options.budget)

@@ -1,1 +1,1 @@
-"""Parts that benchmarks share: command lines, Markdown tables, child processes, compiled costs, and XLA flags."""
+"""Parts that benchmarks share: command lines, Markdown tables, child processes, costs of compiled steps, XLA flags."""

@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 
+def temporary_bytes(compiled: Any) -> int:
+    """Return the bytes of temporaries of a compiled step."""
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def flops(compiled: Any) -> float:
+    """Return the FLOPs of a compiled step. A loop body counts once."""
+    return float(compiled.cost_analysis()["flops"])
+
+
 def temporaries_and_flops(compiled: Any) -> tuple[int, float]:
     """Return the bytes of temporaries and the FLOPs of a compiled step. A loop body counts once in the FLOPs."""
-    return compiled.memory_analysis().temp_size_in_bytes, float(compiled.cost_analysis()["flops"])
+    return temporary_bytes(compiled), flops(compiled)

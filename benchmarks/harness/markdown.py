@@ -6,6 +6,7 @@ On a page, the lines `<!-- name -->` and `<!-- end -->` enclose the table `name`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 
 def table_row(cells: Iterable[object]) -> str:
@@ -20,7 +21,7 @@ def table_head(titles: Sequence[str]) -> str:
 
 def markdown_table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a complete Markdown table."""
-    return "\n".join([table_row(titles), table_row(["---"] * len(titles)), *map(table_row, rows)])
+    return "\n".join([table_head(titles), *map(table_row, rows)])
 
 
 def insert_tables(page: str, tables: Mapping[str, str]) -> str:
@@ -39,3 +40,8 @@ def insert_tables(page: str, tables: Mapping[str, str]) -> str:
         assert place and end, f"the page lacks the line '<!-- {name} -->', or an '<!-- end -->' after it"
         page = f"{before}{place}{table}\n{end}{after}"
     return page
+
+
+def write_tables(page: Path, tables: Mapping[str, str]) -> None:
+    """Insert tables into a page file, as `insert_tables` does."""
+    page.write_text(insert_tables(page.read_text(), tables))

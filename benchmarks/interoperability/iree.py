@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.interoperability.iree mlp20 gpt --size large --no-numpy
     python -m recompute.benchmarks.interoperability.iree --iree /path/to/venv/bin
 
+Results: bytes, ratios and distances in units of rounding, in docs/measured/iree.md. Time: about 10 minutes.
+
 The extra `iree` (`python -m pip install '.[iree]'` in a checkout) installs `iree-compile` and `iree-run-module`.
 `--iree` names the folder of other builds. Both steps are compiled for the CPU and run on the same random inputs.
 
@@ -36,10 +38,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import add_names, add_size, benchmark_parser, report_missed
+from recompute.benchmarks.harness.compiled_cost import temporary_bytes
+from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.driver.api import rewrite
 from recompute.examples.closeness import Closeness
-from recompute.examples.export import BUILDERS, SIZES
+from recompute.examples.export import BUILDERS
 from recompute.examples.models.step import Step, random_inputs
 from recompute.examples.with_jax import PIPELINE, compile_keeping_barriers, with_module
 from recompute.interpreters.executor import execute, function_named
@@ -131,13 +135,24 @@ def _type(value: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class IreeRow:
-    """The measurement of an example."""
+    """The measurement of an example. Distances are the largest of any result, in units of rounding.
+
+    Attributes:
+        name: The name of the example.
+        plain_bytes: The sum of the allocator's peaks for the plain step.
+        ours_bytes: The same sum for the recomputed step.
+        fixed_bytes: The bytes of inputs and results, which both peaks contain.
+        xla_ratio: The temporaries of the recomputed step in XLA:CPU, as a multiple of the plain step's.
+        recomputed: The distance from the recomputed to the plain step in IREE.
+        in_xla: The distance from the recomputed to the plain step in XLA.
+        xla: The distance from the plain step in IREE to the plain step in XLA.
+        numpy: The distance from the plain step in IREE to the plain step in numpy, or None if numpy did not run.
+    """
 
     name: str
     plain_bytes: int
     ours_bytes: int
     fixed_bytes: int
-    """The bytes of inputs and results, which both peaks contain."""
     xla_ratio: float
     recomputed: float
     in_xla: float
@@ -200,8 +215,7 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> IreeRow:
     likes = jax.tree.leaves(lowered.out_info)
     plain, ours = (run_in_iree(tools, program, inputs, likes) for program in (text, changed))
     compiled = [compile_keeping_barriers(form) for form in (lowered, with_module(lowered, changed))]
-    analyses = [form.memory_analysis() for form in compiled]
-    temporaries = [analysis.temp_size_in_bytes for analysis in analyses if analysis is not None]
+    temporaries = [temporary_bytes(form) for form in compiled]
     of_xla, ours_of_xla = (form(*random_inputs(step)) for form in compiled)
     of_numpy = None
     if in_numpy:
@@ -223,27 +237,24 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> IreeRow:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table row for each example, and return 1 if a bar is missed or IREE rejects a program."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("examples", nargs="*", help="the examples to run; all by default")
-    parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--iree", metavar="FOLDER", help="the folder of iree-compile and iree-run-module")
-    parser.add_argument("--no-numpy", action="store_true", help="do not execute the plain step in numpy")
+    add_names(parser, "example", BUILDERS)
+    add_size(parser, "small")
+    folder = "the folder of iree-compile and iree-run-module (default: next to this Python, or on the PATH)"
+    parser.add_argument("--iree", metavar="FOLDER", help=folder)
+    parser.add_argument("--no-numpy", action="store_true", help="do not execute the plain step in numpy, which is slow")
     options = parser.parse_args(arguments)
     tools = Tools.in_folder(options.iree)
-    missed = 0
-    for cells in (HEADER, ["---"] * len(HEADER)):
-        print("| " + " | ".join(cells) + " |")
-    for name in options.examples or BUILDERS:
+    missed = list[str]()
+    print(table_head(HEADER))
+    for name in options.names or BUILDERS:
         try:
             row = measure(tools, name, BUILDERS[name](options.size), not options.no_numpy)
         except NotRun as error:
-            missed += 1
-            print(f"{name}: {error}", file=sys.stderr)
+            missed.append(f"{name}: {error}")
             continue
-        print("| " + " | ".join(row.cells()) + " |", flush=True)
-        for bar in row.missed():
-            missed += 1
-            print(f"{name}: {bar}", file=sys.stderr)
-    return 1 if missed else 0
+        print(table_row(row.cells()), flush=True)
+        missed += (f"{name}: {bar}" for bar in row.missed())
+    return report_missed(missed)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,9 @@
     python -m recompute.benchmarks.peers --write            # also write the tables of docs/measured/jax_peers*.md
     python -m recompute.benchmarks.peers --from rows.json  # print the tables of earlier measurements
 
+Results: temporaries, FLOPs and CPU seconds as multiples of the plain step's, in docs/measured/jax_peers.md and
+jax_peers_default_flags.md. Time: about 1 hour.
+
 Each step is compiled in its own process, and runs once for its results. On a GPU, the steps are also timed, with and
 without the latency-hiding scheduler, and the device's peak is read. The exit status is 1 if a step misses a bar
 (`peers/bars.py`).
@@ -13,42 +16,45 @@ without the latency-hiding scheduler, and the device's peak is read. The exit st
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import (
+    add_json,
+    add_only,
+    add_size,
+    benchmark_parser,
+    report_progress,
+    selected,
+    write_json,
+)
 from recompute.benchmarks.harness.markdown import insert_tables
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.paths import MEASURED_PAGES
+from recompute.benchmarks.harness.processes import json_from_module
 from recompute.benchmarks.peers import tables
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.peer_forms import FORMS
 from recompute.benchmarks.peers.result_distances import Distances, Leaf
 
-MEASURED = Path(__file__).resolve().parents[2] / "docs" / "measured"
-PAGES = (MEASURED / "jax_peers.md", MEASURED / "jax_peers_default_flags.md")
-CHILD = (sys.executable, "-m", "recompute.benchmarks.peers.measure_peer")
+PAGES = (MEASURED_PAGES / "jax_peers.md", MEASURED_PAGES / "jax_peers_default_flags.md")
 
 
-def row_of(*arguments: str) -> Any:
-    """Run `peers/measure_peer.py` in a new process, and return the JSON that it prints.
-
-    Its progress and warnings go to this process's standard error.
-    """
-    outcome = subprocess.run([*CHILD, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(outcome.stdout)
+def measure_apart(*arguments: str) -> Any:
+    """Run `measure_peer.py` in a new process, and return the JSON that it prints."""
+    return json_from_module("recompute.benchmarks.peers.measure_peer", *arguments)
 
 
 def measure(name: str, size: str) -> dict[str, Any]:
     """Measure the costs and the distances of a step in separate processes, and return them as JSON values."""
-    print(f"{name} ...", file=sys.stderr, flush=True)
-    row = row_of(name, "--size", size)
+    report_progress(f"{name} ...")
+    row = measure_apart(name, "--size", size)
     if "skipped" in row:
         return row
     if row["platform"] != "cpu":
         add_peaks(name, size, row["costs"])
-    return {**row, "distances": row_of(name, "--what", "distances", "--size", "small")}
+    return {**row, "distances": measure_apart(name, "--what", "distances", "--size", "small")}
 
 
 def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
@@ -58,7 +64,7 @@ def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
     """
     for setting, forms in costs.items():
         for form in [form for form in FORMS if form in forms]:
-            forms[form]["peak_bytes"] = row_of(
+            forms[form]["peak_bytes"] = measure_apart(
                 name, "--what", "peak", "--size", size, "--form", form, "--setting", setting
             )
 
@@ -115,25 +121,19 @@ def with_tables(pages: Mapping[Path, str], named_tables: Mapping[str, str]) -> d
 def main() -> None:
     """Measure or read the rows, print the tables, and exit with 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=PEERS,
-        metavar="STEP",
-        help=f"one of {', '.join(PEERS)}",
-    )
-    parser.add_argument("--size", choices=("small", "large"), default="large", help="the size (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
-    parser.add_argument("--from", dest="measurements", type=Path, metavar="FILE", help="read them from FILE")
+    add_only(parser, "step", PEERS)
+    add_size(parser)
+    add_json(parser)
+    earlier = "read earlier measurements from FILE, which --json wrote, and measure only the steps of --only"
+    parser.add_argument("--from", dest="measurements", type=Path, metavar="FILE", help=earlier)
     parser.add_argument("--write", action="store_true", help="write the tables of docs/measured/jax_peers*.md")
     options = parser.parse_args()
     if options.write and (options.only or options.size != "large"):
         parser.error("--write requires all steps in the large size: leave out --only and --size")
     rows: dict[str, Any] = json.loads(options.measurements.read_text()) if options.measurements else {}
-    for name in options.only or ([] if options.measurements else PEERS):
+    for name in [] if options.measurements and not options.only else selected(PEERS, options.only):
         rows[name] = measure(name, options.size)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        write_json(options.json, rows)
     named_tables = tables_by_name(rows)
     print("\n\n".join(named_tables.values()))
     if options.write and {row["platform"] for row in rows.values()} != {"cpu"}:

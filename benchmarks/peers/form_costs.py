@@ -7,11 +7,14 @@ import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.processes import with_cpu_seconds
 from recompute.benchmarks.peers.compiler_settings import CompilerSetting, settings_of
 from recompute.benchmarks.peers.peer import Built, Peer
 from recompute.benchmarks.peers.peer_forms import FORMS, PLAIN, PeerForm, forms_of
@@ -63,27 +66,26 @@ def costs(
         return {
             "platform": platform,
             "costs": {
-                setting.name: in_setting(result, setting, platform) for setting in settings or settings_of(platform)
+                setting.name: costs_under(result, setting, platform) for setting in settings or settings_of(platform)
             },
             "errors": errors,
         }
 
 
-def in_setting(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform: str) -> dict[str, FormCost]:
+def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform: str) -> dict[str, FormCost]:
     """Compile and run each form with one compiler setting, and return its costs."""
     costs_by_form, plain = dict[str, FormCost](), list[np.ndarray]()
     for name, form in forms.items():
-        start = time.process_time()
-        compiled = form.lowered.compile(compiler_options=dict(setting.options) or None)
-        seconds = time.process_time() - start
+        compile_form = partial(form.lowered.compile, compiler_options=dict(setting.options) or None)
+        compiled, seconds = with_cpu_seconds(compile_form)
         results = arrays(compiled(*form.built.arguments(0)))
         if name == PLAIN:
             plain = results
-        memory = compiled.memory_analysis()
+        temporaries, flops = temporaries_and_flops(compiled)
         costs_by_form[name] = FormCost(
-            temp_bytes=memory.temp_size_in_bytes,
-            alias_bytes=memory.alias_size_in_bytes,
-            flops=float(compiled.cost_analysis()["flops"]),
+            temp_bytes=temporaries,
+            alias_bytes=compiled.memory_analysis().alias_size_in_bytes,
+            flops=flops,
             differing=differing(plain, results),
             results=len(results),
             compile_seconds=seconds,

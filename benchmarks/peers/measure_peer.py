@@ -13,11 +13,10 @@ import os
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import add_size, benchmark_parser
 from recompute.benchmarks.harness.xla_flags import flags_with_host_devices
 from recompute.benchmarks.peers.all_peers import PEERS
 from recompute.benchmarks.peers.compiler_settings import DEFAULT
-from recompute.benchmarks.peers.peer import LARGE, SMALL
 
 
 def main() -> None:
@@ -27,18 +26,16 @@ def main() -> None:
     parser.add_argument(
         "--what", choices=("costs", "distances", "peak"), default="costs", help="the measurement (default: %(default)s)"
     )
-    parser.add_argument(
-        "--size", choices=(SMALL, LARGE), default=LARGE, help="the size of the step (default: %(default)s)"
-    )
+    add_size(parser)
     parser.add_argument("--form", help="with --what peak: the form of the step to measure")
     parser.add_argument(
         "--setting", default=DEFAULT, help="with --what peak: the compiler setting (default: %(default)s)"
     )
     options = parser.parse_args()
-    print(json.dumps(row_of(options), default=plain_data))
+    print(json.dumps(measurement(options), default=plain_data))
 
 
-def row_of(options: argparse.Namespace) -> Any:
+def measurement(options: argparse.Namespace) -> Any:
     """Measure a step according to the options. JAX starts here, with the number of devices that the step needs."""
     peer = PEERS[options.step]
     # Platforms other than CPU ignore the flag.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import jax
 
 import recompute
+from recompute.benchmarks.harness.processes import with_cpu_seconds
 from recompute.benchmarks.peers.peer import ALL, DOTS, Built, Peer
 
 PLAIN, THEIRS, THEIRS_DOTS = "plain", "theirs", "theirs, dots saved"
@@ -83,6 +83,6 @@ def lower_with_recompute(built: Built, options: Mapping[str, Any], arguments_of:
     jax.jit(built.step, **built.options).lower(*arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
-        start = time.process_time()
-        lowered = recompute.jax.jit(built.step, **options, **built.options).lower(*arguments)
-    return PeerForm(built, lowered.optimized, time.process_time() - start, lowered.why)
+        jitted = recompute.jax.jit(built.step, **options, **built.options)
+        lowered, seconds = with_cpu_seconds(lambda: jitted.lower(*arguments))
+    return PeerForm(built, lowered.optimized, seconds, lowered.why)

@@ -24,7 +24,7 @@ def settings_in(rows: Rows) -> list[str]:
     return list(dict.fromkeys(name for row in rows.values() for name in row.get("costs", {})))
 
 
-def of_setting(rows: Rows, setting: str) -> dict[str, Any]:
+def costs_under(rows: Rows, setting: str) -> dict[str, Any]:
     """Return the costs of each step under one setting."""
     return {name: row["costs"][setting] for name, row in rows.items() if setting in row.get("costs", {})}
 
@@ -33,13 +33,13 @@ def ratios(rows: Rows, setting: str, field: str) -> str:
     """Return a table of cost ratios: of each form to the plain step, and of recomputation to remat."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
-        [name, *(number_text(ratio(costs, form, PLAIN, field)) for form in OTHERS), *against_theirs(costs, field)]
-        for name, costs in of_setting(rows, setting).items()
+        [name, *(number_text(ratio(costs, form, PLAIN, field)) for form in OTHERS), *ratios_to_theirs(costs, field)]
+        for name, costs in costs_under(rows, setting).items()
     ]
     return markdown_table(head, lines)
 
 
-def against_theirs(costs: Any, field: str) -> list[str]:
+def ratios_to_theirs(costs: Any, field: str) -> list[str]:
     """Return the costs of our forms divided by remat's cost, as strings."""
     return [number_text(ratio(costs, form, THEIRS, field)) for form in (SAME, OURS)]
 
@@ -58,11 +58,11 @@ def bits_and_times(rows: Rows, setting: str) -> str:
     measured = [
         field
         for field in ("step_seconds", "peak_bytes")
-        if any(costs[PLAIN][field] for costs in of_setting(rows, setting).values())
+        if any(costs[PLAIN][field] for costs in costs_under(rows, setting).values())
     ]
     head += [f"{field.partition('_')[0]}: {form}" for field in measured for form in (THEIRS, SAME, OURS)]
     lines = list[list[str]]()
-    for name, costs in of_setting(rows, setting).items():
+    for name, costs in costs_under(rows, setting).items():
         line = [name, str(costs[PLAIN]["results"])]
         line += [str(costs[form]["differing"]) if form in costs else "-" for form in (THEIRS, SAME, OURS)]
         line += [number_text(ratio(costs, form, PLAIN, "compile_seconds"), 2) for form in (THEIRS, SAME, OURS)]
@@ -85,7 +85,7 @@ def misses(rows: Rows, setting: str) -> Iterator[str]:
         if "skipped" in row:
             yield f"- {name}: did not run: {row['skipped']}"
         yield from (f"- {name}: {form}: {error}" for form, error in row.get("errors", {}).items())
-    for name, costs in of_setting(rows, setting).items():
+    for name, costs in costs_under(rows, setting).items():
         yield from (f"- {name}: {line}" for line in missed(costs))
 
 

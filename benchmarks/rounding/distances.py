@@ -4,6 +4,8 @@
     python -m recompute.benchmarks.rounding.distances adam unet --seeds 9
     python -m recompute.benchmarks.rounding.distances --write  # also write the tables of docs/measured/bits.md
 
+Results: differing results, and distances in units of rounding, in docs/measured/bits.md. Time: about 15 minutes.
+
 Every form of a step is first proved equal to the plain form, and compared with it bit by bit in numpy. The exit status
 is 1 if a form is not equal, or if XLA's results are far from numpy's. Differences in XLA's rounding are measured, but
 are not failures.
@@ -16,14 +18,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import jax
 import jaxlib
 
-from recompute.benchmarks.harness.markdown import insert_tables, markdown_table
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser, report_progress
+from recompute.benchmarks.harness.markdown import markdown_table, write_tables
+from recompute.benchmarks.harness.paths import MEASURED_PAGES
 from recompute.benchmarks.rounding.rounding_steps import STEPS
 from recompute.benchmarks.rounding.step_forms import CHECKPOINT, INLINED, OURS, PLAIN, Forms
 from recompute.examples.closeness import Closeness
@@ -31,8 +33,7 @@ from recompute.examples.export import BUILDERS
 from recompute.examples.models.step import random_inputs
 from recompute.examples.with_jax import DROPS_BARRIERS, compile_without
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "measured" / "bits.md"
+PAGE = MEASURED_PAGES / "bits.md"
 KNOWN = (*BUILDERS, *STEPS)
 SEEDS = 5
 NUMPY = "numpy"
@@ -99,7 +100,7 @@ def measure(name: str, forms: Forms, setting: XlaSetting, seeds: int) -> Distanc
     }
     runs = [run_all(forms, compiled, seed) for seed in range(seeds)]
     return DistanceRow(
-        name, setting.name, {pair: Closeness.largest(between(run, *pair) for run in runs) for pair in PAIRS}
+        name, setting.name, {pair: Closeness.largest(distance_between(run, *pair) for run in runs) for pair in PAIRS}
     )
 
 
@@ -112,7 +113,7 @@ def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int
     return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}
 
 
-def between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
+def distance_between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
     """Return the distance of the results of `other` from those of `base`, in one run."""
     return Closeness.of(run[base], run[other])
 
@@ -152,13 +153,13 @@ def tables(rows: Sequence[DistanceRow]) -> dict[str, str]:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"from {', '.join(KNOWN)}; all by default")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="the number of random inputs (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help=f"write the tables of {PAGE.relative_to(ROOT)}")
+    add_names(parser, "step", KNOWN)
+    seeds = "the number of random inputs on which each step runs (default: %(default)s)"
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="COUNT", help=seeds)
+    parser.add_argument("--write", action="store_true", help=f"write the tables of docs/measured/{PAGE.name}")
     options = parser.parse_args()
-    if options.write and options.steps:
+    if options.write and options.names:
         parser.error("--write cannot be combined with step names: the page lists every step")
-    options.steps = names_or_all(parser, options.steps, KNOWN, "step")
     return options
 
 
@@ -166,8 +167,8 @@ def main() -> None:
     """Print the tables, and exit with a message for each failure."""
     options = arguments()
     rows, failures = list[DistanceRow](), list[str]()
-    for name in options.steps:
-        print(f"{name} ...", file=sys.stderr, flush=True)
+    for name in options.names or KNOWN:
+        report_progress(f"{name} ...")
         forms = forms_of(name)
         result = list(rows_of(name, forms, options.seeds))
         rows += result
@@ -175,7 +176,7 @@ def main() -> None:
     tables_of_page = tables(rows)
     print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *tables_of_page.values()]))
     if options.write and not failures:
-        PAGE.write_text(insert_tables(PAGE.read_text(), tables_of_page))
+        write_tables(PAGE, tables_of_page)
     sys.exit("\n".join(failures) or None)
 
 

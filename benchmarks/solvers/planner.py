@@ -8,6 +8,9 @@
     python -m recompute.benchmarks.solvers.planner formulations --seconds 60  # Checkmate's program, small graphs
     python -m recompute.benchmarks.solvers.planner scale                      # 4,000 to 100,000 operations
 
+Results: extra cost and bounds in percent, and wall seconds, in docs/measured/solvers.md. Time: about 2 minutes; `nets`
+30 minutes.
+
 `graphs/gpt24L.json.gz` is PyTorch 2.13's joint graph of a 24-layer GPT, and `graphs/gpt24L.pytorch.json` lists the
 choices of its partitioners. The exit status is 1 if a bar is missed.
 """
@@ -20,11 +23,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from math import inf, log
+from math import inf
 from pathlib import Path
 from time import perf_counter
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import benchmark_parser, report_missed
+from recompute.benchmarks.harness.growth_exponent import growth_exponent
 from recompute.benchmarks.solvers.checkmate_program import PublishedResult, checkmate
 from recompute.benchmarks.solvers.planner_graphs import NETS, chain, graph, inception, layered, lstm, unet
 from recompute.planning.solvers.effort import EFFORTS
@@ -45,7 +49,12 @@ SECONDS = 20.0
 """The largest allowed time for one budget."""
 WORSE = 0.01
 """The percentage points by which a plan may cost more than PyTorch's plan."""
-SHARES = 0.8, 0.6, 0.5, 0.4, 0.3
+SHARES = (0.8, 0.6, 0.5, 0.4, 0.3)
+LAYERED_SHARES = (0.9, 0.8)
+"""The budgets of networks and of layered graphs, as shares of the plain peak."""
+LAYERED = {"layered 100": 100, "layered 250": 250}
+"""The numbers of operations of the layered graphs, by name."""
+NET_NAMES = (*NETS, *LAYERED)
 FEW_OPERATIONS = 300
 """The largest number of operations for which the gap at the budget 0.3 has a bar (`gap_bar`)."""
 LONG_SECONDS = 600.0
@@ -63,7 +72,7 @@ def plain_peak(problem: Problem) -> int:
     return evaluate(problem, sequence_of(problem, ())).peak_bytes
 
 
-def row(
+def plan_and_print(
     name: str, problem: Problem, budget: int, seconds: float | None = None, effort: str = "full"
 ) -> tuple[Result | Infeasible, float]:
     """Plan within a budget, print a row, and return the result and its wall time in seconds.
@@ -90,9 +99,9 @@ def bars() -> Iterator[str]:
     """Plan the GPT within each budget of `BARS`, and yield a message for each missed bar."""
     problem = gpt()
     peak = plain_peak(problem)
-    row("warm-up", problem, peak // 2)
+    plan_and_print("warm-up", problem, peak // 2)
     for share, bar in BARS.items():
-        result, seconds = row(f"gpt24L {share}", problem, int(share * peak))
+        result, seconds = plan_and_print(f"gpt24L {share}", problem, int(share * peak))
         if isinstance(result, Infeasible) or result.percent > bar:
             yield f"budget {share}: no plan, or an extra cost above {bar} %"
         elif share >= 0.2 and (result.gap > GAP or seconds > SECONDS):
@@ -104,7 +113,7 @@ def pytorch() -> Iterator[str]:
     problem = gpt()
     for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
         budget, percent = theirs["peak_bytes"], problem.percent(theirs["rec_cost"])
-        result, _ = row(f"{theirs['tag'][:14]} {theirs['budget']} {budget / 1e6:.0f} MB", problem, budget)
+        result, _ = plan_and_print(f"{theirs['tag'][:14]} {theirs['budget']} {budget / 1e6:.0f} MB", problem, budget)
         if isinstance(result, Result):
             print(f"{'':<28} theirs {percent:.4f} %, ours better by {percent - result.percent:.4f} points")
         if isinstance(result, Infeasible) or result.percent > percent + WORSE:
@@ -114,14 +123,14 @@ def pytorch() -> Iterator[str]:
 def times(python: str) -> Iterator[str]:
     """Time both planners alternately, with the peaks of PyTorch's partitioner as the budgets of our planner."""
     problem = gpt()
-    row("warm-up", problem, plain_peak(problem) // 2)
+    plan_and_print("warm-up", problem, plain_peak(problem) // 2)
     for theirs in json.loads((GRAPHS / "gpt24L.pytorch.json").read_text()):
         if theirs["budget"] is None or theirs["budget"] == 1:
             continue
         call = [python, str(GRAPHS.parent / "pytorch_partitioner.py"), str(theirs["budget"])]
         reported = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
         name = f"{theirs['budget']}: {theirs['peak_bytes'] / 1e6:.0f} MB"
-        _, seconds = row(name, problem, theirs["peak_bytes"])
+        _, seconds = plan_and_print(name, problem, theirs["peak_bytes"])
         ratio = seconds / reported["seconds"]
         print(
             f"{'':<28} PyTorch {reported['seconds']:.1f} s for {reported['nodes']} nodes, ours {ratio:.2f} × that time",
@@ -134,12 +143,12 @@ def times(python: str) -> Iterator[str]:
 def nets(options: argparse.Namespace) -> Iterator[str]:
     """Plan the networks of `planner_graphs.py` and layered graphs, and yield a message for each gap above its bar."""
     problems = {name: read_graph(json.dumps(graph(name)), name) for name in NETS}
-    problems |= {"layered 100": layered(100), "layered 250": layered(250)}
+    problems |= {name: layered(operations) for name, operations in LAYERED.items()}
     for name in options.net or problems:
         problem = problems[name]
-        for share in options.share or ((0.9, 0.8) if name.startswith("layered") else SHARES):
+        for share in options.share or (LAYERED_SHARES if name in LAYERED else SHARES):
             budget = int(share * plain_peak(problem))
-            result, _ = row(f"{name} {share}", problem, budget, options.seconds, options.effort)
+            result, _ = plan_and_print(f"{name} {share}", problem, budget, options.seconds, options.effort)
             bar = gap_bar(share, len(problem), options.seconds)
             if isinstance(result, Infeasible) or result.gap > bar:
                 yield f"{name} at {share}: no plan, or a gap above {bar} points"
@@ -170,9 +179,9 @@ def formulations(seconds: float) -> Iterator[str]:
             if budget < lower_bound:
                 continue
             named = f"{name} ({len(problem)}) {share}"
-            ours, _ = row(named, problem, budget, seconds)
+            ours, _ = plan_and_print(named, problem, budget, seconds)
             theirs = checkmate(problem, budget, seconds)
-            cost = published_row(problem, budget, theirs)
+            cost = print_published(problem, budget, theirs)
             if isinstance(ours, Result) and cost is not None and ours.percent > cost + 1e-6:
                 yield f"{named}: the plan costs {ours.percent - cost:.4f} points more than Checkmate's"
             if isinstance(ours, Infeasible) and cost is not None:
@@ -181,7 +190,7 @@ def formulations(seconds: float) -> Iterator[str]:
                 yield f"{named}: a plan, although Checkmate proved that none exists"
 
 
-def published_row(problem: Problem, budget: int, theirs: PublishedResult) -> float | None:
+def print_published(problem: Problem, budget: int, theirs: PublishedResult) -> float | None:
     """Print the result of the published program, and return the plan's extra cost in percent.
 
     Our evaluator computes the cost. The result is None if there is no plan within the budget.
@@ -205,12 +214,12 @@ def scale() -> Iterator[str]:
             problem = read_graph(json.dumps(chain(operations, irregular).finished()), "chain")
             for share, spent in times.items():
                 name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
-                result, seconds = row(name, problem, int(share * plain_peak(problem)))
+                result, seconds = plan_and_print(name, problem, int(share * plain_peak(problem)))
                 spent.append((len(problem), seconds))
                 if isinstance(result, Infeasible) or result.gap > 0.1 or seconds > 60:
                     yield f"{name}: no plan, a gap above 0.1 points, or {seconds:.1f} s, above the limit of 60 s"
         for share, ((few, short), *_, (many, long)) in times.items():
-            exponent = log(long / short) / log(many / few)
+            exponent = growth_exponent((few, many), (short, long))
             print(f"growth at {share}: exponent {exponent:.2f}")
             if exponent > EXPONENTS[share]:
                 yield f"budget {share}: exponent {exponent:.2f}, above the bar of {EXPONENTS[share]}"
@@ -220,18 +229,44 @@ def main() -> int:
     """Print the requested table, and return 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
     parser.add_argument(
-        "what",
+        "table",
         nargs="?",
         choices=("bars", "pytorch", "times", "nets", "formulations", "scale"),
         default="bars",
-        help="the table to print (default: %(default)s)",
+        metavar="TABLE",
+        help="the table to print (default: %(default)s), from: %(choices)s",
     )
-    parser.add_argument("--seconds", type=float, default=60.0, help="the time limit for each budget of a network")
-    parser.add_argument("--effort", choices=tuple(EFFORTS), default="full", help="the search effort for the networks")
-    parser.add_argument("--net", action="append", help="a network; may be repeated (default: all)")
-    share = "a budget as a share of the plain peak; may be repeated (default: all of SHARES)"
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="`nets` and `formulations`: the time limit for each budget (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--effort",
+        choices=tuple(EFFORTS),
+        default="full",
+        help="`nets`: the effort of the search (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--net",
+        action="append",
+        choices=NET_NAMES,
+        metavar="NET",
+        help=f"`nets`: a network to plan; may be repeated (default: all), from: {', '.join(NET_NAMES)}",
+    )
+    share = (
+        "`nets`: a budget, as a share of the plain peak; may be repeated "
+        f"(default: {', '.join(map(str, SHARES))}; for layered graphs {', '.join(map(str, LAYERED_SHARES))})"
+    )
     parser.add_argument("--share", action="append", type=float, help=share)
-    parser.add_argument("--python", default=sys.executable, help="a Python interpreter that can import torch")
+    parser.add_argument(
+        "--python",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="`times`: a Python interpreter that can import torch (default: this one)",
+    )
     options = parser.parse_args()
     tables = {
         "bars": bars,
@@ -241,10 +276,7 @@ def main() -> int:
         "formulations": lambda: formulations(options.seconds),
         "scale": scale,
     }
-    missed = list(tables[options.what]())
-    for line in missed:
-        print(f"missed: {line}")
-    return 1 if missed else 0
+    return report_missed(list(tables[options.table]()))
 
 
 if __name__ == "__main__":

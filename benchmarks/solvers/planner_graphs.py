@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import benchmark_parser
 from recompute.planning.solvers.problem import OperationRow, Problem, problem_of
 
 BYTES = 4
@@ -296,7 +296,9 @@ def graph(name: str) -> dict[str, Any]:
 def main() -> None:
     """Print the graph of a network as JSON."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("net", choices=NETS, help="the network")
+    parser.add_argument(
+        "net", choices=NETS, metavar="NET", help=f"the network whose graph is printed, from: {', '.join(NETS)}"
+    )
     print(json.dumps(graph(parser.parse_args().net)))
 
 

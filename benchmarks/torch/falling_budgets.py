@@ -4,6 +4,8 @@ higher peak.
     python -m recompute.benchmarks.torch.falling_budgets  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling_budgets --backend aot_eager --only 'pytorch 190717'
 
+Results: peaks in kB, in docs/measured/torch.md. Time: about 10 minutes.
+
 Budgets are shares of the plain step's peak. With `aot_eager`, the reference is the eager step, and peaks are live
 storages in program order. With Inductor, the reference is `torch.compile(model)`, and the allocator measures peaks in
 the second step. For a refused budget, the row shows the lowest peak that the refusal states.
@@ -14,9 +16,7 @@ a step exceeds its budget, or if a peak is higher than at a larger budget.
 
 from __future__ import annotations
 
-import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,23 +24,19 @@ from typing import Any
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, report_missed, selected
 from recompute.benchmarks.harness.markdown import table_head, table_row
-from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
+from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.inductor_budgets import ROUNDING, distance
 from recompute.benchmarks.torch.inductor_budgets import measure as measure_by_allocator
 from recompute.benchmarks.torch.model_cases import make
+from recompute.benchmarks.torch.refusals import is_refusal, lowest_stated_peak
 from recompute.benchmarks.torch.training_step import Outcome, meter_step, training_step
 
 PROGRAMS = ("pytorch 190758", "pytorch 190717", "pytorch 197838")
 BACKENDS = ("aot_eager", "inductor")
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 HEAD = ("program", "backend", "plain", *(f"{share:g}" for share in SHARES), "results", "RNG", "rises")
-_LOWEST = (
-    r"the lowest peak of any plan is .*?(\d+) bytes",
-    r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
-    r"compiled steps? needs (?:[\d.]+ .iB \()?(\d+) bytes",
-)
-"""Patterns of the lowest peak that a refusal states, in order of precedence."""
 
 
 @dataclass(frozen=True)
@@ -108,18 +104,12 @@ def steps_of(name: str, backend: str, reference: Outcome) -> Iterator[FallingSte
                 name, backend, lambda model, share=share: rt.compile(model, budget=share, backend=backend)
             )
         except Exception as error:
-            if "BudgetNotKept" not in str(error):
+            if not is_refusal(error):
                 raise
             yield FallingStep(share, lowest_stated_peak(str(error)), is_refused=True)
             continue
         state_is_equal = torch.equal(outcome.tensors["random state"], reference.tensors["random state"])
         yield FallingStep(share, peak, False, distance(reference, outcome), state_is_equal)
-
-
-def lowest_stated_peak(refusal: str) -> int:
-    """Return the lowest peak that a refusal states, in bytes, or 0 if it states none."""
-    matches = (re.search(pattern, refusal) for pattern in _LOWEST)
-    return next((int(match[1]) for match in matches if match), 0)
 
 
 def faults_of(steps: list[FallingStep], plain_bytes: int, rounding: float) -> Iterator[str]:
@@ -164,23 +154,21 @@ def cells(name: str, backend: str, plain_bytes: int, steps: list[FallingStep]) -
 def main() -> int:
     """Print a table row for each program and backend, and return 1 if there are faults."""
     parser = benchmark_parser(__doc__)
-    add_only(parser)
-    parser.add_argument("--backend", action="append", choices=BACKENDS, help="run only this backend; both by default")
+    add_only(parser, "program", PROGRAMS)
+    backend = "run only this backend of `torch.compile`; may be repeated (default: both)"
+    parser.add_argument("--backend", action="append", choices=BACKENDS, help=backend)
     options = parser.parse_args()
-    names = matching(PROGRAMS, options.only)
-    torch._functorch.config.enable_autograd_cache = False
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+    configure_torch(reuse_compiled_steps=False)
     print(table_head(HEAD), flush=True)
     faults: list[str] = []
     for backend in options.backend or BACKENDS:
-        for name in names:
+        for name in selected(PROGRAMS, options.only):
             reference, plain_bytes = plain(name, backend)
             steps = list(steps_of(name, backend, reference))
             print(table_row(cells(name, backend, plain_bytes, steps)), flush=True)
             rounding = 0.0 if backend == "aot_eager" else ROUNDING
-            faults += [f"missed: {name}, {backend}, {fault}" for fault in faults_of(steps, plain_bytes, rounding)]
-    return report_faults(faults)
+            faults += [f"{name}, {backend}, {fault}" for fault in faults_of(steps, plain_bytes, rounding)]
+    return report_missed(faults)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 import torch._functorch.config as functorch_config
 
+from recompute.benchmarks.harness.processes import with_cpu_seconds
 from recompute.benchmarks.torch.model_cases import CASES, make
-from recompute.benchmarks.torch.model_forms import ModelForm, Run
+from recompute.benchmarks.torch.model_forms import ModelForm, ModelRun
+from recompute.benchmarks.torch.refusals import describe_error
 from recompute.benchmarks.torch.training_step import Outcome, meter_step, resident_bytes, seconds, training_step
 
 REPEATS = 3
@@ -42,11 +43,6 @@ class FormRow:
     differences: list[str] = field(default_factory=list)
     error: str = ""
 
-    @property
-    def json(self) -> dict[str, Any]:
-        """The row as a dictionary, for JSON."""
-        return asdict(self)
-
 
 def rows(name: str, forms: Iterable[ModelForm], progress: Callable[[str], None]) -> Iterator[FormRow]:
     """Yield the measurement of each form. The first form is the reference for the others."""
@@ -60,12 +56,6 @@ def rows(name: str, forms: Iterable[ModelForm], progress: Callable[[str], None])
         yield row
 
 
-def description_of(error: Exception) -> str:
-    """Return the type of an error and its first line, without the backend's name that Dynamo prepends."""
-    text = str(error).partition(" raised:")[2].strip() or str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
-
-
 def measure_form(
     name: str, form: ModelForm, reference: Outcome | None, plain_bytes: int
 ) -> tuple[FormRow, Outcome | None]:
@@ -76,15 +66,13 @@ def measure_form(
         with functorch_config.patch(dict(form.settings)), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch._dynamo.reset()
-            call = form.wrap(Run(model, CASES[name].blocks, resident_bytes(model, inputs) + (budget_bytes or 0)))
-            start = time.process_time()
-            outcome = training_step(model, call, inputs)
-            compile_seconds = time.process_time() - start
+            call = form.wrap(ModelRun(model, CASES[name].blocks, resident_bytes(model, inputs) + (budget_bytes or 0)))
+            outcome, compile_seconds = with_cpu_seconds(partial(training_step, model, call, inputs))
             differences = [] if reference is None else reference.differences(outcome)
             cost = meter_step(model, call, inputs)
             step_seconds = seconds(model, call, inputs, REPEATS)
     except Exception as error:
-        return FormRow(name, form.name, budget_bytes=budget_bytes, error=description_of(error)), None
+        return FormRow(name, form.name, budget_bytes=budget_bytes, error=describe_error(error)), None
     row = FormRow(
         name,
         form.name,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.form_rows import FormRow
+from recompute.benchmarks.torch.refusals import is_refusal
 
 HEAD = ("form", "peak MB", "of eager", "FLOPs x", "of budget", "compile s", "step ms", "equal to eager")
 SHOWN = 3
@@ -47,7 +48,7 @@ def missed(rows: Sequence[FormRow]) -> list[str]:
     lines: list[str] = []
     for row in (row for row in rows if row.budget_bytes is not None):
         if row.error:
-            if "BudgetNotKept" not in row.error:
+            if not is_refusal(row.error):
                 lines.append(f"{row.case}, {row.form}: {row.error}")
         elif row.differences:
             lines.append(f"{row.case}, {row.form}: {equality(row.differences)}")

@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.torch.model_budgets                       # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.model_budgets --only 'gpt*' --json lines.json
 
+Results: peaks in MB, and FLOPs as multiples of the eager step's, in docs/measured/torch.md. Time: about 15 minutes.
+
 The budgets of a model are evenly spaced from the peak of `budget="min"` (included) to the peak of the plain step
 (excluded). Peaks are measured for one step in program order. They include gradients and saved random states, and
 exclude weights, buffers and inputs. The table goes to standard output, and progress to standard error.
@@ -14,20 +16,26 @@ Dynamo traces it, since that difference comes from PyTorch's tracing.
 
 from __future__ import annotations
 
-import json
 import sys
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from recompute.benchmarks.harness.markdown import table_head, table_row
-from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching
+from recompute.benchmarks.harness.command_line import (
+    add_json,
+    add_only,
+    benchmark_parser,
+    report_missed,
+    report_progress,
+    selected,
+)
+from recompute.benchmarks.harness.row_printer import print_rows
+from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.model_cases import make
+from recompute.benchmarks.torch.refusals import describe_error
 from recompute.benchmarks.torch.training_step import Outcome, meter_step, training_step
 
 MODELS = (
@@ -51,7 +59,7 @@ KINDS = ("loss", "grad ", "buffer ", "random state")
 
 
 @dataclass(frozen=True)
-class Line:
+class ModelBudgetRow:
     """The measurement of one model within one budget.
 
     Attributes:
@@ -81,9 +89,8 @@ class Line:
         """The error of the predicted peak, as a share of the measured peak."""
         return self.predicted_bytes / self.peak_bytes - 1 if self.peak_bytes else 0.0
 
-    @property
     def faults(self) -> list[str]:
-        """Messages for the requirements that the measurement violates."""
+        """Return a message for each requirement that the measurement violates."""
         if self.error:
             return [self.error]
         faults = (
@@ -99,9 +106,8 @@ class Line:
             faults.append(f"the error of the predicted peak is {100 * self.prediction_error:+.2f} %")
         return faults
 
-    @property
     def cells(self) -> list[str]:
-        """The cells of the table row, in the order of `HEAD`."""
+        """Return the cells of the table row, in the order of `HEAD`."""
         if self.error:
             return [self.model, f"{self.budget_bytes / 1e6:.3f}", self.error[:100].replace("|", "/"), *[""] * 7]
         differs = "traced" if self.as_traced else "NO"
@@ -117,12 +123,12 @@ class Line:
         ]
 
 
-def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Line]:
+def rows_of(name: str, count: int) -> Iterator[ModelBudgetRow]:
     """Yield the measurement of a model within each budget, in order of increasing budgets."""
     model, inputs = make(name)
     eager = training_step(model, model, inputs)
     eager_flops = meter_step(model, model, inputs).flops
-    progress(f"{name}: min ...")
+    report_progress(f"{name}: min ...")
     model, inputs = make(name)
     step = compile_within(model, "min")
     training_step(model, step, inputs)
@@ -130,15 +136,14 @@ def lines(name: str, count: int, progress: Callable[[str], None]) -> Iterator[Li
     width = lowest.plain_bytes - lowest.peak_bytes
     for index in range(count):
         budget = lowest.peak_bytes + width * index // count
-        progress(f"{name}: {budget} bytes ...")
+        report_progress(f"{name}: {budget} bytes ...")
         try:
             yield measure_within(name, budget, lowest.input_bytes, eager, eager_flops)
         except Exception as error:
-            text = next((line for line in str(error).splitlines() if line.strip()), "")
-            yield Line(name, budget, error=f"{type(error).__name__}: {text}")
+            yield ModelBudgetRow(name, budget, error=describe_error(error))
 
 
-def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> Line:
+def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eager_flops: int) -> ModelBudgetRow:
     """Measure a model within a budget. `input_bytes`: the bytes of the graph's weights, buffers and inputs."""
     model, inputs = make(name)
     step = compile_within(model, budget + input_bytes)
@@ -150,7 +155,7 @@ def measure_within(name: str, budget: int, input_bytes: int, eager: Outcome, eag
         raise RuntimeError(f"the graph was left to PyTorch: {graph.reason}")
     ratio = cost.flops / eager_flops
     as_traced = bool(differences) and not outcome.differences(outcome_as_traced(name))
-    return Line(name, budget, cost.peak_bytes, graph.peak_bytes, ratio, graph.copies, differences, as_traced)
+    return ModelBudgetRow(name, budget, cost.peak_bytes, graph.peak_bytes, ratio, graph.copies, differences, as_traced)
 
 
 @cache
@@ -172,27 +177,15 @@ def compile_within(model: torch.nn.Module, budget: int | str) -> Any:
 def main() -> int:
     """Print a table row for each model and budget, and return 1 if a requirement is violated."""
     parser = benchmark_parser(__doc__)
-    add_only(parser)
-    parser.add_argument("--count", type=int, default=BUDGETS, help="budgets for each model (default: %(default)s)")
-    parser.add_argument("--json", type=Path, help="write the measurements to this file, as JSON")
+    add_only(parser, "model", MODELS)
+    count = "the number of budgets of each model (default: %(default)s)"
+    parser.add_argument("--count", type=int, default=BUDGETS, metavar="COUNT", help=count)
+    add_json(parser)
     options = parser.parse_args()
-    names = matching(MODELS, options.only)
-    if not names:
-        print(f"error: no model matches --only: choose from {', '.join(MODELS)}", file=sys.stderr)
-        return 2
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    print(table_head(HEAD), flush=True)
-    every: list[Line] = []
-    for name in names:
-        for line in lines(name, options.count, lambda text: print(text, file=sys.stderr, flush=True)):
-            print(table_row(line.cells), flush=True)
-            every.append(line)
-            if options.json:
-                options.json.write_text(json.dumps([asdict(each) for each in every], indent=1))
-    faults = [f"missed: {line.model}, {line.budget_bytes} bytes: {fault}" for line in every for fault in line.faults]
-    print(*faults, f"{len(every)} lines, {len(faults)} faults", sep="\n", file=sys.stderr)
-    return 1 if faults else 0
+    configure_torch()
+    measured = (row for name in selected(MODELS, options.only) for row in rows_of(name, options.count))
+    rows = print_rows(HEAD, measured, ModelBudgetRow.cells, options.json)
+    return report_missed([f"{row.model}, {row.budget_bytes} bytes: {fault}" for row in rows for fault in row.faults()])
 
 
 if __name__ == "__main__":

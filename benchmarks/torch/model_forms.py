@@ -25,7 +25,7 @@ RECOMPUTE_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
 
 
 @dataclass(frozen=True)
-class Run:
+class ModelRun:
     """A model to run, with the properties that forms need.
 
     Attributes:
@@ -50,17 +50,17 @@ class ModelForm:
     """
 
     name: str
-    wrap: Callable[[Run], Callable[..., Any]]
+    wrap: Callable[[ModelRun], Callable[..., Any]]
     budget: float | None = None
     settings: tuple[tuple[str, Any], ...] = ()
 
 
-def eager(run: Run) -> Callable[..., Any]:
+def eager(run: ModelRun) -> Callable[..., Any]:
     """Return the model itself, to run it in eager mode."""
     return run.model
 
 
-def checkpoint_blocks(run: Run) -> Callable[..., Any]:
+def checkpoint_blocks(run: ModelRun) -> Callable[..., Any]:
     """Wrap each block in `torch.utils.checkpoint`. Raises `ValueError` if no module name matches the patterns."""
     patterns = run.blocks.split("|")
     names = [name for name, _ in run.model.named_modules() if any(fnmatchcase(name, part) for part in patterns)]
@@ -73,19 +73,19 @@ def checkpoint_blocks(run: Run) -> Callable[..., Any]:
     return run.model
 
 
-def compile_with(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+def compile_with(partition: Callable[..., Any], run: ModelRun) -> Callable[..., Any]:
     """Compile the model with one of PyTorch's partitioners."""
     backend = aot_autograd(fw_compiler=boxed_nop, bw_compiler=boxed_nop, partition_fn=partition)
     return torch.compile(run.model, backend=backend)
 
 
-def checkpoint_and_compile(partition: Callable[..., Any], run: Run) -> Callable[..., Any]:
+def checkpoint_and_compile(partition: Callable[..., Any], run: ModelRun) -> Callable[..., Any]:
     """Wrap each block in `torch.utils.checkpoint`, and compile the model with a partitioner."""
     checkpoint_blocks(run)
     return compile_with(partition, run)
 
 
-def compile_within_budget(run: Run) -> Callable[..., Any]:
+def compile_within_budget(run: ModelRun) -> Callable[..., Any]:
     """Compile the model with `recompute.torch` within the run's budget, in program order."""
     import recompute.torch as rt
 

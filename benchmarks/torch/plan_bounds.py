@@ -3,29 +3,27 @@
     python -m recompute.benchmarks.torch.plan_bounds                  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.plan_bounds --only unet --shares 0.5,0.35
 
+Results: extra work and bounds in percent of the plain step's, in docs/measured/torch.md. Time: about 1 minute.
+
 The cost model counts the work, in percent of the plain step's. For a refused budget, the row shows the lower bound and
 the lowest peak of any plan. The exit status is 1 if a report states no bound.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-import warnings
 
 import torch
 
+from recompute.benchmarks.harness.command_line import add_only, add_shares, benchmark_parser, report_missed, selected
 from recompute.benchmarks.harness.markdown import table_head, table_row
-from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
+from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.model_cases import make
+from recompute.benchmarks.torch.refusals import is_refusal, lowest_stated_peak, stated_lower_bound
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
-SHARES = "0.75,0.5,0.35,0.25"
+SHARES = (0.75, 0.5, 0.35, 0.25)
 HEAD = ("model", "budget", "MB", "extra work %", "lower bound %", "gap in points")
-_REFUSED = (
-    r"(?:no plan|none) needs less than (?:[\d.]+ .iB \()?(\d+) bytes",
-    r"the lowest peak of any plan is .*?(\d+) bytes",
-)
 
 
 def cells_within(name: str, share: float) -> tuple[str, ...]:
@@ -38,11 +36,11 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
     try:
         step(*inputs)
     except Exception as error:
-        if "BudgetNotKept" not in str(error):
+        if not is_refusal(error):
             raise
-        bound, lowest = (re.search(pattern, str(error)) for pattern in _REFUSED)
-        needed = "no bound" if bound is None else f"at least {int(bound[1]) / 1e6:.2f} MB"
-        reached = "" if lowest is None else f"{int(lowest[1]) / 1e6:.2f} MB reached"
+        bound, lowest = stated_lower_bound(str(error)), lowest_stated_peak(str(error))
+        needed = "no bound" if bound is None else f"at least {bound / 1e6:.2f} MB"
+        reached = f"{lowest / 1e6:.2f} MB reached" if lowest else ""
         return name, f"{share:.0%}", "refused", reached, needed, ""
     (graph,) = step.report().graphs
     if graph.optimality is None:
@@ -62,21 +60,19 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
 def main() -> int:
     """Print a row for each model and share, and return 1 if a report states no bound."""
     parser = benchmark_parser(__doc__)
-    add_only(parser)
-    parser.add_argument("--shares", default=SHARES, help="budgets, as shares of the plain peak")
+    add_only(parser, "model", MODELS)
+    add_shares(parser, SHARES)
     options = parser.parse_args()
-    names = matching(MODELS, options.only)
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+    configure_torch()
     faults: list[str] = []
     print(table_head(HEAD), flush=True)
-    for name in names:
-        for share in map(float, options.shares.split(",")):
+    for name in selected(MODELS, options.only):
+        for share in options.shares:
             try:
                 print(table_row(cells_within(name, share)), flush=True)
             except RuntimeError as error:
                 faults.append(str(error))
-    return report_faults(faults)
+    return report_missed(faults)
 
 
 if __name__ == "__main__":

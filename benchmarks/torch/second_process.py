@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.second_process --only unet --budget 50%
 
+Results: CPU seconds, in docs/measured/torch.md. Time: about 1 minute.
+
 The two processes run one after the other with the same cache directory, which is empty at first. "plan" is the time of
 import, search, export and proof (`GraphReport.seconds`). "first step" is the CPU time of compilation and one step. The
 exit status is 1 if the second process repeats the search, or if results differ.
@@ -11,17 +13,13 @@ exit status is 1 if the second process repeats the search, or if results differ.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import time
-import warnings
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, report_missed, selected
 from recompute.benchmarks.harness.markdown import table_head, table_row
-from recompute.benchmarks.harness.parsers import add_only, benchmark_parser, matching, report_faults
+from recompute.benchmarks.harness.processes import json_from_module, with_cpu_seconds
 
 MODELS = ("gpt6 dropout", "unet", "resnet50")
 HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "first step, second")
@@ -29,19 +27,19 @@ HEAD = ("model", "plan, first", "plan, second", "ratio", "first step, first", "f
 
 def one_step(name: str, budget: str) -> dict[str, Any]:
     """Compile a model, run one step, and return its times and sums of its results."""
-    import torch
-
     import recompute.torch as rt
+    from recompute.benchmarks.torch.configure import configure_torch
     from recompute.benchmarks.torch.model_cases import make
-    from recompute.benchmarks.torch.training_step import training_step
+    from recompute.benchmarks.torch.training_step import Outcome, training_step
 
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
+    configure_torch()
     model, inputs = make(name)
-    start = time.process_time()
-    step = rt.compile(model, budget=budget, fullgraph=True)
-    outcome = training_step(model, step, inputs)
-    seconds = time.process_time() - start
+
+    def compile_and_run() -> tuple[Any, Outcome]:
+        step = rt.compile(model, budget=budget, fullgraph=True)
+        return step, training_step(model, step, inputs)
+
+    (step, outcome), seconds = with_cpu_seconds(compile_and_run)
     (graph,) = step.report().graphs
     sums = {key: tensor.double().sum().item() for key, tensor in sorted(outcome.tensors.items())}
     return {"plan": graph.seconds, "step": seconds, "stored": graph.is_stored, "peak": graph.peak_bytes, "sums": sums}
@@ -49,26 +47,26 @@ def one_step(name: str, budget: str) -> dict[str, Any]:
 
 def run_in_new_process(name: str, budget: str, cache: str) -> dict[str, Any]:
     """Run `one_step` in a new process with the given cache directory."""
-    root = str(Path(__file__).resolve().parents[3])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-m", "recompute.benchmarks.torch.second_process", "--step", name, "--budget", budget]
-    environment = {**os.environ, "RECOMPUTE_CACHE_DIR": cache, "PYTHONPATH": path}
-    return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    arguments = ("--step", name, "--budget", budget)
+    environment = {"RECOMPUTE_CACHE_DIR": cache}
+    return json_from_module("recompute.benchmarks.torch.second_process", *arguments, environment=environment)
 
 
 def main() -> int:
     """Print a table row for each model, with the times of the first and the second process."""
     parser = benchmark_parser(__doc__)
-    add_only(parser)
-    parser.add_argument("--budget", default="60%", help="the budget (default: 60%%)")
-    parser.add_argument("--step", metavar="MODEL", help="run one step here, and print its times as JSON")
+    add_only(parser, "model", MODELS)
+    budget = "the peak within which the step is planned, as a share of the plain step's peak (default: 60%%)"
+    parser.add_argument("--budget", default="60%", help=budget)
+    step = "only run one step of this model in this process, and print its times in seconds as JSON"
+    parser.add_argument("--step", metavar="MODEL", help=step)
     options = parser.parse_args()
     if options.step:
         print(json.dumps(one_step(options.step, options.budget)))
         return 0
     faults: list[str] = []
     print(table_head(HEAD), flush=True)
-    for name in matching(MODELS, options.only):
+    for name in selected(MODELS, options.only):
         with TemporaryDirectory() as cache:
             first, second = (run_in_new_process(name, options.budget, cache) for _ in range(2))
         ratio = second["plan"] / first["plan"]
@@ -76,10 +74,10 @@ def main() -> int:
         steps = (f"{each['step']:.1f} s" for each in (first, second))
         print(table_row((name, *times, f"{ratio:.2f}", *steps)), flush=True)
         if not second["stored"] or first["stored"]:
-            faults.append(f"missed: {name}: the second process did not read the plan from the cache")
+            faults.append(f"{name}: the second process did not read the plan from the cache")
         if any(first[key] != second[key] for key in ("peak", "sums")):
-            faults.append(f"missed: {name}: the results of the second process differ")
-    return report_faults(faults)
+            faults.append(f"{name}: the results of the second process differ")
+    return report_missed(faults)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Registries of both halves of the steps: names → builders. Optional libraries are imported only when used."""
+"""Registries that map the names of the steps to their builders. Optional libraries are imported only when used."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
 from recompute.benchmarks.unseen.common import Builder, UnseenStep
+from recompute.benchmarks.unseen.gradient_loops import LOOPS
 from recompute.benchmarks.unseen.held_back import arithmetic, attentive, images, objectives, pointwise, signals, solvers
 from recompute.benchmarks.unseen.open import (
     convolutions,
@@ -56,3 +57,6 @@ HELD_BACK: dict[str, Builder] = {
     "nnx_decoder": lazy_builder(".held_back.flax_nnx", "nnx_decoder"),
     "eqx_encoder": lazy_builder(".held_back.with_equinox", "eqx_encoder"),
 }
+GROUPS: dict[str, dict[str, Builder]] = {"open": OPEN, "held_back": HELD_BACK, "loops": LOOPS}
+"""The groups of steps: those that authors of the passes could always read, those held back from them, and steps whose
+gradients are inside a loop or a mapped function."""

@@ -3,6 +3,9 @@
     python -m recompute.benchmarks.unseen.device_costs
     python -m recompute.benchmarks.unseen.device_costs moe ring_attention
 
+Results: temporaries and FLOPs as multiples of those with `jax.checkpoint`; docs/devices.md summarizes them. Time: about
+10 minutes.
+
 Temporaries and FLOPs are XLA's values for one device, as multiples of the values with `jax.checkpoint` around the
 blocks. `n` is the number of collectives in the compiled step: plain, with `jax.checkpoint`, and with `recompute`.
 `distance` is the largest distance of any result from the plain step's result, as a share of the largest magnitude in
@@ -15,14 +18,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.processes import run_module
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
@@ -35,37 +38,12 @@ import recompute
 
 FOLDER = Path(__file__).resolve().parent / "on_devices"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "mesh_parts"))
-FORMER_NAMES = {
-    "accum": "accumulation",
-    "bn": "batch_norm",
-    "customvjp": "custom_vjp",
-    "encdec": "encoder_decoder",
-    "explicit": "explicit_mesh",
-    "flax": "flax_linen",
-    "grad_inside_accum": "grad_inside_scan",
-    "moescan": "ulysses_scan",
-    "multistep": "several_steps",
-    "nested": "nested_shard_map",
-    "optax": "optax_step",
-    "outercond": "outer_cond",
-    "partial": "partly_manual",
-    "penalty": "gradient_penalty",
-    "pipe": "pipeline",
-    "ring": "ring_attention",
-    "sp_bf16": "sequence_parallel",
-    "twice": "repeated_results",
-    "two": "two_shard_maps",
-    "vocab": "vocabulary",
-    "while": "fori_loop",
-}
-"""Maps former names of steps, which the command line still accepts, to current names."""
 COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
 
 
 def costs_of(compiled: Any) -> tuple[int, float, int]:
     """Return the bytes of temporaries, the FLOPs, and the number of collectives of a compiled step."""
-    memory, costs = compiled.memory_analysis(), compiled.cost_analysis()
-    return memory.temp_size_in_bytes, costs["flops"], len(COLLECTIVES.findall(compiled.as_text()))
+    return *temporaries_and_flops(compiled), len(COLLECTIVES.findall(compiled.as_text()))
 
 
 def distance(plain: Any, other: Any) -> float:
@@ -111,29 +89,21 @@ def row(name: str) -> str:
     return f"{name:20} {counts}  {relative('rewritten')}  {relative('with collectives')}  {distances}"
 
 
-def main() -> int:
-    """Measure each step in its own process, since some steps set the mesh of the whole process."""
+def main() -> None:
+    """Print a row for each step. Each runs in its own process, since some steps set the mesh of the whole process."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"steps from {', '.join(NAMES)}; all by default")
-    names = [FORMER_NAMES.get(name, name) for name in parser.parse_args().steps] or NAMES
-    if unknown := sorted(set(names) - set(NAMES)):
-        parser.error(f"unknown step {unknown[0]}: choose from {', '.join(NAMES)}")
+    add_names(parser, "step", NAMES)
+    names = parser.parse_args().names or NAMES
     if len(names) == 1:
         warnings.simplefilter("ignore")
         print(row(names[0]))
-        return 0
+        return
     print(f"{'':20} plain   n    n  bytes, FLOPs, n    with collectives    distance: checkpoint, rewritten, both")
     for name in names:
-        outcome = subprocess.run(
-            [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False
-        )
-        print(
-            outcome.stdout or f"{name:20} {(outcome.stderr.splitlines() or ['?'])[-1][:150]}",
-            end="" if outcome.stdout else None,
-        )
-        sys.stdout.flush()
-    return 0
+        outcome = run_module("recompute.benchmarks.unseen.device_costs", name)
+        last_error = (outcome.stderr.splitlines() or ["?"])[-1][:150]
+        print(outcome.stdout.strip() or f"{name:20} {last_error}", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,10 @@
 """Measure the memory saved on independently written steps, compared with `jax.checkpoint` around their blocks.
 
-`python -m recompute.benchmarks.unseen.savings open --json open.jsonl [names]`.
+    python -m recompute.benchmarks.unseen.savings open --json open.jsonl
+    python -m recompute.benchmarks.unseen.savings held_back convnext tcn --json two.jsonl
+
+Results: bytes and FLOPs, as lines of JSON from which `savings_page` makes docs/measured/savings.md. Time: about 10
+minutes for a group.
 
 Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
 names and once without. The measured temporaries are compared with each other and with our model of XLA:CPU. Each step
@@ -17,29 +21,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import benchmark_parser, report_progress
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
-from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
-
-from .sizes import say
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(2)
 
 import jax
 from xdsl.dialects.builtin import ModuleOp, NameLoc, StringAttr
 
-from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
-from recompute.analysis.step.order import functions_of
+from recompute.benchmarks.harness.predicted_memory import predicted_temporary_bytes
+from recompute.benchmarks.harness.processes import with_cpu_seconds
+from recompute.benchmarks.unseen.all_steps import GROUPS
+from recompute.benchmarks.unseen.common import Builder
 from recompute.examples.with_jax import with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search.choice.module_attempts import module_attempts
-from recompute.transforms.inline import inline
-
-from .groups import GROUPS
 
 
 def without_scopes(module: ModuleOp) -> ModuleOp:
@@ -69,9 +70,7 @@ def measured(lowered: jax.stages.Lowered) -> tuple[int, float]:
 def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) -> Iterator[dict[str, Any]]:
     """Compile and yield the attempt that the model chooses, then up to `compiled` other attempts."""
     chosen = module.clone()
-    begin = time.process_time()
-    outcome = rewrite_in_place(chosen)
-    seconds = time.process_time() - begin
+    outcome, seconds = with_cpu_seconds(lambda: rewrite_in_place(chosen))
     text = print_module(chosen)
     seen = dict[str, tuple[int, float]]()
     seen[text] = measured(with_module(lowered, text))
@@ -79,7 +78,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
         "attempt": "chosen",
         "bytes": seen[text][0],
         "flops": seen[text][1],
-        "model": modelled(chosen),
+        "model": predicted_temporary_bytes(chosen),
         "copies": outcome.copies,
         "seconds": seconds,
         "remarks": [str(remark.reason) for remark in outcome.remarks],
@@ -94,49 +93,59 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
         yield {"attempt": tried.attempt, "bytes": size, "flops": flops, "model": tried.peak_bytes}
 
 
-def modelled(module: ModuleOp) -> int:
-    """Return the bytes of temporaries that our model of XLA:CPU predicts for a module."""
-    flat = module.clone()
-    inline(flat)
-    return max(xla_timeline(function).peak_bytes for function in functions_of(flat))
+def row_of(build: Builder, compiled: int) -> dict[str, Any]:
+    """Measure all forms of a step.
 
-
-def row_of(build: Any, compiled: int) -> dict[str, Any]:
-    """Measure all forms of a step. `compiled`: the largest number of other attempts to compile."""
+    Args:
+        build: Builds the step.
+        compiled: The largest number of attempts to compile in addition to the chosen one.
+    """
     plain, checkpoint = build(False, True).lower(), build(True, True).lower()
     module = parse_module(plain.as_text(debug_info=True))
     (size, flops), (theirs, their_flops) = measured(plain), measured(checkpoint)
     return {
-        "plain": {"bytes": size, "flops": flops, "model": modelled(module)},
+        "plain": {"bytes": size, "flops": flops, "model": predicted_temporary_bytes(module)},
         "checkpoint": {"bytes": theirs, "flops": their_flops},
         "named": list(attempts_at(plain, module, compiled)),
         "bare": list(attempts_at(plain, without_scopes(module), compiled)),
     }
 
 
+def row_or_error(build: Builder, compiled: int) -> dict[str, Any]:
+    """Return the row of a step, or the error that prevented it."""
+    try:
+        return row_of(build, compiled)
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def steps_in(path: Path) -> set[str]:
+    """Return the names of the steps that a file of rows contains. A missing file contains none."""
+    return {json.loads(line)["step"] for line in path.read_text().splitlines()} if path.exists() else set()
+
+
 def main() -> None:
     """Measure the requested steps, and append one line of JSON for each."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("half", choices=GROUPS, help="the group of steps")
-    parser.add_argument("names", nargs="*", help="steps to measure; all by default")
-    parser.add_argument("--json", type=Path, required=True, help="the file to append to")
-    parser.add_argument("--compiled", type=int, default=0, help="also compile up to this number of other attempts")
+    parser.add_argument("group", choices=GROUPS, help="the group of steps (unseen/README.md lists them)")
+    parser.add_argument("names", nargs="*", metavar="STEP", help="the steps of the group to measure (default: all)")
+    rows = "the file to which a line is appended for each step; steps that it already contains are not measured"
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help=rows)
+    others = "the largest number of attempts to compile in addition to the chosen one (default: %(default)s)"
+    parser.add_argument("--compiled", type=int, default=0, metavar="COUNT", help=others)
     options = parser.parse_args()
-    measured_before = (
-        {json.loads(line)["step"] for line in options.json.read_text().splitlines()} if options.json.exists() else set()
-    )
-    for name, build in GROUPS[options.half].items():
-        if name in measured_before or (options.names and name not in options.names):
+    builders = GROUPS[options.group]
+    if unknown := sorted(set(options.names) - set(builders)):
+        parser.error(f"unknown step {unknown[0]!r}: choose from {', '.join(builders)}")
+    for name in options.names or builders:
+        if name in steps_in(options.json):
             continue
-        begin = time.monotonic()
-        try:
-            row = row_of(build, options.compiled)
-        except Exception as error:
-            traceback.print_exc()
-            row = {"error": f"{type(error).__name__}: {error}"}
+        start = time.monotonic()
+        row = row_or_error(builders[name], options.compiled)
         with options.json.open("a") as file:
             file.write(json.dumps({"step": name, **row}) + "\n")
-        say(f"{name:28} {time.monotonic() - begin:6.1f} s")
+        report_progress(f"{name:28} {time.monotonic() - start:6.1f} s")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@
     python -m recompute.benchmarks.xla_memory.against_jax_checkpoint gpt --json results.json
     python -m recompute.benchmarks.xla_memory.against_jax_checkpoint --write  # also write docs/measured.json
 
+Results: the bytes and FLOPs that XLA:CPU reports; `--write` puts their ratios to the plain step in README.md and the
+pages that quote them. Time: about 10 minutes.
+
 Each example is compiled three times with barriers kept: plain, with every block under `jax.checkpoint`, and after
 `recompute-opt`, which proves its output. Nothing is executed; `rounding/distances.py` compares results. The exit
 status is 1 if a bar is missed.
@@ -18,17 +21,16 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import jax
 import jaxlib
 
-from recompute.benchmarks.harness.parsers import benchmark_parser, names_or_all
+from recompute.benchmarks.harness.command_line import add_json, add_names, add_size, benchmark_parser, write_json
+from recompute.benchmarks.harness.paths import ROOT
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
 from recompute.support.units import format_bytes
 
-ROOT = Path(__file__).resolve().parents[2]
 MEASURED, PAGES = ROOT / "docs" / "measured.json", ROOT / "docs" / "generate_numbers.py"
 PLAIN, CHECKPOINT, OURS = "plain", "jax.checkpoint", "ours"
 # The pages also show the result without recompute-stagger.
@@ -133,23 +135,23 @@ def reproducible_costs(comparisons: list[ExampleComparison]) -> str:
 def main() -> None:
     """Measure the requested examples, print their tables, and exit with 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"from {', '.join(BUILDERS)}; all by default")
-    parser.add_argument("--size", choices=("small", "large"), default="large", help="the size (default: %(default)s)")
-    parser.add_argument("--pipeline", default=PIPELINE, help="as for recompute-opt -p (default: %(default)s)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements to FILE")
-    parser.add_argument("--write", action="store_true", help=f"write {MEASURED.name} and the pages that quote it")
+    add_names(parser, "example", BUILDERS)
+    add_size(parser)
+    pipeline = "the passes that rewrite the step, as for `recompute-opt -p` (default: %(default)s)"
+    parser.add_argument("--pipeline", default=PIPELINE, metavar="PASSES", help=pipeline)
+    add_json(parser)
+    parser.add_argument("--write", action="store_true", help=f"write docs/{MEASURED.name} and the pages that quote it")
     options = parser.parse_args()
-    if options.write and (options.examples or options.size != "large" or options.pipeline != PIPELINE):
+    if options.write and (options.names or options.size != "large" or options.pipeline != PIPELINE):
         parser.error("--write measures all examples with the defaults: leave out the other options")
     comparisons: list[ExampleComparison] = []
-    for example in names_or_all(parser, options.examples, BUILDERS, "example"):
+    for example in options.names or BUILDERS:
         comparison = compare(example, options.size, options.pipeline, options.write)
         comparisons.append(comparison)
         lines = [*table(comparison), *(f"  MISSED: {line}" for line in comparison.missed())]
         print("\n".join(lines), flush=True)
-    if options.json:
-        records = [asdict(comparison) | {"missed": list(comparison.missed())} for comparison in comparisons]
-        options.json.write_text(json.dumps(records, indent=1) + "\n")
+    records = [asdict(comparison) | {"missed": list(comparison.missed())} for comparison in comparisons]
+    write_json(options.json, records)
     if options.write:
         MEASURED.write_text(reproducible_costs(comparisons))
         subprocess.run([sys.executable, PAGES], check=True)

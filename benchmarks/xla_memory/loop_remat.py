@@ -3,6 +3,8 @@
     python -m recompute.benchmarks.xla_memory.loop_remat
     python -m recompute.benchmarks.xla_memory.loop_remat lstm transformer --size small
 
+Results: temporaries and FLOPs as multiples of the plain step's, in docs/measured/loops.md. Time: about 10 minutes.
+
 Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`. The plain step
 and remat are compiled with default flags and with barriers kept, and the smaller result counts. The last columns show
 the loop schedules `keep(30%)` and `periodic(auto)`. XLA counts the FLOPs of a loop body once. The exit status is 1 if
@@ -18,8 +20,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from recompute.benchmarks.harness.command_line import add_names, add_size, benchmark_parser, report_missed
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
-from recompute.benchmarks.harness.parsers import benchmark_parser
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS, flags_with_host_devices
 
 os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
@@ -32,7 +34,7 @@ from recompute.examples.models.step import Step
 NAMES = ("transformer", "flax_transformer", "lstm", "accumulation", "devices", "ode")
 SCHEDULES = ("keep(30%)", "periodic(auto)")
 FLOPS_BAR = 0.005
-Needs = tuple[int, float]
+Cost = tuple[int, float]
 """The bytes of temporaries, and the FLOPs."""
 
 
@@ -46,22 +48,22 @@ def built(name: str, size: str, checkpoint: bool = False) -> Step:
     return import_module(f"recompute.examples.loops.{name}").build(size, checkpoint)
 
 
-def smaller_needs(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Needs:
+def smaller_cost(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Cost:
     """Compile with default flags and with barriers kept, and return the smaller of both results."""
     return min(temporaries_and_flops(compile_with(None)), temporaries_and_flops(compile_with(KEEP_BARRIERS)))
 
 
-def ours(step: Step, **options: Any) -> Needs:
+def ours(step: Step, **options: Any) -> Cost:
     """Compile with `recompute.jax.jit` and the given options, and return bytes and FLOPs."""
     jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donated, **options)
     return temporaries_and_flops(jitted.lower(*step.arguments).compile())
 
 
-def row(name: str, size: str) -> Iterator[str]:
+def print_row(name: str, size: str) -> Iterator[str]:
     """Print the table row of one step, and yield a message for each bar that it misses."""
     step, twin = built(name, size), built(name, size, checkpoint=True)
-    plain = smaller_needs(step.lower().compile)
-    theirs = smaller_needs(twin.lower().compile)
+    plain = smaller_cost(step.lower().compile)
+    theirs = smaller_cost(twin.lower().compile)
     result = ours(step)
     words = [f"{name:18}", *(f"{entry[0] / plain[0]:8.3f}" for entry in (theirs, result))]
     words += [f"{result[0] / theirs[0]:9.3f}", f"{result[1] / theirs[1]:9.4f}"]
@@ -78,15 +80,11 @@ def row(name: str, size: str) -> Iterator[str]:
 def main() -> int:
     """Print the rows, and return 1 if a bar is missed."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"steps from {', '.join(NAMES)}; all by default")
-    parser.add_argument(
-        "--size", choices=("small", "large"), default="large", help="the size of the steps (default: %(default)s)"
-    )
+    add_names(parser, "step", NAMES)
+    add_size(parser)
     options = parser.parse_args()
     print(f"{'of plain:':18}   theirs     ours   / theirs  FLOPs / theirs   {'   '.join(SCHEDULES)}, FLOPs of plain")
-    missed = [entry for name in options.names or NAMES for entry in row(name, options.size)]
-    print(*missed, sep="\n")
-    return 1 if missed else 0
+    return report_missed([entry for name in options.names or NAMES for entry in print_row(name, options.size)])
 
 
 if __name__ == "__main__":

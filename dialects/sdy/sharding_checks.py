@@ -120,14 +120,17 @@ def check_unreduced(
     after = _units(result.unreduced, operand.unreduced, mesh)
     if added := after - before:
         if introduced is None:
-            raise VerifyException(f"cannot add new unreduced axis '{min(added)[0]}'")
+            raise VerifyException(f"the result is unreduced along axis '{min(added)[0]}', but the operand is not")
         if result.reduction != introduced:
             raise VerifyException(
                 f"the added unreduced axes have the reduction '{result.reduction}', expected '{introduced}'"
             )
     if dropped := before - after:
         if removed is None:
-            raise VerifyException(f"cannot remove unreduced axis '{min(dropped)[0]}' without a reduction")
+            raise VerifyException(
+                f"the operand is unreduced along axis '{min(dropped)[0]}', but the result is not: only a reduction "
+                "along this axis can change that"
+            )
         if operand.reduction != removed:
             raise VerifyException(
                 f"the removed unreduced axes have the reduction '{operand.reduction}', expected '{removed}'"

@@ -4,24 +4,28 @@
     python -m recompute.benchmarks.torch.scripts 'autocast*' two_losses
     python -m recompute.benchmarks.torch.scripts --budget 70% --json judgements.json
 
+Results: verdicts, printed only. Time: about 15 minutes.
+
 Each script runs in its own process. The table goes to standard output. The exit status is 1 if a script gives wrong
 results, crashes only under `recompute.torch`, or exceeds the time limit.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import sys
 from collections import Counter
-from dataclasses import asdict
-from fnmatch import fnmatch
 from multiprocessing.connection import Connection
-from pathlib import Path
 
-import torch
-
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.command_line import (
+    add_json,
+    benchmark_parser,
+    report_missed,
+    report_progress,
+    selected,
+)
+from recompute.benchmarks.harness.row_printer import print_rows
+from recompute.benchmarks.torch.configure import configure_torch
 from recompute.benchmarks.torch.scripts.all_scripts import scripts
 from recompute.benchmarks.torch.scripts.judge import Judgement, ScriptVerdict, judge
 from recompute.benchmarks.torch.scripts.script import Script
@@ -31,7 +35,7 @@ LIMIT_SECONDS = 600
 
 def run(sender: Connection, script: Script, budget: str) -> None:
     """Judge a script in this process, and send the judgement to the parent process."""
-    torch.set_num_threads(1)
+    configure_torch()
     sender.send(judge(script, budget))
 
 
@@ -53,32 +57,30 @@ def judge_script(script: Script, budget: str) -> Judgement:
         process.join()
 
 
+def cells(result: Judgement) -> list[str]:
+    """Return the cells of the table row of a judgement."""
+    purpose = scripts()[result.script].purpose
+    return [f"`{result.script}`", purpose, result.verdict.value, result.detail.replace("|", "/")]
+
+
 def main() -> int:
     """Judge the requested scripts, print a table row for each, and return 1 if some verdict is a fault."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("names", nargs="*", help="patterns of script names; all by default")
-    parser.add_argument(
-        "--budget", default="min", help="budget of each graph (default: min, which adds the most copies), or none"
-    )
-    parser.add_argument("--json", type=Path, help="write the judgements to this file, as JSON")
+    patterns = "shell patterns of the names of scripts (default: all)"
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help=patterns)
+    budget = "the budget of each compiled graph, `min` (which adds the most copies) or `none` (default: %(default)s)"
+    parser.add_argument("--budget", default="min", help=budget)
+    add_json(parser)
     options = parser.parse_args()
-    patterns = options.names or ["*"]
-    chosen = [script for name, script in scripts().items() if any(fnmatch(name, pattern) for pattern in patterns)]
-    if not chosen:
-        print(f"error: no script matches: choose from {', '.join(scripts())}", file=sys.stderr)
-        return 2
-    print("| script | purpose | verdict | detail |\n|---|---|---|---|")
-    judgements: list[Judgement] = []
-    for script in chosen:
-        result = judge_script(script, options.budget)
-        judgements.append(result)
-        detail = result.detail.replace("|", "/")
-        print(f"| `{script.name}` | {script.purpose} | {result.verdict.value} | {detail} |", flush=True)
+    names = selected(scripts(), options.patterns)
+    if not names:
+        parser.error(f"no script matches: choose from {', '.join(scripts())}")
+    judged = (judge_script(scripts()[name], options.budget) for name in names)
+    judgements = print_rows(("script", "purpose", "verdict", "detail"), judged, cells, options.json)
     counts = Counter(result.verdict for result in judgements)
-    print(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()), file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(result) for result in judgements], indent=1))
-    return 1 if any(result.verdict.is_fault for result in judgements) else 0
+    report_progress(", ".join(f"{count} {verdict.value}" for verdict, count in counts.items()))
+    faults = [result for result in judgements if result.verdict.is_fault]
+    return report_missed([f"{fault.script}: {fault.verdict.value}: {fault.detail}" for fault in faults])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from recompute import RecomputeOptions, rewrite
+from recompute.benchmarks.torch.refusals import describe_error, first_line, is_refusal
 from recompute.benchmarks.torch.training_step import Outcome
 from recompute.planning.graph import Graph
 from recompute.planning.liveness import peak_bytes
@@ -138,11 +139,11 @@ def judge(script: Script, budget: str) -> Judgement:
     `aot_eager`."""
     plain = attempt(script, eager)
     if plain.results is None:
-        return Judgement(script.name, ScriptVerdict.BROKEN, description_of(plain.error))
+        return Judgement(script.name, ScriptVerdict.BROKEN, describe_error(plain.error))
     compile = Ours(budget)
     own = attempt(script, compile)
     if own.results is None:
-        return Judgement(script.name, error_verdict(script, own.error), description_of(own.error))
+        return Judgement(script.name, error_verdict(script, own.error), describe_error(own.error))
     lines = Outcome(own.results).differences(Outcome(plain.results))
     if not lines:
         falls_back = any(report.reason for report in compile.reports())
@@ -156,17 +157,7 @@ def judge(script: Script, budget: str) -> Judgement:
 
 def error_verdict(script: Script, error: Exception | None) -> ScriptVerdict:
     """Return the verdict on an error: a rejected budget, an error that PyTorch raises too, or a crash."""
-    if "BudgetNotKept" in str(error):
+    if is_refusal(error):
         return ScriptVerdict.REFUSED
     by_pytorch = attempt(script, compile_with_torch)
     return ScriptVerdict.ERROR_AS_TORCH if type(error) is type(by_pytorch.error) else ScriptVerdict.CRASH
-
-
-def description_of(error: Exception | None) -> str:
-    """Return the type of an error and its first line, without the backend's name that Dynamo prepends."""
-    return f"{type(error).__name__}: {first_line(str(error).partition(' raised:')[2].strip() or error)}"
-
-
-def first_line(text: object) -> str:
-    """Return the first line that is not blank, shortened to 300 characters."""
-    return next((line for line in str(text).splitlines() if line.strip()), "")[:300]

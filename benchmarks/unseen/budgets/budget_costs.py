@@ -1,22 +1,23 @@
 """Measure budgets on the steps of this folder: the temporaries, the extra FLOPs, and the distance of the results.
 
-    python -m recompute.benchmarks.unseen.budgets.budget_costs [names] [--json rows.json]
+    python -m recompute.benchmarks.unseen.budgets.budget_costs                             # all steps
+    python -m recompute.benchmarks.unseen.budgets.budget_costs codebook --json rows.json
+
+Results: temporaries and FLOPs as multiples of the plain step's, and wall seconds, printed only. Time: about 2 hours.
 
 Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
 0.6 and 0.4 of the plain step's temporaries; 0.6 again, as MiB on the device; the temporaries of `jax.checkpoint`; and
-`min`. `off` is the largest difference of any result from the plain step's result, relative to the largest magnitude in
-that result. `off'` is the same value for `jax.checkpoint`. The exit status is 1 if a budget was exceeded, or if the
-step needs more FLOPs than `jax.checkpoint` with the same temporaries.
+`min`. The columns are those of `xla_memory.example_budgets`, and two distances: `off` is the largest difference of any
+result from the plain step's result, as a share of the largest magnitude in that result, and `theirs off` is the same
+value for `jax.checkpoint`. The exit status is 1 if a budget was exceeded, or if the step needs more FLOPs than
+`jax.checkpoint` with the same temporaries.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -24,98 +25,41 @@ import jax
 import numpy as np
 
 import recompute
-from recompute.benchmarks.harness.parsers import benchmark_parser
+from recompute.benchmarks.harness.budget_rows import BUDGET_HEAD, BudgetRow, RequestedBudget, compile_within_budget
+from recompute.benchmarks.harness.command_line import (
+    add_json,
+    add_names,
+    benchmark_parser,
+    report_missed,
+)
+from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 from recompute.benchmarks.unseen.budgets.budget_steps import BUDGETS
 from recompute.benchmarks.unseen.common import UnseenStep, random_inputs
 
 SHARES = (0.8, 0.6, 0.4)
-MAX_COMPILES = 4
-"""The number of compilations after which a budget search must stop (docs/jax_compilation.md)."""
+"""The budgets, as shares of the plain step's temporaries."""
 MIB = 2**20
 
 
 @dataclass(frozen=True)
 class UnseenBudgetRow:
-    """The measurement of a step compiled within a budget. None stands for values that do not apply.
+    """The measurement of a step within a budget, with the distances of its results from the plain step's results.
 
     Attributes:
-        allowed: The temporaries that the budget allows, as a share of the plain step's.
-        needs: The temporaries that the compiled step needs, as a share of the plain step's.
-        work: The FLOPs of the compiled step, as a multiple of the plain step's.
-        theirs: The FLOPs of `jax.checkpoint` within this budget, as a multiple of the plain step's.
-        off: The relative difference of the results from the plain step's.
-        off_theirs: The relative difference of the results of `jax.checkpoint` from the plain step's.
-        refused: The reason why the budget was refused.
+        budget_row: The measurement without distances.
+        off: The relative difference of the results; None if the budget was refused.
+        theirs_off: The relative difference of the results with `jax.checkpoint`.
     """
 
-    step: str
-    budget: str
-    allowed: float | None
-    needs: float | None
-    work: float | None
-    theirs: float | None
-    compiles: int
-    seconds: float
+    budget_row: BudgetRow
     off: float | None
-    off_theirs: float
-    refused: str | None = None
+    theirs_off: float
 
-    def missed(self) -> Iterator[str]:
-        """Yield a message for each requirement that the row violates."""
-        where = f"{self.step} {self.budget}"
-        if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
-            yield f"{where}: {self.needs:.3f} of the plain step's temporaries, above the allowed {self.allowed:.3f}"
-        if self.compiles > MAX_COMPILES:
-            yield f"{where}: took {self.compiles} compilations, more than {MAX_COMPILES}"
-        if self.theirs is not None and self.work is None:
-            yield f"{where}: refused, although the step of jax.checkpoint is within this budget"
-        elif self.theirs is not None and self.work is not None and self.work > self.theirs:
-            yield f"{where}: {self.work} × the plain step's FLOPs, above the {self.theirs} of jax.checkpoint"
-
-    def __str__(self) -> str:
-        cells = [self.step, self.budget, *map(_number, (self.allowed, self.needs, self.work, self.theirs))]
-        cells += [
-            str(self.compiles),
-            f"{self.seconds:.0f}",
-            _small(self.off),
-            _small(self.off_theirs),
-            self.refused or "",
-        ]
-        return "| " + " | ".join(cells) + " |"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _small(value: float | None) -> str:
-    return "" if value is None else f"{value:.0e}"
-
-
-@dataclass(frozen=True)
-class CompiledStepCost:
-    """The measurement of a compiled step.
-
-    Attributes:
-        temporaries: The bytes of temporaries.
-        others: The bytes of arguments and results on the device.
-        flops: The FLOPs.
-        results: The results on the common inputs.
-    """
-
-    temporaries: int
-    others: int
-    flops: float
-    results: list[Any]
-
-
-def measured(compiled: Any, step: UnseenStep) -> CompiledStepCost:
-    """Run a compiled step, and measure its bytes, FLOPs and results."""
-    sizes = compiled.memory_analysis()
-    others = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
-    results = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
-    return CompiledStepCost(sizes.temp_size_in_bytes, others, compiled.cost_analysis()["flops"], results)
+    def cells(self) -> list[str]:
+        """Return the cells of the table row: those of `BUDGET_HEAD`, and the two distances."""
+        return [*self.budget_row.cells(), "" if self.off is None else f"{self.off:.0e}", f"{self.theirs_off:.0e}"]
 
 
 def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
@@ -128,80 +72,50 @@ def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
     return worst
 
 
-@dataclass(frozen=True)
-class RequestedBudget:
-    """A budget for which a step is measured.
+def results_of(compiled: Any, step: UnseenStep) -> list[Any]:
+    """Run a compiled step on the inputs that all forms of the step share, and return its results as arrays."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
 
-    Attributes:
-        label: The name of the budget in the table.
-        budget: The argument of `recompute.jax.jit`.
-        allowed: The budget as a share of the plain step's temporaries; None for `min`.
-        theirs: The FLOPs of `jax.checkpoint` within this budget, relative to the plain step's; None for other budgets.
-    """
 
-    label: str
-    budget: Any
-    allowed: float | None
-    theirs: float | None = None
+def requested_budgets(plain: Any, checkpoint: Any) -> list[RequestedBudget]:
+    """Return the budgets of a step, from its compiled forms: plain, and with `jax.checkpoint`."""
+    (plain_bytes, plain_flops), (theirs, their_flops) = map(temporaries_and_flops, (plain, checkpoint))
+    memory = plain.memory_analysis()
+    others = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+    device = f"{(0.6 * plain_bytes + others) / MIB:.3f}MiB"
+    requests = [RequestedBudget.of_share(share) for share in SHARES]
+    # The device's bytes are rounded to 0.001 MiB.
+    requests.append(RequestedBudget(device, device, 0.6 + 0.001 * MIB / plain_bytes))
+    if theirs < plain_bytes:
+        requests.append(RequestedBudget.of_checkpoint(theirs / plain_bytes, their_flops / plain_flops))
+    return [*requests, RequestedBudget("min", "min", None)]
 
 
 def rows_of(name: str) -> Iterator[UnseenBudgetRow]:
     """Yield a row for each requested budget of a step."""
     step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
-    plain = measured(step.lower().compile(), step)
-    theirs = measured(twin.lower().compile(compiler_options=KEEP_BARRIERS), twin)
-    theirs_off, most = relative_difference(theirs.results, plain.results), theirs.flops / plain.flops
-    requested = [RequestedBudget(str(share), share, share) for share in SHARES]
-    device = f"{(0.6 * plain.temporaries + plain.others) / MIB:.3f}MiB"
-    requested.append(RequestedBudget(device, device, 0.6 + 0.001 * MIB / plain.temporaries))
-    if theirs.temporaries < plain.temporaries:
-        share = theirs.temporaries / plain.temporaries
-        requested.append(RequestedBudget("jax.checkpoint", share, share, most))
-    requested.append(RequestedBudget("min", "min", None))
-    for request in requested:
-        yield row_of(name, step, request, plain, theirs_off)
+    plain = step.lower().compile()
+    checkpoint = twin.lower().compile(compiler_options=KEEP_BARRIERS)
+    expected = results_of(plain, step)
+    theirs_off = relative_difference(results_of(checkpoint, twin), expected)
+    for request in requested_budgets(plain, checkpoint):
+        jitted = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=request.argument)
+        row, ours = compile_within_budget(name, jitted, step.arguments, request, temporaries_and_flops(plain))
+        off = None if ours is None else relative_difference(results_of(ours, step), expected)
+        yield UnseenBudgetRow(row, off, theirs_off)
 
 
-def row_of(
-    name: str, step: UnseenStep, request: RequestedBudget, plain: CompiledStepCost, theirs_off: float
-) -> UnseenBudgetRow:
-    """Measure the step within a budget. `theirs_off`: the relative difference of the results with `jax.checkpoint`."""
-    start, head = time.perf_counter(), (name, request.label, request.allowed)
-    jitted: Any = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=request.budget)
-    try:
-        lowered = jitted.lower_quietly(*step.arguments)
-    except recompute.Refusal as error:
-        spent = time.perf_counter() - start
-        reason = error.reason.split(";")[0]
-        return UnseenBudgetRow(*head, None, None, request.theirs, MAX_COMPILES, spent, None, theirs_off, reason)
-    spent = time.perf_counter() - start
-    ours = measured(lowered.compile(), step)
-    compiles = 0 if lowered.within is None else len(lowered.within.rounds)
-    needs, work = ours.temporaries / plain.temporaries, ours.flops / plain.flops
-    ours_off = relative_difference(ours.results, plain.results)
-    return UnseenBudgetRow(*head, needs, work, request.theirs, compiles, spent, ours_off, theirs_off)
-
-
-def main(say: Callable[..., None] = print) -> int:
+def main() -> int:
     """Print a row for each budget of each step, and return 1 if a requirement is violated."""
     parser = benchmark_parser(__doc__)
-    parser.add_argument("names", nargs="*", choices=[[], *BUDGETS], help="steps to measure; all by default")
-    parser.add_argument("--json", type=Path, help="also write the rows to this file, as JSON")
+    add_names(parser, "step", BUDGETS)
+    add_json(parser)
     options = parser.parse_args()
-    say("| step | budget | allowed | needs | FLOPs | theirs | compiles | seconds | off | off' | refused |")
-    say("|---|---|---|---|---|---|---|---|---|---|---|")
-    rows: list[UnseenBudgetRow] = []
-    for name in options.names or BUDGETS:
-        for row in rows_of(name):
-            say(row, flush=True)
-            rows.append(row)
-        if options.json:
-            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    used = [row.needs / row.allowed for row in rows if row.compiles and row.needs and row.allowed]
-    say(f"\nmedian share of the budget that is used: {median(used):.3f}" if used else "")
-    missed = [line for row in rows for line in row.missed()]
-    say(*missed, sep="\n")
-    return bool(missed)
+    measured = (row for name in options.names or BUDGETS for row in rows_of(name))
+    rows = print_rows((*BUDGET_HEAD, "off", "theirs off"), measured, UnseenBudgetRow.cells, options.json)
+    uses = [row.budget_row.use for row in rows if row.budget_row.compiles and row.budget_row.use is not None]
+    print(f"\nmedian share of the budget that is used: {median(uses) if uses else 0:.3f}")
+    return report_missed([line for row in rows for line in row.budget_row.missed()])
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def nnx_batch_stats(checkpoint: bool, scopes: bool) -> UnseenStep:
     return UnseenStep(step, (params, params, statistics, *batch), donate=(0, 1, 2))
 
 
-class Layer(nnx.Module):
+class DecoderLayer(nnx.Module):
     def __init__(self, rngs: nnx.Rngs) -> None:
         self.before = nnx.RMSNorm(64, rngs=rngs)
         self.attention = nnx.MultiHeadAttention(4, 64, decode=False, rngs=rngs)
@@ -66,7 +66,7 @@ class Layer(nnx.Module):
 class Decoder(nnx.Module):
     def __init__(self, rngs: nnx.Rngs) -> None:
         self.embed = nnx.Embed(160, 64, rngs=rngs)
-        self.layers = nnx.List([Layer(rngs) for _ in range(5)])
+        self.layers = nnx.List([DecoderLayer(rngs) for _ in range(5)])
 
     def __call__(self, tokens: jax.Array, run: Blocks) -> jax.Array:
         x = self.embed(tokens)

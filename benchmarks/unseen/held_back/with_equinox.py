@@ -12,7 +12,7 @@ from ..common import Blocks, UnseenStep, integers, shape
 from .layers import log_loss
 
 
-class Block(eqx.Module):
+class EncoderBlock(eqx.Module):
     attention: eqx.nn.MultiheadAttention
     first: eqx.nn.LayerNorm
     second: eqx.nn.LayerNorm
@@ -30,15 +30,15 @@ class Block(eqx.Module):
         return x + jax.vmap(self.mlp)(jax.vmap(self.second)(x))
 
 
-class Encoder(eqx.Module):
+class EquinoxEncoder(eqx.Module):
     lift: eqx.nn.Linear
-    blocks: list[Block]
+    blocks: list[EncoderBlock]
     head: eqx.nn.Linear
 
     def __init__(self, key: jax.Array) -> None:
         keys = jax.random.split(key, 7)
         self.lift = eqx.nn.Linear(12, 48, key=keys[0])
-        self.blocks = [Block(k) for k in keys[1:6]]
+        self.blocks = [EncoderBlock(k) for k in keys[1:6]]
         self.head = eqx.nn.Linear(48, 32, key=keys[6])
 
     def __call__(self, x: jax.Array, run: Blocks) -> jax.Array:
@@ -52,7 +52,7 @@ class Encoder(eqx.Module):
 def eqx_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
     """Build a step that trains an encoder with Equinox's attention, checkpointed by `filter_checkpoint`."""
     run, optimizer = Blocks(checkpoint, scopes), optax.adam(1e-3)
-    module = eqx.filter_eval_shape(Encoder, jax.random.key(0))
+    module = eqx.filter_eval_shape(EquinoxEncoder, jax.random.key(0))
     params, static = eqx.partition(module, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 
     def loss(params: Any, xs: jax.Array, labels: jax.Array) -> jax.Array:

@@ -109,7 +109,7 @@ def test_peaks_are_measured_in_separate_processes():
         return 100 if PLAIN in arguments else 50
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jax_peers, "row_of", answer)
+        patch.setattr(jax_peers, "measure_apart", answer)
         jax_peers.add_peaks("gpt", "small", row["costs"])
     assert len(items) == len(set(items)) == 2 * 6
     assert ("gpt", "--what", "peak", "--size", "small", "--form", OURS, "--setting", "default flags") in items

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recompute.benchmarks.interoperability.public_programs import agree, measure
+from recompute.benchmarks.interoperability.expectations import agree
+from recompute.benchmarks.interoperability.public_programs import measure
 
 GOOD = """
 func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> {

@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the programs are of PyTorch")
 
 from recompute.benchmarks.torch import falling_budgets  # noqa: E402
-from recompute.benchmarks.torch.falling_budgets import FallingStep, faults_of, lowest_stated_peak, plain, rises  # noqa: E402
+from recompute.benchmarks.torch.falling_budgets import FallingStep, faults_of, plain, rises  # noqa: E402
+from recompute.benchmarks.torch.refusals import lowest_stated_peak  # noqa: E402
 
 COMPILED = "no step: the smallest of 4 compiled steps needs 2.0 KiB (2048 bytes)"
 

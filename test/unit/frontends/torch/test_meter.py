@@ -124,7 +124,7 @@ def test_step_peak_excludes_existing_memory():
 def test_a_compiled_step_is_seen(partition: str):
     import functorch.compile
 
-    from recompute.benchmarks.torch.model_forms import Run, compile_with
+    from recompute.benchmarks.torch.model_forms import ModelRun, compile_with
 
     torch._dynamo.reset()
     torch.manual_seed(0)
@@ -134,7 +134,7 @@ def test_a_compiled_step_is_seen(partition: str):
         return lambda x: call(x).sin().sum()
 
     plain = meter_step(model, run(model), inputs)
-    compiled = compile_with(getattr(functorch.compile, partition), Run(model, "*"))
+    compiled = compile_with(getattr(functorch.compile, partition), ModelRun(model, "*"))
     training_step(model, run(compiled), inputs)
     seen = meter_step(model, run(compiled), inputs)
     assert seen.flops == plain.flops

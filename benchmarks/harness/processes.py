@@ -1,10 +1,11 @@
-"""Measure the CPU time of functions, and the CPU time and peak memory of child processes.
+"""Measure the CPU time of functions, and run benchmarks in child processes.
 
 Benchmarks compare CPU seconds rather than wall time, because other load on the machine affects them less.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,13 +13,49 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def with_cpu_seconds(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Call a function once, and return its result and the CPU seconds that this process spent."""
+    start = process_time()
+    result = work()
+    return result, process_time() - start
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
     """Call a function once, and return the CPU seconds that this process spent."""
-    start = process_time()
-    work()
-    return process_time() - start
+    return with_cpu_seconds(work)[1]
+
+
+def run_module(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `python -m NAME ARGUMENTS` in a child process, and return its exit status and captured output."""
+    return subprocess.run([sys.executable, "-m", name, *arguments], capture_output=True, text=True, check=False)
+
+
+def json_from_module(name: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Any:
+    """Run `python -m NAME ARGUMENTS` in a child process, and return the JSON that it prints to standard output.
+
+    Its progress and warnings go to this process's standard error.
+
+    Args:
+        name: The name of the module.
+        arguments: The arguments of the module.
+        environment: Environment variables to set in addition to those of this process.
+
+    Raises:
+        subprocess.CalledProcessError: The exit status of the child is not 0.
+    """
+    outcome = subprocess.run(
+        [sys.executable, "-m", name, *arguments],
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(outcome.stdout)
 
 
 @dataclass(frozen=True)
