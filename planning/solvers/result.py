@@ -4,7 +4,7 @@ none."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...support.units import readable_bytes
 from .problem import Pair, Problem
@@ -72,12 +72,14 @@ class Infeasible:
         proved: Whether it is proved that no schedule is within the budget. If false, no schedule was found.
         minimum_bytes: The proven lower bound of the peak of all schedules.
         holding: The names of the values that make up this bound.
+        finished: Whether the search was completed; false if a time limit or an interrupt ended it.
     """
 
     reason: str
     proved: bool
     minimum_bytes: int
     holding: tuple[str, ...] = ()
+    finished: bool = True
 
 
 def refusal(problem: Problem, budget: int) -> Infeasible | None:
@@ -97,7 +99,8 @@ def refuse_without_plan(problem: Problem, solver: str) -> Infeasible:
 
 def refuse_after_end(problem: Problem) -> Infeasible:
     """Return the refusal of a search that a limit or an interrupt ended before it found a plan."""
-    return infeasible(problem, "the search ended before it found a plan, but it is not proved that none exists", False)
+    reason = "the search ended before it found a plan, but it is not proved that none exists"
+    return replace(infeasible(problem, reason, False), finished=False)
 
 
 def refuse_without_ortools(problem: Problem) -> Infeasible:

@@ -285,7 +285,8 @@ def solve_until_rewritten_fits(
         outcome = solve_within(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget
-            return infeasible(problem, _reason_for(problem, budget, outcome, rewritten_bytes), proved)
+            refused = infeasible(problem, _reason_for(problem, budget, outcome, rewritten_bytes), proved)
+            return replace(refused, finished=outcome is None or outcome.finished)
         first = first or outcome
         plan = plan_of_pairs(graph, pairs_with_views(graph, outcome.pairs), chain=chain)
         rewritten_bytes = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recompute.analysis.step.step import Step
-from recompute.driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
+from recompute.driver.pareto_in_order import SilentObserver, SweepOptions, SweptStep, swept_steps
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.simulate import as_graph, simulate
@@ -33,9 +33,14 @@ COUNT = 20
 
 def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:
     result = SweepOptions(
-        count=count, solver=solver, effort=Effort.brief(), seconds=None, progress=lambda _: None, stop=never_stop
+        count=count,
+        solver=solver,
+        effort=Effort.brief(),
+        seconds=None,
+        observer=SilentObserver(),
+        stop=never_stop,
     )
-    return swept_steps(original(name), result)
+    return list(swept_steps(original(name), result))
 
 
 def assert_monotone(outcomes: Sequence[Outcome]) -> list[Result]:
@@ -121,17 +126,24 @@ def test_stopped_sweep_keeps_found_points() -> None:
 
 
 def test_sweep_of_a_step_can_be_stopped() -> None:
-    message = list[str]()
+    message, reported = list[str](), list[Outcome]()
+
+    class Recorder(SilentObserver):
+        def set_phase(self, phase: str, share: float | None = None) -> None:
+            message.append(phase)
+
+        def report(self, budget: int, outcome: Outcome) -> None:
+            reported.append(outcome)
 
     def stop() -> bool:
         return sum(line.endswith(": solving") for line in message) >= 3
 
-    actual = SweepOptions(
-        count=5, solver="greedy", effort=Effort.brief(), seconds=None, progress=message.append, stop=stop
-    )
+    actual = SweepOptions(count=5, solver="greedy", effort=Effort.brief(), seconds=None, observer=Recorder(), stop=stop)
     (first,) = swept_steps(original("chain.small.mlir"), actual)
     assert [result.finished for result in first.outcomes if isinstance(result, Result)][-2:] == [False, False]
     assert not first.curve.points[-1].finished and first.curve.points[0].finished
+    # Every budget is reported in ascending order, those that were not tried included.
+    assert [outcome.finished for outcome in reported] == [outcome.finished for outcome in first.outcomes]
     # The last two are what the third, or one before it, has found.
     last, other = first.outcomes[-1], first.outcomes[-2]
     assert isinstance(last, Result) and isinstance(other, Result)
