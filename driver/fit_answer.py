@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ..options.loop_schedule import Loops, schedule_of
+from ..planning.solvers.result import LIVE
 from ..support.counted import counted_are
 from ..support.units import format_bytes, is_share, readable_bytes
 from .lower_bound import LowerBound
@@ -240,4 +241,4 @@ def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
 
 def without_operations(reason: str) -> str:
     """Return the reason for a refusal without its list of operations."""
-    return reason.split(": operation")[0]
+    return reason.split(LIVE)[0]

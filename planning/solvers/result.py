@@ -22,9 +22,32 @@ def never_stop() -> bool:
     return False
 
 
+NameOfOperation = Callable[[int], str]
+"""A function that returns the name of an operation for messages, given its index in the graph."""
+LIVE = ", which are live "
+"""The phrase of a message between a lower bound and the operation and values that determine it."""
+
+
 class NoPlan(Exception):
-    """The error for a budget within which no plan exists or was found. The message gives the reason and the smallest
-    budget that can be met."""
+    """The error for a budget within which no plan exists or was found.
+
+    Attributes:
+        budget: The budget as a phrase.
+        reason: The reason, with the lower bound of the peak and the lowest peak that was reached, as a function of the
+            names of operations. The planner knows operations by their indices; its caller knows their source lines.
+    """
+
+    def __init__(self, budget: str, reason: Callable[[NameOfOperation | None], str]):
+        super().__init__(budget)
+        self.budget = budget
+        self.reason = reason
+
+    def text(self, name: NameOfOperation | None = None) -> str:
+        """Return the message. `name`: a function that names operations; None for their indices and kinds."""
+        return f"no plan is within the budget {self.budget}: {self.reason(name)}"
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 @dataclass(frozen=True)
@@ -88,7 +111,12 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None
-    return infeasible(problem, f"no plan needs less than {readable_bytes(least.bytes)}", True)
+    return infeasible(problem, minimum_clause(least.bytes), True)
+
+
+def minimum_clause(minimum_bytes: int) -> str:
+    """Return the clause that states a proven lower bound of the peak."""
+    return f"no plan needs less than {readable_bytes(minimum_bytes)}"
 
 
 def refuse_without_plan(problem: Problem, solver: str) -> Infeasible:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...driver.fit_answer import NO_BOUND_KNOWN, without_operations
+from ...driver.fit_answer import NO_BOUND_KNOWN
 from ...planning.solvers.problem import Problem
-from ...planning.solvers.result import Infeasible, Result
+from ...planning.solvers.result import Infeasible, Result, minimum_clause
 from ...planning.solvers.sweep import Outcome
 from ...reports.curve import Marker, Point, RefusedBudget
 from ...support.counted import counted
@@ -95,8 +95,12 @@ def sweep_row(budget: int, outcome: Outcome, plain_peak: int, stopped: str) -> s
     completed."""
     share = f"{budget / plain_peak:<13.4f}"
     if isinstance(outcome, Infeasible):
+        minimum = minimum_clause(outcome.minimum_bytes)
+        clauses = [outcome.reason]
+        if outcome.minimum_bytes and outcome.reason != minimum:
+            clauses.append(minimum)
         ended = f"{stopped}: " if stopped else ""
-        return f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {ended}{without_operations(outcome.reason)}"
+        return f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {ended}{'; '.join(clauses)}"
     ended = f"; {stopped}: the best plan so far" if stopped else ""
     costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
     return f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {outcome.provenance}{ended}"
