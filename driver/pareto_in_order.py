@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
 from ..analysis.step.step import Step
+from ..options.memory_model import ORDER
 from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
@@ -30,6 +31,7 @@ from ..search.checked_options import cost_option
 from ..support.units import format_bytes
 from ..transforms.phase import numbered_steps
 from ..transforms.preparation.prepare import prepare
+from ..transforms.preparation.timelines import peaks_of
 from .lower_bound import lower_bound
 
 NAMED_VALUES = 3
@@ -117,7 +119,10 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> I
     """
     prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
-    loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
+    loops = ""
+    if prepared.rolled.copies:
+        peaks = ", ".join(map(format_bytes, peaks_of(module, ORDER).values()))
+        loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more (with whole loops, the step needs {peaks})"
     for number, (function, step) in enumerate(steps):
         if number and options.stop():
             return

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recompute.analysis.step.step import Step
 from recompute.driver.pareto_in_order import SilentObserver, SweepOptions, SweptStep, swept_steps
+from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.simulate import as_graph, simulate
@@ -148,3 +151,23 @@ def test_sweep_of_a_step_can_be_stopped() -> None:
     last, other = first.outcomes[-1], first.outcomes[-2]
     assert isinstance(last, Result) and isinstance(other, Result)
     assert last.pairs == other.pairs != frozenset()
+
+
+def test_name_states_the_peak_with_whole_loops() -> None:
+    jax: Any = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def loss(weights: Any, x: Any) -> Any:
+        def layer(h: Any, weight: Any) -> tuple[Any, None]:
+            return h + jnp.sin(jnp.tanh(h @ weight)), None
+
+        x, _ = jax.lax.scan(layer, x, weights)
+        return jnp.sum(jnp.cos(x) * x)
+
+    lowered = jax.jit(jax.grad(loss)).lower(jnp.ones((8, 16, 16)), jnp.ones((64, 16)))
+    options = SweepOptions(
+        count=1, solver="greedy", effort=Effort.brief(), seconds=None, observer=SilentObserver(), stop=never_stop
+    )
+    (first,) = swept_steps(parse_module(lowered.as_text(debug_info=True), "step.mlir"), options)
+    whole = re.search(r"loops cut for \d+ FLOPs more \(with whole loops, the step needs ([\d.]+) KiB\)", first.name)
+    assert whole is not None and float(whole[1]) * 1024 > first.plain_peak_bytes
