@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ..options.loop_schedule import Loops, schedule_of
+from ..planning.solvers.result import LIVE
 from ..support.counted import counted_are
-from ..support.units import format_bytes, readable_bytes
+from ..support.units import format_bytes, is_share, readable_bytes
 from .lower_bound import LowerBound
 
 STOPPED = "  the search was stopped: this is the best plan so far, and less work may suffice"
@@ -111,15 +112,23 @@ def fit_lines(answer: Fit) -> list[str]:
     return list(_as_it_is(answer) if answer.verdict is Verdict.AS_IT_IS else _recomputation_lines(answer))
 
 
+def _budget(answer: Fit) -> str:
+    """Return the budget as the user gave it; for a share, with the bytes of temporaries that it allows."""
+    if not is_share(answer.budget) or not answer.limits:
+        return answer.budget
+    sizes = [f"{format_bytes(limit)} of {format_bytes(answer.plain[name])}" for name, limit in answer.limits.items()]
+    return f"{answer.budget} ({', '.join(sizes)} of temporaries)"
+
+
 def _as_it_is(answer: Fit) -> Iterator[str]:
-    yield f"yes, as it is: the step fits in {answer.budget}"
+    yield f"yes, as it is: the step fits in {_budget(answer)}"
     yield from _needs(answer, answer.plain)
     yield from _whole_arrays(answer)
 
 
 def _recomputation_lines(answer: Fit) -> Iterator[str]:
     work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
-    yield f"yes, with recomputation: the step fits in {answer.budget} at {work}"
+    yield f"yes, with recomputation: the step fits in {_budget(answer)} at {work}"
     if not answer.finished:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
@@ -142,7 +151,7 @@ def _no(answer: Fit) -> Iterator[str]:
         least = answer.lower_bound.bytes
         around = sum(answer.argument_and_result_bytes.values())
         yield (
-            f"no: the step does not fit in {answer.budget}: the proven minimum is {format_bytes(least + around)} of "
+            f"no: the step does not fit in {_budget(answer)}: the proven minimum is {format_bytes(least + around)} of "
             f"device memory, {readable_bytes(least)} of temporaries, in program order"
         )
         yield f"  a compiler that reorders or fuses operations may need less: {_compiling(answer)}"
@@ -156,11 +165,11 @@ def _not_found(answer: Fit) -> Iterator[str]:
     only_in_order = _has_bound_above_limit(answer)
     if only_in_order:
         compiler = "but a compiler that reorders or fuses operations may need less"
-        yield f"unknown: the step does not fit in {answer.budget} in program order, {compiler}"
+        yield f"unknown: the step does not fit in {_budget(answer)} in program order, {compiler}"
     else:
         stopped = "" if answer.finished else " before the search was stopped"
         yield (
-            f"unknown: no plan was found{stopped} with which the step fits in {answer.budget}, and none is proved "
+            f"unknown: no plan was found{stopped} with which the step fits in {_budget(answer)}, and none is proved "
             "impossible"
         )
     whole = "" if answer.devices == 1 else "counting whole arrays: "
@@ -232,4 +241,4 @@ def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
 
 def without_operations(reason: str) -> str:
     """Return the reason for a refusal without its list of operations."""
-    return reason.split(": operation")[0]
+    return reason.split(LIVE)[0]

@@ -7,8 +7,9 @@ for the others. No lower bound is proved. Loops are cut first, as in a budget se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -94,7 +95,21 @@ class _MeasuredRewrites:
         return min(self.shares.values(), default=1.0)
 
 
-def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop) -> Curve:
+class ModelSweepObserver(Protocol):
+    """The receiver of the results of a sweep, as soon as they are known."""
+
+    def begin(self, name: str, plain_peak_bytes: int) -> None:
+        """Receive the name of the curve and the temporaries of the plain step."""
+
+    def report(self, outcome: Point | RefusedBudget) -> None:
+        """Receive the outcome of a budget, without the recomputed operations.
+
+        Budgets are in descending order. The rewrites for smaller budgets may still improve this outcome."""
+
+
+def swept_by_model(
+    module: ModuleOp, count: int, progress: Progress, stop: Stop, observer: ModelSweepObserver | None = None
+) -> Curve:
     """Return the curve over the budgets 1/count, 2/count, … of the plain step's temporaries, under the model of
     XLA:CPU.
 
@@ -103,44 +118,55 @@ def swept_by_model(module: ModuleOp, count: int, progress: Progress, stop: Stop)
         count: The number of budgets.
         progress: The callback for progress messages.
         stop: A predicate that ends the search with the results so far.
+        observer: The receiver of the outcome of each budget.
 
     Raises:
         Refusal: For a module without a gradient, and for dynamic shapes.
     """
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
+    plain_bytes = max(plain.values(), default=0)
+    plain_point = Point(
+        budget_bytes=plain_bytes,
+        peak_bytes=plain_bytes,
+        percent=0.0,
+        bound_percent=0.0,
+        bound_by="nothing is recomputed",
+        found_by="plain",
+        finished=True,
+    )
+    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, which gives {MODEL_ERROR}"
+    if observer is not None:
+        observer.begin(name, plain_bytes)
+        observer.report(plain_point)
+    progress("looking for candidates, by the model of XLA:CPU")
     rewrites = _MeasuredRewrites(module, pool_of(module, DEFAULT_OPTIONS, stop), stop, plain)
-    shares = [at / count for at in range(1, count)]
+    shares, is_finished = [at / count for at in range(1, count)], dict[float, bool]()
     for share in reversed(shares):
         progress(f"budget {share:.4f} of the temporaries, by the model of XLA:CPU")
         if not stop():
             rewrites.search(share)
-    plain_bytes = max(plain.values(), default=0)
-    outcomes = [_outcome(rewrites, share, plain_bytes, finished=not stop()) for share in shares]
-    points = [outcome for outcome in outcomes if isinstance(outcome, Point)]
-    points.append(
-        Point(
-            budget_bytes=plain_bytes,
-            peak_bytes=plain_bytes,
-            percent=0.0,
-            bound_percent=0.0,
-            bound_by="nothing is recomputed",
-            found_by="plain",
-            finished=True,
-        )
-    )
+        is_finished[share] = not stop()
+        if observer is not None:
+            observer.report(_outcome(rewrites, share, plain_bytes, is_finished[share]))
+    outcomes = [_outcome(rewrites, share, plain_bytes, is_finished[share]) for share in shares]
+    points = [
+        _with_segments(rewrites, share, outcome)
+        for share, outcome in zip(shares, outcomes, strict=True)
+        if isinstance(outcome, Point)
+    ]
     refused = [outcome for outcome in outcomes if isinstance(outcome, RefusedBudget)]
-    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, which gives {MODEL_ERROR}"
     return Curve(
         name=name,
         plain_peak_bytes=plain_bytes,
         minimum_bytes=0,
         holding=(),
-        points=tuple(points),
+        points=(*points, plain_point),
         refused=tuple(refused),
     )
 
 
 def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finished: bool) -> Point | RefusedBudget:
+    """Return the outcome for a budget, without the recomputed operations."""
     budget = max(1, int(share * plain_bytes))
     if (number := rewrites.best(share)) is None:
         candidates = counted(len(rewrites.shares), "candidate")
@@ -149,7 +175,6 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
         return RefusedBudget(budget, reason if finished else f"stopped: {reason}", proved=False)
     total = max(1, step_flops(rewrites.module))
     candidate = rewrites.pool.candidates[number]
-    again = tuple(_recomputed_by_segment(rewrites.module, candidate, total))
     peak_bytes = int(rewrites.shares[number] * plain_bytes)
     percent = 100 * rewrites.flops[number] / total
     return Point(
@@ -160,8 +185,15 @@ def _outcome(rewrites: _MeasuredRewrites, share: float, plain_bytes: int, finish
         bound_by=NO_BOUND,
         found_by=candidate.words,
         finished=finished,
-        recomputed_segments=again,
     )
+
+
+def _with_segments(rewrites: _MeasuredRewrites, share: float, point: Point) -> Point:
+    """Return the point with the recomputed operations of each segment."""
+    number, total = rewrites.best(share), max(1, step_flops(rewrites.module))
+    assert number is not None, "a point has a rewrite"
+    candidate = rewrites.pool.candidates[number]
+    return replace(point, recomputed_segments=tuple(_recomputed_by_segment(rewrites.module, candidate, total)))
 
 
 def _recomputed_by_segment(module: ModuleOp, candidate: ModuleCandidate, total: int) -> Iterator[SegmentRecomputation]:

@@ -7,7 +7,9 @@ Loops are cut first, as in a budget search.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -15,6 +17,7 @@ from ..analysis.memory.timeline import Labels
 from ..analysis.step.descriptions import describe_operation
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
+from ..options.memory_model import ORDER
 from ..planning.liveness import peak_bytes
 from ..planning.solvers.effort import Effort
 from ..planning.solvers.incumbent import Incumbent
@@ -28,10 +31,37 @@ from ..rules.costs.cost import FLOPS
 from ..search.checked_options import cost_option
 from ..support.units import format_bytes
 from ..transforms.preparation.prepare import prepare
+from ..transforms.preparation.timelines import peaks_of
 from .lower_bound import lower_bound
 
 MAX_NAMED_VALUES = 3
 """The maximum number of values that are listed for a segment. The most expensive ones are listed."""
+
+
+class SweepObserver(Protocol):
+    """The receiver of the messages and results of a sweep, as soon as they are known."""
+
+    def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
+        """Receive the block whose budgets are solved next; the arguments are as in `SweptStep`."""
+
+    def set_phase(self, phase: str, share: float | None = None) -> None:
+        """Receive a progress message, and the share of the work that is done."""
+
+    def report(self, budget: int, outcome: Outcome) -> None:
+        """Receive the outcome of a budget in bytes, as `planning.solvers.sweep.sweep` reports it."""
+
+
+class SilentObserver:
+    """An observer that ignores everything."""
+
+    def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
+        return None
+
+    def set_phase(self, phase: str, share: float | None = None) -> None:
+        return None
+
+    def report(self, budget: int, outcome: Outcome) -> None:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +73,7 @@ class SweepOptions:
         solver: The name of the solver.
         effort: The effort of the solver.
         seconds: The time limit for each budget; None for no limit.
-        progress: The callback for progress messages.
+        observer: The receiver of messages and results.
         stop: A predicate that ends the search with the results so far.
     """
 
@@ -51,7 +81,7 @@ class SweepOptions:
     solver: str
     effort: Effort
     seconds: float | None
-    progress: Progress
+    observer: SweepObserver
     stop: Stop
 
 
@@ -76,8 +106,8 @@ class SweptStep:
     curve: Curve
 
 
-def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> list[SweptStep]:
-    """Return a curve for each block with a gradient.
+def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> Iterator[SweptStep]:
+    """Yield a curve for each block with a gradient, until the search is stopped.
 
     Args:
         module: The step, which is left unchanged.
@@ -89,26 +119,36 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> l
     """
     prepared = prepare(module)
     steps = numbered_steps(prepared.module, costs=cost_option(prepared.module, cost).of)
-    loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more" if prepared.rolled.copies else ""
-    return [_sweep_step(f"@{function.sym_name.data}{loops}", step, options) for function, step in steps]
+    loops = ""
+    if prepared.rolled.copies:
+        peaks = ", ".join(map(format_bytes, peaks_of(module, ORDER).values()))
+        loops = f", loops cut for {prepared.rolled.extra_flops} FLOPs more (with whole loops, the step needs {peaks})"
+    for number, (function, step) in enumerate(steps):
+        if number and options.stop():
+            return
+        shares = number / len(steps), (number + 1) / len(steps)
+        yield _sweep_step(f"@{function.sym_name.data}{loops}", step, options, shares)
 
 
-def _sweep_step(name: str, step: Step, options: SweepOptions) -> SweptStep:
+def _sweep_step(name: str, step: Step, options: SweepOptions, shares: tuple[float, float]) -> SweptStep:
+    """Solve a block for each budget. `shares`: the shares of the whole work at which that of the block begins and
+    ends."""
     problem = problem_of_graph(step.graph)
     plain = peak_bytes(step.graph)
     budgets = tuple(max(1, plain * at // options.count) for at in range(1, options.count + 1))
 
-    def named(budget: int) -> SweepOptions:
-        prefix = f"budget {budgets.index(budget) + 1} of {options.count}, {format_bytes(budget)}"
+    def solve_budget(budget: int, starts: Iterable[frozenset[Pair]]) -> Outcome:
+        place = budgets.index(budget)
+        prefix = f"budget {place + 1} of {options.count}, {format_bytes(budget)}"
 
         def progress(line: str) -> None:
-            options.progress(f"{prefix}: {line}")
+            share = shares[0] + (shares[1] - shares[0]) * place / options.count
+            options.observer.set_phase(f"{prefix}: {line}", share)
 
-        return replace(options, progress=progress)
+        return _solve(step, problem, budget, starts, options, progress)
 
-    outcomes = tuple(
-        sweep(budgets, lambda budget, starts: _solve(step, problem, budget, starts, named(budget)), options.stop)
-    )
+    options.observer.begin(name, problem, plain)
+    outcomes = tuple(sweep(budgets, solve_budget, options.stop, options.observer.report))
     labels = Labels.of(step.phases)
 
     def recomputation_of(result: Result) -> tuple[SegmentRecomputation, ...]:
@@ -122,13 +162,19 @@ def _sweep_step(name: str, step: Step, options: SweepOptions) -> SweptStep:
 
 
 def _solve(
-    step: Step, problem: Problem, budget: int, starts: Iterable[frozenset[Pair]], options: SweepOptions
+    step: Step,
+    problem: Problem,
+    budget: int,
+    starts: Iterable[frozenset[Pair]],
+    options: SweepOptions,
+    progress: Progress,
 ) -> Outcome:
-    options.progress("solving")
-    starts = tuple(starts)
+    progress("solving")
+    # All solves for a budget share its time limit.
+    starts, began = tuple(starts), perf_counter()
 
     def solve_within(limit: int) -> Outcome:
-        best = Incumbent(problem, limit, options.seconds, options.progress, options.stop)
+        best = Incumbent(problem, limit, options.seconds, progress, options.stop, began=began)
         return solve(problem, limit, solver=options.solver, best=best, starts=starts, effort=options.effort)
 
     fitting = solve_until_rewritten_fits(step.graph, problem, budget, solve_within)

@@ -13,6 +13,7 @@ given order; any copies are allowed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,13 +42,15 @@ class TwoPointBound:
     reader: int = -1
     value: int = -1
 
-    def describe(self, problem: Problem) -> str:
-        """Return the reason for the bound as a clause for messages, with the names of the operations."""
+    def clause(self, problem: Problem, name: Callable[[int], str]) -> str:
+        """Return a clause with the reason for the bound.
+
+        `name`: a function that returns the name of an operation, given its index.
+        """
         maker = int(problem.makers[self.value])
-        labels = [f"{problem.labels[op]} ({problem.names[op]})" for op in (self.reader, maker, self.before)]
         return (
-            f"operation {labels[0]} reads a result of {labels[1]}; this result is live while {labels[2]} runs, or it "
-            "is recomputed after that"
+            f"while {name(self.before)} executes: {name(self.reader)} reads a result of {name(maker)}, which is live "
+            "then, or is recomputed later"
         )
 
 

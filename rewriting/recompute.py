@@ -19,16 +19,22 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.step.order import functions_of
 from ..dialects.context import RecomputeContext
+from ..options.memory_model import ORDER
 from ..options.option_facts import EntryPoint
 from ..options.pass_options import has_options
-from ..options.recompute_options import RecomputeOptions
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass, read_plan
 from ..search.choice.unchanged_steps import demand_effect_of_rewrite
-from ..support.diagnostics import tell
+from ..support.diagnostics import Remark, RemarkKind, tell
+from ..support.operations import name_of
 from .rewrite import rewrite_in_place
+
+XLA_DIALECTS = ("stablehlo.", "chlo.", "mhlo.")
+"""The prefixes of the operations of XLA's input dialects."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +62,24 @@ class RecomputePass(ModulePass):
         options = options_of_pass(op, self)
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
+        target_remarks = _remarks_on_target(op, options)
         outcome = rewrite_in_place(op, options)
         if options.strict:
             demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
-        tell(ctx, (*outcome.remarks, *outcome.recomputed))
+        tell(ctx, (*outcome.remarks, *outcome.recomputed, *target_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
+
+
+def _remarks_on_target(module: ModuleOp, options: RecomputeOptions) -> tuple[Remark, ...]:
+    """Return a remark that proposes `target=none`, if the target is `stablehlo` and the module contains no
+    StableHLO."""
+    if options.target != DEFAULT_OPTIONS.target or any(name_of(op).startswith(XLA_DIALECTS) for op in module.walk()):
+        return ()
+    counted = "" if options.memory_model == ORDER else "counts memory by the model of XLA:CPU and "
+    reason = (
+        f"the module contains no StableHLO, but the target stablehlo {counted}delays copies by "
+        "stablehlo.optimization_barrier; for an executor that runs operations in program order, use target=none"
+    )
+    function = next(iter(functions_of(module)), module)
+    return (Remark(function, reason, RemarkKind.ANALYSIS),)

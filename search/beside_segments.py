@@ -8,8 +8,9 @@ to save this value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -22,6 +23,9 @@ from ..planning.pairs import plan_of_pairs
 from ..planning.plan import Plan
 from ..planning.simulate import SimulatedProgram, as_graph, simulate
 from ..transforms.preparation.prepare import prepare
+
+if TYPE_CHECKING:
+    from ..planning.solvers.result import NameOfOperation, NoPlan
 
 SEGMENTS_FIRST = "the segment budgets are planned first, so nothing is proved about other plans"
 STAYS = "recomputing it would require a segment with a budget to save more"
@@ -72,7 +76,8 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
     try:
         more = planner(_fix_copies(graph, limits, program))
     except NoPlan as error:
-        raise NoPlan(f"{SEGMENTS_FIRST}: {error}") from error
+        origins = [operation.origin for operation in program.operations]
+        raise _after_segments(error, origins) from error
     if not more.copies:
         return limits.plan
     place = _places(program)
@@ -80,8 +85,20 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
     pairs |= {(place[group.before], program.operations[op].origin) for group in more.groups for op in group.operations}
     plan = plan_of_pairs(graph, pairs_with_views(graph, pairs), chain=chain)
     if (why := limits.violation(graph, plan)) is not None:
-        raise NoPlan(f"no plan was found within the segment budgets: {why}")
+        raise NoPlan("and the segment budgets", lambda _: why)
     return plan
+
+
+def _after_segments(error: NoPlan, origins: Sequence[int]) -> NoPlan:
+    """Return the error for the step, given the error for the graph with the copies for its segments.
+
+    `origins`: for each operation of that graph, its index in the step."""
+    from ..planning.solvers.result import NoPlan
+
+    def reason(name: NameOfOperation | None) -> str:
+        return f"{SEGMENTS_FIRST}: {error.reason(name and (lambda op: name(origins[op])))}"
+
+    return NoPlan(error.budget, reason)
 
 
 def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:

@@ -75,10 +75,22 @@ class BudgetLimits:
         """The limits of all functions as a phrase for messages, such as `14.0 KiB of temporaries beside 8.0 KiB of
         arguments and results`."""
         return ", ".join(
-            f"{format_bytes(limit)} of temporaries"
-            + (f" beside {format_bytes(self.fixed_bytes[name])} of arguments and results" if self.fixed_bytes else "")
+            f"{format_bytes(limit)} of temporaries{self._beside(name)}"
             for name, limit in (self.limit_bytes or {}).items()
         )
+
+    @property
+    def wording_with_plain(self) -> str:
+        """The limits as in `wording`, each with the temporaries of the plain step: `14.0 KiB of 20.0 KiB of temporaries
+        beside 8.0 KiB of arguments and results`."""
+        return ", ".join(
+            f"{format_bytes(limit)} of {format_bytes(self.plain_bytes[name])} of temporaries{self._beside(name)}"
+            for name, limit in (self.limit_bytes or {}).items()
+        )
+
+    def _beside(self, name: str) -> str:
+        """Return a phrase with the bytes of arguments and results; "" for a share."""
+        return f" beside {format_bytes(self.fixed_bytes[name])} of arguments and results" if self.fixed_bytes else ""
 
     @property
     def is_within_budget(self) -> bool:

@@ -88,6 +88,11 @@ class ProgressLine:
             first, end = self.span
             self.set_phase(phase, first + (end - first) * share)
 
+    def clear(self) -> None:
+        """Clear the line on a terminal before other text is printed there. The next update shows it again."""
+        if _shown.get() is self and sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
     def begin(self, phase: str, first: float, end: float) -> None:
         """Enter a phase during which the share of completed work rises from `first` to `end`."""
         self.span = first, end

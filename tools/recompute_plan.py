@@ -20,8 +20,11 @@ an order.
 
 `--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
 
-Without `--time-limit` the search is deterministic, except that `--fit` of a step ends after five minutes. Ctrl-C ends
-the search with the best plan so far.
+`--sweep` prints the row of each budget as soon as it is found. It searches for at most 30 seconds for each budget,
+unless `--time-limit` or `--effort` is given; the row of a search that the limit has ended says so.
+
+Without a time limit the search is deterministic; `--fit` of a step ends after five minutes. Ctrl-C ends the search with
+the best plan so far.
 
 Exit codes: 0 a plan was found, or the step fits; 1 it is proved that no plan exists; 2 wrong usage or bad input; 3 no
 plan was found, and none is proved impossible; 130 interrupted without a plan.
@@ -65,13 +68,16 @@ from .plan.plan_arguments import (
     print_lines,
     progress_line,
     sweep_count,
+    sweep_seconds,
 )
-from .plan.plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, sweep_lines, title
+from .plan.plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, title
+from .plan.sweep_table import SweepTable
 
 
 @dataclass(frozen=True, kw_only=True)
 class _GraphTask:
-    """The task to plan a graph: the graph, its plain peak in bytes, the command line, and the progress line."""
+    """The task to plan a graph: the graph, its plain peak in bytes, the command line, the progress line, and the time
+    limit for each budget."""
 
     options: argparse.Namespace
     name: str
@@ -79,6 +85,7 @@ class _GraphTask:
     plain_peak: int
     interrupt: Interrupt
     line: ProgressLine
+    seconds: float | None
 
     def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = (), prefix: str = "") -> Outcome:
         """Return the best plan within a budget in bytes. `prefix`: the beginning of each progress message."""
@@ -86,7 +93,7 @@ class _GraphTask:
         best = Incumbent(
             self.problem,
             budget,
-            options.time_limit,
+            self.seconds,
             lambda text: self.line.set_phase(prefix + text),
             self.interrupt.is_set,
         )
@@ -109,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return PLANNED
     except KeyboardInterrupt:
         # The user has pressed Ctrl-C twice, or once in a mode without intermediate results.
-        print("recompute-plan: interrupted: nothing is written", file=sys.stderr)
+        print("recompute-plan: interrupted: no file is written", file=sys.stderr)
         return INTERRUPTED
     except (BadGraph, FileError, ValueError) as error:
         print(_as_error(str(error)), file=sys.stderr)
@@ -144,7 +151,13 @@ def _plan(options: argparse.Namespace) -> int:
         raise BadGraph(f"{name}: error: the plain peak is 0 bytes: there is nothing to plan")
     with progress_line(options, name) as line, Interrupt() as interrupt:
         task = _GraphTask(
-            options=options, name=name, problem=problem, plain_peak=plain_peak, interrupt=interrupt, line=line
+            options=options,
+            name=name,
+            problem=problem,
+            plain_peak=plain_peak,
+            interrupt=interrupt,
+            line=line,
+            seconds=options.time_limit if options.sweep is None else sweep_seconds(options),
         )
         if options.evaluate is not None:
             return _evaluate(task)
@@ -192,9 +205,11 @@ def _sweep(task: _GraphTask) -> int:
         task.line.set_phase(words, place / count)
         return task.solve(budget, starts, f"{words}: ")
 
-    outcomes = sweep(budgets, solve_budget, task.interrupt.is_set)
-    lines = [*sweep_lines(budgets, outcomes, task.plain_peak), *marker_lines(markers, task.plain_peak)]
-    print_lines([title(task.name, task.problem, task.plain_peak), *lines])
+    table = SweepTable(task.line, task.interrupt, task.seconds)
+    table.open(title(task.name, task.problem, task.plain_peak), task.plain_peak)
+    outcomes = sweep(budgets, solve_budget, task.interrupt.is_set, table.report)
+    table.close(budgets, outcomes)
+    print_lines(marker_lines(markers, task.plain_peak))
     if options.curve is not None:
         name = Path(task.name).name
         write_curves(options.curve, [curve_of(name, Sweep(task.problem, task.plain_peak, budgets, outcomes), markers)])

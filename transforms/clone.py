@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -36,6 +37,7 @@ from ..analysis.copies.copying import (
     refused_marks,
     unrepeatable_operations,
 )
+from ..analysis.step.descriptions import describe_briefly
 from ..analysis.step.marks import with_kept
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step, Steps
@@ -216,13 +218,19 @@ def clone_with_planner(
             try:
                 plan = planner(step.graph)
             except NoPlan as error:
-                raise Refusal(function, str(error)) from error
+                names = partial(_operation_text, step)
+                raise Refusal(function, error.text(names)) from error
         if not isinstance(plan, Plan):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Refusal(function, f"the planner must return a Plan for each step, not {type(plan).__name__}")
         _require_fit(function, step, plan, permission)
         remarks.extend(ineffective_marks(step, plan))
         applied.append(_apply(function, step, plan, numbers))
     return Cloned(tuple(applied), tuple(remarks))
+
+
+def _operation_text(step: Step, op: int) -> str:
+    """Return a description of the operation with index `op`, with its source line."""
+    return describe_briefly(step.operation(op))
 
 
 @part("clone")

@@ -149,6 +149,17 @@ def type_text(value: SSAValue) -> str:
     return f"{value.type.get_element_type()}[{','.join(shape)}]"
 
 
+def describe_briefly(op: Operation) -> str:
+    """Return the operation's name, result and source line, as in `stablehlo.tanh %h (train.py:41:9)`, without the path
+    of its file. The path in the location is given only if there is no source line."""
+    if (position := source_position(op.location)) is None:
+        return describe_operation(op)
+    file, line, column = position
+    name = value_name(op)
+    words = [name_of(op), "" if name == path_of(op.location) else name, f"({base_name(file)}:{line}:{column})"]
+    return " ".join(filter(None, words))
+
+
 def describe_operation(op: Operation) -> str:
     """Return the operation's name, result and source, as in `stablehlo.tanh %h (train.py:41:9)`.
 

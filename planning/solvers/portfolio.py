@@ -107,7 +107,7 @@ def _solve_with_forward_copies(best: Incumbent, effort: Effort) -> Result | Infe
     if best.should_stop():
         return refuse_after_end(best.problem)
     if not best.problem.allows_forward_copies or best.problem.earliest_stage == 0:
-        return refuse_without_plan(best.problem, "auto")
+        return refuse_without_plan(best.problem, "the search")
     best.progress("no plan so far: with copies in the forward pass")
     return portfolio_result(replace(best, problem=replace(best.problem, earliest_stage=0)), (), effort)
 

@@ -4,7 +4,7 @@ none."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...support.units import readable_bytes
 from .problem import Pair, Problem
@@ -22,9 +22,32 @@ def never_stop() -> bool:
     return False
 
 
+NameOfOperation = Callable[[int], str]
+"""A function that returns the name of an operation for messages, given its index in the graph."""
+LIVE = ", which are live "
+"""The phrase of a message between a lower bound and the operation and values that determine it."""
+
+
 class NoPlan(Exception):
-    """The error for a budget within which no plan exists or was found. The message gives the reason and the smallest
-    budget that can be met."""
+    """The error for a budget within which no plan exists or was found.
+
+    Attributes:
+        budget: The budget as a phrase.
+        reason: The reason, with the lower bound of the peak and the lowest peak that was reached, as a function of the
+            names of operations. The planner knows operations by their indices; its caller knows their source lines.
+    """
+
+    def __init__(self, budget: str, reason: Callable[[NameOfOperation | None], str]):
+        super().__init__(budget)
+        self.budget = budget
+        self.reason = reason
+
+    def text(self, name: NameOfOperation | None = None) -> str:
+        """Return the message. `name`: a function that names operations; None for their indices and kinds."""
+        return f"no plan is within the budget {self.budget}: {self.reason(name)}"
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 @dataclass(frozen=True)
@@ -72,12 +95,14 @@ class Infeasible:
         proved: Whether it is proved that no schedule is within the budget. If false, no schedule was found.
         minimum_bytes: The proven lower bound of the peak of all schedules.
         holding: The names of the values that make up this bound.
+        finished: Whether the search was completed; false if a time limit or an interrupt ended it.
     """
 
     reason: str
     proved: bool
     minimum_bytes: int
     holding: tuple[str, ...] = ()
+    finished: bool = True
 
 
 def refusal(problem: Problem, budget: int) -> Infeasible | None:
@@ -86,7 +111,12 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
     least = largest_working_set(problem)
     if least.bytes <= budget:
         return None
-    return infeasible(problem, f"no plan needs less than {readable_bytes(least.bytes)}", True)
+    return infeasible(problem, minimum_clause(least.bytes), True)
+
+
+def minimum_clause(minimum_bytes: int) -> str:
+    """Return the clause that states a proven lower bound of the peak."""
+    return f"no plan needs less than {readable_bytes(minimum_bytes)}"
 
 
 def refuse_without_plan(problem: Problem, solver: str) -> Infeasible:
@@ -97,7 +127,8 @@ def refuse_without_plan(problem: Problem, solver: str) -> Infeasible:
 
 def refuse_after_end(problem: Problem) -> Infeasible:
     """Return the refusal of a search that a limit or an interrupt ended before it found a plan."""
-    return infeasible(problem, "the search ended before it found a plan, but it is not proved that none exists", False)
+    reason = "the search ended before it found a plan, but it is not proved that none exists"
+    return replace(infeasible(problem, reason, False), finished=False)
 
 
 def refuse_without_ortools(problem: Problem) -> Infeasible:

@@ -25,10 +25,10 @@ from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .live_sets import TooManyStates, copies_within
 from .problem import OperationRow, Pair, Problem, problem_of
-from .result import Infeasible, NoPlan, Result, Stop, infeasible, never_stop
+from .result import LIVE, Infeasible, NameOfOperation, NoPlan, Result, Stop, infeasible, minimum_clause, never_stop
 from .solvers_by_name import solve
 from .sweep import lowest_peak_plan, smallest_budget
-from .working_set import describe_working_set, largest_working_set
+from .working_set import largest_working_set, live_values_clause
 
 MAX_SOLVES = 5
 """Maximum number of times that the problem is solved. After each time, the limit is lowered by the excess of the
@@ -224,27 +224,35 @@ def plan_within(
         return Plan(optimality=Optimality(0.0, 0.0, "costs are not negative"))
     problem, bound = prepared.problem, prepared.two_point_bound
     if bound.bytes > max(budget, largest_working_set(problem).bytes):
-        minimum = readable_bytes(bound.bytes)
-        raise NoPlan(f"{_failure(budget)}: no plan needs less than {minimum}: {bound.describe(problem)}")
-
+        raise _no_plan(prepared, budget, "", options.stop)
     search = _GraphSearch(prepared, options)
     fitting = solve_until_rewritten_fits(graph, problem, budget, search.solve_within, options.chain)
     if isinstance(fitting, FittingPlan):
         return fitting.plan
-    if fitting.proved:
-        raise NoPlan(fitting.reason)
-    least_bytes, _ = prepared.lowest_peak_plan(options.stop)
-    raise NoPlan(f"{fitting.reason}; {_describe_minimum(problem, bound, least_bytes)}")
+    raise _no_plan(prepared, budget, fitting.reason, options.stop)
 
 
-def _failure(budget: int) -> str:
-    return f"no plan within {readable_bytes(budget)} of temporaries"
+def _no_plan(prepared: PreparedGraph, budget: int, reason: str, stop: Stop) -> NoPlan:
+    """Return the error for a budget in bytes.
 
+    `reason`: the reason why no plan was found; "" if it is the lower bound of the peak.
+    """
 
-def _describe_minimum(problem: Problem, bound: TwoPointBound, least_bytes: int) -> str:
-    """Return a clause with the smallest budget for which a plan was found, and the proven lower bound."""
-    proved = readable_bytes(max(bound.bytes, largest_working_set(problem).bytes))
-    return f"the best plan found needs {readable_bytes(least_bytes)}, and no plan needs less than {proved}"
+    def full_reason(name: NameOfOperation | None) -> str:
+        problem, bound = prepared.problem, prepared.two_point_bound
+        name = name or (lambda op: f"{problem.names[op]} ({problem.labels[op]})")
+        working_set = largest_working_set(problem)
+        if bound.bytes > working_set.bytes:
+            minimum, where = minimum_clause(bound.bytes), bound.clause(problem, name)
+        else:
+            minimum, where = minimum_clause(working_set.bytes), live_values_clause(problem, working_set, name)
+        least_bytes, _ = prepared.lowest_peak_plan(stop)
+        clauses = [f"{minimum}{LIVE}{where}"]
+        if least_bytes > budget:
+            clauses.append(f"the best plan found needs {readable_bytes(least_bytes)}")
+        return "; ".join(clauses if reason in ("", minimum) else [reason, *clauses])
+
+    return NoPlan(f"of {readable_bytes(budget)} of temporaries", full_reason)
 
 
 @dataclass(frozen=True)
@@ -285,15 +293,15 @@ def solve_until_rewritten_fits(
         outcome = solve_within(limit) if limit > 0 else None
         if outcome is None or isinstance(outcome, Infeasible):
             proved = outcome is not None and outcome.proved and limit == budget
-            return infeasible(problem, _reason_for(problem, budget, outcome, rewritten_bytes), proved)
+            refused = infeasible(problem, _reason_for(problem, outcome, rewritten_bytes), proved)
+            return replace(refused, finished=outcome is None or outcome.finished)
         first = first or outcome
         plan = plan_of_pairs(graph, pairs_with_views(graph, outcome.pairs), chain=chain)
         rewritten_bytes = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
         if rewritten_bytes <= budget:
             return _fitting_plan(plan, outcome, first, budget, rewritten_bytes)
         limit = min(limit, outcome.peak_bytes) - (rewritten_bytes - budget)
-    reason = f"{_failure(budget)}: after rewriting, the last plan needs {readable_bytes(rewritten_bytes)}"
-    return infeasible(problem, reason, proved=False)
+    return infeasible(problem, _after_rewriting(rewritten_bytes), proved=False)
 
 
 def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewritten_bytes: int) -> FittingPlan:
@@ -305,27 +313,21 @@ def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewrit
     return FittingPlan(replace(plan, optimality=optimality), result)
 
 
-def _reason_for(problem: Problem, budget: int, refusal: Infeasible | None, rewritten_bytes: int) -> str:
+def _reason_for(problem: Problem, refusal: Infeasible | None, rewritten_bytes: int) -> str:
     """Return the reason why no plan is within the budget, for messages.
 
     Args:
+        problem: The problem.
         refusal: The refusal of the solver; None if the limit fell to 0.
         rewritten_bytes: The peak of the last rewritten graph, which exceeded the budget; 0 if no graph was rewritten.
     """
-    if refusal is None:
-        working_set = largest_working_set(problem)
-        minimum = readable_bytes(working_set.bytes)
-        holding = ", ".join(describe_working_set(problem, working_set))
-        return f"{_failure(budget)}: no plan needs less than {minimum}: {holding}"
-    minimum = readable_bytes(refusal.minimum_bytes)
-    if rewritten_bytes and refusal.minimum_bytes <= budget:
-        last = readable_bytes(rewritten_bytes)
-        return f"{_failure(budget)}: after rewriting, the last plan needs {last}; no plan needs less than {minimum}"
-    if not refusal.minimum_bytes:
-        return f"{_failure(budget)}: {refusal.reason}"
-    clause = f"no plan needs less than {minimum}"
-    clauses = refusal.reason if refusal.reason == clause else f"{refusal.reason}; {clause}"
-    return f"{_failure(budget)}: {clauses}: {', '.join(refusal.holding)}"
+    if rewritten_bytes:
+        return _after_rewriting(rewritten_bytes)
+    return minimum_clause(largest_working_set(problem).bytes) if refusal is None else refusal.reason
+
+
+def _after_rewriting(rewritten_bytes: int) -> str:
+    return f"after rewriting, the last plan needs {readable_bytes(rewritten_bytes)}"
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:

@@ -25,10 +25,22 @@ MAX_BUDGETS = 16
 is reached after at most ten."""
 BUDGET_TOLERANCE = 1 / 1000
 """Tolerance of the search for the smallest budget, as a share of the peak of the plain step."""
-NOT_TRIED = Infeasible("not tried, because the search was stopped earlier", False, 0)
+NOT_TRIED = Infeasible("not tried, because the search was stopped earlier", False, 0, finished=False)
+OutcomeReport = Callable[[int, Outcome], None]
+"""A callback for the outcome of a budget in bytes, as soon as it is known."""
 
 
-def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never_stop) -> list[Outcome]:
+def ignore_outcome(_budget: int, _outcome: Outcome) -> None:
+    """Ignore the outcome of a budget."""
+    return None
+
+
+def sweep(
+    budgets: Sequence[int],
+    solve_within: BudgetSolver,
+    stop: Stop = never_stop,
+    report: OutcomeReport = ignore_outcome,
+) -> list[Outcome]:
     """Solve for each budget.
 
     Budgets are solved in ascending order. The plan for each budget is a start for the next budget.
@@ -38,17 +50,19 @@ def sweep(budgets: Sequence[int], solve_within: BudgetSolver, stop: Stop = never
         solve_within: The solver.
         stop: A predicate that ends the search. Once it is true, each remaining budget gets the cheapest plan so far,
             marked as not finished.
+        report: A callback for the outcome of each budget, in ascending order. Larger budgets may still lower the cost
+            of this outcome, or raise its bound.
 
     Returns:
         The outcome for each budget, in the order of `budgets`.
     """
-    outcomes = dict[int, Outcome]()
-    plans = list[frozenset[Pair]]()
+    outcomes, results = dict[int, Outcome](), list[Result]()
     for budget in sorted(set(budgets)):
-        outcomes[budget] = outcome = NOT_TRIED if stop() else solve_within(budget, plans[-1:])
+        starts = [result.pairs for result in results[-1:]]
+        outcomes[budget] = outcome = NOT_TRIED if stop() else solve_within(budget, starts)
         if isinstance(outcome, Result):
-            plans.append(outcome.pairs)
-    results = [outcome for outcome in outcomes.values() if isinstance(outcome, Result)]
+            results.append(outcome)
+        report(budget, _cheapest(outcome, results, budget))
     # A bound for a larger budget is valid for all smaller budgets.
     chosen, bound, by = dict[int, Outcome](), 0.0, ""
     for budget in sorted(outcomes, reverse=True):
@@ -66,7 +80,7 @@ def _cheapest(outcome: Outcome, results: Iterable[Result], budget: int) -> Outco
     if not within:
         return outcome
     best = min(within, key=lambda result: (result.extra_cost, result.peak_bytes))
-    bound, by, finished = 0.0, "costs are not negative", outcome is not NOT_TRIED and best.finished
+    bound, by, finished = 0.0, "costs are not negative", outcome.finished and best.finished
     if isinstance(outcome, Result):
         bound, by, finished = outcome.bound_percent, outcome.bound_by, outcome.finished
     return replace(best, budget=budget, bound_percent=min(bound, best.percent), bound_by=by, finished=finished)

@@ -7,12 +7,17 @@ run. First executions follow the given order, so the bound is valid for any set 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...support.units import readable_bytes
+from ...support.units import format_bytes, readable_bytes
 from .problem import Ints, Problem
+
+MOST_VALUES = 5
+"""The maximum number of values that a message about a working set lists. The largest ones are listed."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,26 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
     return tuple(sorted(values, key=lambda v: (-int(problem.storage_bytes[v]), v)))
 
 
-def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = 5) -> tuple[str, ...]:
+def live_values_clause(problem: Problem, working_set: WorkingSet, name: Callable[[int], str]) -> str:
+    """Return a clause that names the operation of a working set, and the operations that make its largest values, with
+    the bytes of these values.
+
+    `name`: a function that returns the name of an operation, given its index. Operations with the same name are
+    listed once.
+    """
+    where = "at the end" if working_set.operation is None else f"while {name(working_set.operation)} executes"
+    sizes = Counter[str]()
+    for v in working_set.values:
+        sizes[name(int(problem.makers[v]))] += int(problem.storage_bytes[v])
+    if working_set.operation is not None and (inner_bytes := int(problem.inner_bytes[working_set.operation])):
+        sizes["values inside it"] += inner_bytes
+    values = [f"{maker}: {format_bytes(size)}" for maker, size in sizes.most_common(MOST_VALUES)]
+    if len(sizes) > MOST_VALUES:
+        values.append(f"… and {len(sizes) - MOST_VALUES} more")
+    return f"{where}: {', '.join(values)}"
+
+
+def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = MOST_VALUES) -> tuple[str, ...]:
     """Return the names of the operation and of its `most` largest values, for a message."""
     named = [
         f"{problem.storage_names[v]}: {readable_bytes(int(problem.storage_bytes[v]))}"

@@ -16,6 +16,7 @@ from ...options.recompute_options import Planner, RecomputeOptions
 from ...planning.objective import MAX_EAGER_FACTOR
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop
+from ...support.units import is_share
 from ...transforms.preparation.flatten import drop_dead
 from ...transforms.preparation.timelines import flat_copy, is_flat, peaks_of
 from ..limits import Budget, BudgetLimits
@@ -96,3 +97,16 @@ class BudgetProblem:
         if self.limits.limit_bytes is None:
             return f"{self.budget.text}"
         return f"of {self.budget.text} ({self.limits.wording})"
+
+    @property
+    def counted_values(self) -> str:
+        """A clause for messages on a budget that no plan meets: whether it includes arguments and results."""
+        if is_share(self.budget.text):
+            return "a share counts temporaries only, without arguments and results"
+        return "a budget in bytes includes arguments and results"
+
+    @property
+    def refused_wording(self) -> str:
+        """The budget, the temporaries of the plain step and the memory model as a phrase for refusals."""
+        limits = "" if self.limits.limit_bytes is None else f" ({self.limits.wording_with_plain})"
+        return f"of {self.budget.text}{limits} {self.budget.model_phrase}"

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...support.diagnostics import Refusal
-from ...support.units import format_bytes, readable_bytes
+from ...support.units import format_bytes, is_share, readable_bytes
 from ..candidate_plans.pool import Pool
 from .compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
 from .refusal_text import refusal_text
@@ -70,9 +70,14 @@ class FailedSearch:
             least = f"the smallest compiled candidate needs {readable_bytes(least_bytes)}"
         if self.seconds is not None:
             least += "; give the search more time with time_limit="
-        limit = f"{format_bytes(self.limit_bytes)} of {format_bytes(self.plain_bytes)} of temporaries"
+        limit = f"{format_bytes(self.limit_bytes)} of {format_bytes(self.plain_bytes)} of temporaries{self._beside}"
         lines = [*self.rounds, *self._lines_of_earlier_search(least_bytes, unbudgeted)]
         return BudgetNotReached(self.module, refusal_text(self._failure, limit, least, lines, "\n  "), least_bytes)
+
+    @property
+    def _beside(self) -> str:
+        """A phrase about the arguments and results, whose bytes a budget in bytes includes; "" for a share."""
+        return "" if is_share(self.budget) else " beside the arguments and results"
 
     @property
     def _failure(self) -> str:

@@ -11,17 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
-from ...support.units import format_bytes, readable_bytes
+from ...support.units import readable_bytes
 from ..beside_segments import SegmentLimitsByGraph
 from ..loop_choices import loop_choices
 from ..outcome import Recomputation, RewriteResult
 from .budget_problem import BudgetProblem
+
+if TYPE_CHECKING:
+    from ...planning.solvers.result import NameOfOperation, NoPlan
 
 MAX_ROUNDS, SMALL_STEPS = 8, 4
 """Maximum number of rounds; and number of initial rounds that lower the limit by only half of the excess of an eager
@@ -187,7 +191,7 @@ class _SolverRounds:
             return min(self.kept, key=lambda kept_result: kept_result[0])[1]
         raise Refusal(
             self.problem.report_location,
-            f"no plan is within the budget {self.problem.wording}: "
+            f"no plan is within the budget {self.problem.refused_wording}: "
             f"the rewritten program of the last plan exceeds it by {readable_bytes(over)}",
         )
 
@@ -206,23 +210,19 @@ class _SolverRounds:
         limit, around = self.surroundings.limit_of(graph, self.problem.limits.limit_bytes)
         if limit is not None and limit <= 0:
             why = f"the operations outside the block alone need {readable_bytes(around)}"
-            raise NoPlan(f"no plan is within the budget {self.problem.wording}: {why}")
+            raise NoPlan(self.problem.refused_wording, lambda _: why)
         budget = bytes_within(graph, "min") if limit is None else limit - self.reduction_bytes
         options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
         planner = partial(plan_within, budget=budget, options=options)
         try:
             return self.segments.plan(graph, planner, self.chain)
         except NoPlan as error:
-            besides = f", and {readable_bytes(around)} outside the block" if around else ""
-            raise NoPlan(f"{error}{besides}{self._fixed_values()}") from error
+            raise NoPlan(self.problem.refused_wording, partial(self._reason_of, error, around)) from error
 
-    def _fixed_values(self) -> str:
-        """Return a clause about the arguments and results that count towards a budget in bytes; "" for any other
-        budget."""
-        fixed = ", ".join(map(format_bytes, self.problem.limits.fixed_bytes.values()))
-        return (
-            f"; the budget of {self.problem.budget.text} also covers {fixed} of arguments and results" if fixed else ""
-        )
+    def _reason_of(self, error: NoPlan, around: int, name: NameOfOperation | None) -> str:
+        """Return the reason why a step has no plan, with the bytes `around` it."""
+        besides = f"; the operations outside the block need a further {readable_bytes(around)}" if around else ""
+        return f"{error.reason(name)}{besides}; {self.problem.counted_values}"
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:

@@ -63,13 +63,13 @@ def search_by_model(problem: BudgetProblem) -> RewriteResult:
 
 
 def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, int]]) -> str:
-    words = f"no plan is within the budget {problem.wording} {problem.budget.model_phrase}"
+    words = f"no plan is within the budget {problem.refused_wording}"
     if not reached:
         return f"{words}: nothing can be recomputed"
     smallest = min(reached, key=problem.limits.largest_ratio)
     needed = ", ".join(readable_bytes(smallest[name]) for name in problem.limits.plain_bytes)
     best = f"the best of {counted(len(reached), 'candidate')} needs {needed}"
-    return f"{words}: {best}; no lower bound is known; the model gives {MODEL_ERROR}"
+    return f"{words}: {best}; no lower bound is known; {problem.counted_values}; the model gives {MODEL_ERROR}"
 
 
 def cheapest_within_budget(

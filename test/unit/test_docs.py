@@ -117,6 +117,7 @@ def prepare(page: str, folder: Path) -> None:
     """Write the files that the commands of a page read."""
     step = training_step(SCOPES.get(page, "block"))
     (folder / "step.mlir").write_text(step)
+    (folder / "checkpointed.mlir").write_text(step)
     (folder / "bare.mlir").write_text(re.sub(r" loc\(.*\)", "", step))
     planner_graphs: Any = script("solvers.planner_graphs")
     (folder / "step.json").write_text(json.dumps(planner_graphs.unet(depth=2, blocks=1).finished()))
@@ -133,6 +134,13 @@ def execute(command: str) -> tuple[int, str, str]:
         code, output = run_command(Command((*words(part), *brief), (), False), output, errors)
         failed = failed or code
     return failed, output.decode(), errors.getvalue().decode()
+
+
+def test_step_from_jax_equals_the_checkpointed_step(folder: Path) -> None:
+    (block,) = [block for block in of_language("python") if block.page == "docs/command_line.md"]
+    (folder / "make_step.py").write_text(block.text)
+    runpy.run_path("make_step.py")
+    assert execute("recompute-check checkpointed.mlir step.mlir")[0] == 0
 
 
 def reason_not_run(command: str) -> str | None:

@@ -26,6 +26,11 @@ FIT_SECONDS = 300.0
 
 For a large step and a small budget, the search could take much longer, but its later candidates rarely meet the budget.
 """
+SWEEP_SECONDS = 30.0
+"""The default time limit of `--sweep` for each budget, in seconds.
+
+A budget just above the proven minimum could take minutes, in which the best plan rarely becomes much cheaper.
+"""
 
 
 def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -55,6 +60,13 @@ def sweep_count(options: argparse.Namespace) -> int:
     if options.sweep < 1:
         raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
     return options.sweep
+
+
+def sweep_seconds(options: argparse.Namespace) -> float | None:
+    """Return the time limit of a sweep for each budget in seconds; None for no limit, if only an effort is given."""
+    if options.time_limit is None and options.effort is None:
+        return SWEEP_SECONDS
+    return options.time_limit
 
 
 def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
@@ -132,8 +144,9 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         "--time-limit",
         type=float,
         metavar="SECONDS",
-        help="seconds after which the search stops with its best plan; without it, the search has no limit, but --fit "
-        "of a step stops after 300 seconds",
+        help="seconds after which the search stops with its best plan, for each budget of a sweep; without it, --fit "
+        f"of a step stops after {FIT_SECONDS:g} seconds, --sweep after {SWEEP_SECONDS:g} seconds for each budget "
+        "unless --effort is given, and other searches have no limit",
     )
     _add_graph_options(parser)
     add_split_option(parser)

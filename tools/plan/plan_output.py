@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...driver.fit_answer import NO_BOUND_KNOWN, without_operations
+from ...driver.fit_answer import NO_BOUND_KNOWN
 from ...planning.solvers.problem import Problem
-from ...planning.solvers.result import Infeasible, Result
+from ...planning.solvers.result import Infeasible, Result, minimum_clause
 from ...planning.solvers.sweep import Outcome
-from ...reports.curve import Curve, Marker, Point
+from ...reports.curve import Marker, Point, RefusedBudget
 from ...support.counted import counted
 from ...support.units import readable_bytes
 
@@ -41,10 +41,6 @@ def peak_line(peak_bytes: int, plain_peak: int) -> str:
     return f"peak: {readable_bytes(peak_bytes)}, {peak_bytes / plain_peak:.6f} of the plain peak"
 
 
-def _solver_of(result: Result) -> str:
-    return str(result.provenance) if result.finished else f"{result.provenance}; stopped: the best plan so far"
-
-
 def fit_line(outcome: Outcome, budget: str) -> str:
     """Return a line that states whether a graph fits the budget."""
     if isinstance(outcome, Infeasible):
@@ -60,7 +56,7 @@ def fit_line(outcome: Outcome, budget: str) -> str:
 
 
 def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:
-    """Return table rows for the plans of other planners, with the columns of `sweep_lines`."""
+    """Return table rows for the plans of other planners, with the columns of `SWEEP_HEADER`."""
     rows = [
         f"{'':<13} {marker.peak_bytes / plain_peak:<13.4f} {marker.percent:<30.4f} {marker.name}" for marker in markers
     ]
@@ -77,33 +73,34 @@ def refusal_lines(refusal: Infeasible) -> list[str]:
     return lines
 
 
-def unproved_lines(curve: Curve) -> list[str]:
-    """Return the lines of a table with a row for each budget of a curve without lower bounds."""
-    peak = curve.plain_peak_bytes
-    rows = list[tuple[int, str]]()
-    for point in curve.points:
-        cells = f"{point.peak_bytes / peak:<13.4f} {point.percent:<10.4f} {_solver_of_point(point)}"
-        rows.append((point.budget_bytes, cells))
-    for refused in curve.refused:
-        rows.append((refused.budget_bytes, f"{'-':<13} {'-':<10} {refused.reason}"))
-    return [
-        "budget        peak          extra %    found by",
-        *(f"{budget / peak:<13.4f} {cells}" for budget, cells in sorted(rows)),
-    ]
+UNPROVED_HEADER = "budget        peak          extra %    found by"
 
 
-def _solver_of_point(point: Point) -> str:
-    return point.found_by if point.finished else f"{point.found_by}; stopped: the best plan so far"
+def unproved_row(outcome: Point | RefusedBudget, plain_peak: int) -> str:
+    """Return the row of a budget without a lower bound, with the columns of `UNPROVED_HEADER`."""
+    share = f"{outcome.budget_bytes / plain_peak:<13.4f}"
+    if isinstance(outcome, RefusedBudget):
+        return f"{share} {'-':<13} {'-':<10} {outcome.reason}"
+    ended = "" if outcome.finished else "; stopped: the best plan so far"
+    return f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {outcome.percent:<10.4f} {outcome.found_by}{ended}"
 
 
-def sweep_lines(budgets: Iterable[int], outcomes: Iterable[Outcome], plain_peak: int) -> list[str]:
-    """Return the lines of a table with a row for each budget."""
-    lines = ["budget        peak          extra %    bound %    gap      found by"]
-    for budget, outcome in zip(budgets, outcomes, strict=True):
-        share = f"{budget / plain_peak:<13.4f}"
-        if isinstance(outcome, Infeasible):
-            lines.append(f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {without_operations(outcome.reason)}")
-            continue
-        costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
-        lines.append(f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {_solver_of(outcome)}")
-    return lines
+SWEEP_HEADER = "budget        peak          extra %    bound %    gap      found by"
+
+
+def sweep_row(budget: int, outcome: Outcome, plain_peak: int, stopped: str) -> str:
+    """Return the row of a budget, with the columns of `SWEEP_HEADER`.
+
+    `stopped`: what ended the search of this budget, such as `stopped at the time limit of 30 s`; "" if it was
+    completed."""
+    share = f"{budget / plain_peak:<13.4f}"
+    if isinstance(outcome, Infeasible):
+        minimum = minimum_clause(outcome.minimum_bytes)
+        clauses = [outcome.reason]
+        if outcome.minimum_bytes and outcome.reason != minimum:
+            clauses.append(minimum)
+        ended = f"{stopped}: " if stopped else ""
+        return f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {ended}{'; '.join(clauses)}"
+    ended = f"; {stopped}: the best plan so far" if stopped else ""
+    costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
+    return f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {outcome.provenance}{ended}"

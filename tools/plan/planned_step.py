@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ...driver.fit import fit
 from ...driver.fit_answer import Fit, Verdict, fit_lines
-from ...driver.pareto_by_model import NO_BOUND, swept_by_model
+from ...driver.pareto_by_model import swept_by_model
 from ...driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from ...driver.verified import verify_module
 from ...mlir_io.parser import parse_module
@@ -35,8 +35,9 @@ from .plan_arguments import (
     print_lines,
     progress_line,
     sweep_count,
+    sweep_seconds,
 )
-from .plan_output import sweep_lines, unproved_lines
+from .sweep_table import ModelSweepTable, SweepTable
 
 FOR_GRAPHS = "budget evaluate output sequence beside".split()
 """The options that apply only to graphs."""
@@ -103,17 +104,23 @@ def _lines_of(answer: Fit, model: str, name: str) -> list[str]:
 def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     if options.memory_model != ORDER:
         return _sweep_by_model(options, module, name)
+    steps = list[SweptStep]()
     with progress_line(options, name) as line, Interrupt() as interrupt:
+        seconds = sweep_seconds(options)
+        table = SweepTable(line, interrupt, seconds)
         sweep = SweepOptions(
             count=sweep_count(options),
             solver=options.solver,
             effort=effort_of(options),
-            seconds=options.time_limit,
-            progress=line.set_phase,
+            seconds=seconds,
+            observer=table,
             stop=interrupt.is_set,
         )
-        steps = swept_steps(module, sweep)
-    print_lines([line for step in steps for line in _sweep_lines(step)])
+        for step in swept_steps(module, sweep):
+            table.close(step.budgets, step.outcomes)
+            line.clear()
+            print_lines(_lines_after_table(step))
+            steps.append(step)
     if options.curve is not None:
         write_curves(options.curve, [step.curve for step in steps])
     return exit_code_of([outcome for step in steps for outcome in step.outcomes])
@@ -125,11 +132,11 @@ def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) ->
             "--solver and --time-limit apply only to --memory-model order: the model xla uses its own search"
         )
     with progress_line(options, name) as line, Interrupt() as interrupt:
-        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set)
-    peak = curve.plain_peak_bytes
-    lines = [f"{curve.name}: plain peak {readable_bytes(peak)} of temporaries; {NO_BOUND}"]
-    lines += [*unproved_lines(curve), "recomputed operations"]
-    print_lines([*lines, *(line for point in curve.points for line in _again_lines(point, peak))])
+        table = ModelSweepTable(line)
+        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set, table)
+        table.close(curve)
+    rows = [line for point in curve.points for line in _again_lines(point, curve.plain_peak_bytes)]
+    print_lines(["recomputed operations", *rows])
     if options.curve is not None:
         write_curves(options.curve, [curve])
     return PLANNED if curve.points else UNPROVED
@@ -145,17 +152,15 @@ def step_of(text: str, name: str) -> ModuleOp:
     return module
 
 
-def _sweep_lines(step: SweptStep) -> Iterator[str]:
-    peak, count = step.plain_peak_bytes, len(step.problem)
-    size = f"{readable_bytes(peak)} of temporaries"
-    yield f"{step.name}: {counted(count, 'operation')}, plain peak {size}, in program order"
-    yield from sweep_lines(step.budgets, step.outcomes, peak)
+def _lines_after_table(step: SweptStep) -> Iterator[str]:
+    """Yield the lines that follow the table: the proven minimum, and the recomputed operations of each budget."""
     if step.curve.refused:
         yield f"proven minimum: {readable_bytes(step.curve.minimum_bytes)} of temporaries, determined by"
         yield from (f"  {line}" for line in step.curve.holding)
-    yield "recomputed operations"
+    if step.curve.points:
+        yield "recomputed operations"
     for point in step.curve.points:
-        yield from _again_lines(point, peak)
+        yield from _again_lines(point, step.plain_peak_bytes)
 
 
 def _again_lines(point: Point, peak: int) -> Iterator[str]:

@@ -14,7 +14,7 @@
 // An invalid budget, or one that no plan meets, is an error: with the smallest feasible memory, and the values that determine
 // it, if it is proved.
 
-// LEAST:  error: no plan within 4.0 KiB (4096 bytes) of temporaries: no plan needs less than 12.0 KiB (12288 bytes): operation 5 (stablehlo.multiply), stablehlo.tanh (2): 4.0 KiB (4096 bytes)
+// LEAST:  error: no plan is within the budget of 20% (4.0 KiB of 20.0 KiB of temporaries) in program order: no plan needs less than 12.0 KiB (12288 bytes), which are live while stablehlo.multiply %g ({{.*}}.mlir:34:8) executes: stablehlo.tanh %c ({{.*}}.mlir:31:8): 4.0 KiB, stablehlo.sine %d ({{.*}}.mlir:32:8): 4.0 KiB, stablehlo.multiply %g ({{.*}}.mlir:34:8): 4.0 KiB; the best plan found needs 12.0 KiB (12288 bytes); a share counts temporaries only, without arguments and results
 // DEVICE: error: no plan is within the budget of 1B (1 B of device memory): arguments and results of @step, which no plan changes, need 12.0 KiB (12288 bytes)
 // UNIT:   error: invalid budget 'much': expected bytes ('8GiB', '500MB'), a share
 // APPLES: error: invalid budget '8apples'

@@ -20,7 +20,7 @@
 // OUTPUT:     error: segment 'block0' cannot save as little as 1.0 KiB (1024 bytes) (block0:1KiB): the proven minimum is 4.0 KiB (4096 bytes);
 // OUTPUT-SAME: stablehlo.tanh %c, 4.0 KiB (4096 bytes): the forward pass reads it after the segment, so it is kept
 // LOOPS:      error: segment-budgets does not apply to loops: limit their stacks with loops="keep(30%)"
-// BOTH:       error: the segment budgets are planned first, so nothing is proved about other plans: no plan within 8.0 KiB (8192 bytes) of temporaries
+// BOTH:       error: {{.*}}the segment budgets are planned first, so nothing is proved about other plans: {{.*}}no plan needs less than
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")

@@ -106,7 +106,10 @@ def sharded_argument() -> str:
 
 @pytest.mark.parametrize(("step", "count"), [(ATTRIBUTES.format(8, STEP), 8), (sharded_argument(), 2)])
 def test_whole_arrays_of_several_devices_prove_no_refusal(step: str, count: int) -> None:
-    for budget, reason in (("23KiB", "no plan within 11.0 KiB"), ("10KiB", "arguments and results of @step")):
+    for budget, reason in (
+        ("23KiB", "no plan is within the budget of 23KiB (11.0 KiB of "),
+        ("10KiB", "arguments and results of @step"),
+    ):
         answer = recompute.fit(step, budget)
         assert answer.verdict is Verdict.NOT_FOUND and answer.devices == count and answer.minimum_bytes is None
         first, second, *_, last = str(answer).splitlines()
@@ -161,7 +164,7 @@ def test_refusal_with_loops_states_which_rewrite_it_describes(scanned: str) -> N
     answer = recompute.fit(scanned, "1%")
     assert answer.verdict is Verdict.NOT_FOUND
     several = "the loops can be rewritten in several ways, and no minimum is proved for all of them"
-    assert answer.reason.startswith(f"{several}; the last way that was tried: no plan within ")
+    assert answer.reason.startswith(f"{several}; the last way that was tried: no plan is within the budget of 1% (")
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.step import Step
-from recompute.driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
+from recompute.driver.pareto_in_order import SilentObserver, SweepOptions, SweptStep, swept_steps
+from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
 from recompute.planning.simulate import as_graph, simulate
@@ -33,9 +36,14 @@ COUNT = 20
 
 def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:
     result = SweepOptions(
-        count=count, solver=solver, effort=Effort.brief(), seconds=None, progress=lambda _: None, stop=never_stop
+        count=count,
+        solver=solver,
+        effort=Effort.brief(),
+        seconds=None,
+        observer=SilentObserver(),
+        stop=never_stop,
     )
-    return swept_steps(original(name), result)
+    return list(swept_steps(original(name), result))
 
 
 def assert_monotone(outcomes: Sequence[Outcome]) -> list[Result]:
@@ -121,18 +129,45 @@ def test_stopped_sweep_keeps_found_points() -> None:
 
 
 def test_sweep_of_a_step_can_be_stopped() -> None:
-    message = list[str]()
+    message, reported = list[str](), list[Outcome]()
+
+    class Recorder(SilentObserver):
+        def set_phase(self, phase: str, share: float | None = None) -> None:
+            message.append(phase)
+
+        def report(self, budget: int, outcome: Outcome) -> None:
+            reported.append(outcome)
 
     def stop() -> bool:
         return sum(line.endswith(": solving") for line in message) >= 3
 
-    actual = SweepOptions(
-        count=5, solver="greedy", effort=Effort.brief(), seconds=None, progress=message.append, stop=stop
-    )
+    actual = SweepOptions(count=5, solver="greedy", effort=Effort.brief(), seconds=None, observer=Recorder(), stop=stop)
     (first,) = swept_steps(original("chain.small.mlir"), actual)
     assert [result.finished for result in first.outcomes if isinstance(result, Result)][-2:] == [False, False]
     assert not first.curve.points[-1].finished and first.curve.points[0].finished
+    # Every budget is reported in ascending order, those that were not tried included.
+    assert [outcome.finished for outcome in reported] == [outcome.finished for outcome in first.outcomes]
     # The last two are what the third, or one before it, has found.
     last, other = first.outcomes[-1], first.outcomes[-2]
     assert isinstance(last, Result) and isinstance(other, Result)
     assert last.pairs == other.pairs != frozenset()
+
+
+def test_name_states_the_peak_with_whole_loops() -> None:
+    jax: Any = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def loss(weights: Any, x: Any) -> Any:
+        def layer(h: Any, weight: Any) -> tuple[Any, None]:
+            return h + jnp.sin(jnp.tanh(h @ weight)), None
+
+        x, _ = jax.lax.scan(layer, x, weights)
+        return jnp.sum(jnp.cos(x) * x)
+
+    lowered = jax.jit(jax.grad(loss)).lower(jnp.ones((8, 16, 16)), jnp.ones((64, 16)))
+    options = SweepOptions(
+        count=1, solver="greedy", effort=Effort.brief(), seconds=None, observer=SilentObserver(), stop=never_stop
+    )
+    (first,) = swept_steps(parse_module(lowered.as_text(debug_info=True), "step.mlir"), options)
+    whole = re.search(r"loops cut for \d+ FLOPs more \(with whole loops, the step needs ([\d.]+) KiB\)", first.name)
+    assert whole is not None and float(whole[1]) * 1024 > first.plain_peak_bytes

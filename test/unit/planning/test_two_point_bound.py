@@ -45,7 +45,7 @@ def test_bound_of_a_small_problem_is_as_counted():
     problem = problem_of(rows, (), [row.name for row in rows], earliest_stage=2)
     result = two_point_bound(problem)
     assert (result.bytes, result.before, result.reader, result.value) == (24, 3, 4, 1)
-    assert result.describe(problem) == (
-        "operation 4 (r) reads a result of 1 (a); this result is live while 3 (d) runs, or it is recomputed after that"
+    assert result.clause(problem, lambda op: problem.names[op]) == (
+        "while d executes: r reads a result of a, which is live then, or is recomputed later"
     )
     assert largest_working_set(problem).bytes == 16 and optimum(problem, 23) is None

@@ -72,6 +72,19 @@ def test_interrupted_sweep_reports_best_so_far(graph: str, tmp_path: Path) -> No
     assert len(points) == 10 - started[-1] + 1 and not any(point["finished"] for point in points)
 
 
+def test_rows_of_a_sweep_are_printed_while_it_runs(graph: str) -> None:
+    call = [sys.executable, "-m", "recompute.tools.recompute_plan", graph, "--sweep", "10", "-q"]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tool:
+        assert tool.stdout is not None
+        first = [tool.stdout.readline() for _ in range(3)]
+        assert tool.poll() is None, "the search for the larger budgets still runs"
+        tool.send_signal(signal.SIGINT)
+        rest, _ = tool.communicate(timeout=60)
+    assert first[1].split()[0] == "budget" and first[2].startswith("0.1000 ")
+    rows = [line for line in (first[2] + rest).splitlines() if re.match(r"[01]\.", line)]
+    assert [row.split()[0] for row in rows] == [f"{at / 10:.4f}" for at in range(1, 11)]
+
+
 def test_second_interrupt_exits_without_output(
     graph: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,4 +93,4 @@ def test_second_interrupt_exits_without_output(
 
     monkeypatch.setattr(recompute_plan, "read_graph", interrupted_at_once)
     assert recompute_plan.main([graph, "--budget", "0.5"]) == 130
-    assert capsys.readouterr() == ("", "recompute-plan: interrupted: nothing is written\n")
+    assert capsys.readouterr() == ("", "recompute-plan: interrupted: no file is written\n")

@@ -58,7 +58,7 @@ OPTIONS = {
     "primal-values=z": ("3:3", "primal-values: no value is named 'z'"),
     "segment-budgets=head:1KiB": ("3:3", "segment-budgets: no segment matches 'head'"),
     "budget=1B": ("3:3", "no plan is within the budget of 1B"),
-    "budget=1% memory-model=order": ("3:3", "no plan within 1 bytes"),
+    "budget=1% memory-model=order": ("3:3", "no plan is within the budget of 1% (1 B of "),
 }
 
 

@@ -90,6 +90,21 @@ def test_plain_step_fits(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert second.startswith("  @step needs 32.0 KiB of device memory in program order: temporaries 20.0 KiB, ")
 
 
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        ("100%", "yes, as it is: the step fits in 100% (20.0 KiB of 20.0 KiB of temporaries)"),
+        ("0.8", "yes, with recomputation: the step fits in 0.8 (16.0 KiB of 20.0 KiB of temporaries) at 11."),
+        ("50%", "no: the step does not fit in 50% (10.0 KiB of 20.0 KiB of temporaries): the proven minimum"),
+    ],
+)
+def test_share_is_printed_with_its_bytes(
+    budget: str, expected: str, step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([step, "--fit", budget])
+    assert capsys.readouterr().out.startswith(expected)
+
+
 def test_reported_fit_matches_written_step(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "28KiB"]) == 0
     message = capsys.readouterr().out
@@ -159,7 +174,8 @@ def test_xla_model_gives_no_lower_bound(step: str, capsys: pytest.CaptureFixture
 def test_unproved_refusal_is_unknown(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "1%", "--memory-model", "xla"]) == UNPROVED == 3
     first, reason, *_ = capsys.readouterr().out.splitlines()
-    assert first == "unknown: no plan was found with which the step fits in 1%, and none is proved impossible"
+    share = "1% (81 B of 8.0 KiB of temporaries)"
+    assert first == f"unknown: no plan was found with which the step fits in {share}, and none is proved impossible"
     assert reason.startswith("  no plan is within the budget of 1% (") and "proven minimum" not in reason
     assert main([step, "--fit", "28KiB", "--time-limit", "0"]) in (PLANNED, UNPROVED)
 
