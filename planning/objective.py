@@ -19,6 +19,24 @@ MIN_SAVED_SHARE = 0.01
 of the peak by a smaller share does not rule out a choice."""
 
 
+MAX_WORK_FACTOR = 1.5
+"""Multiple of the work of an alternative above which a choice must save memory in proportion to its work. Recomputing
+the whole forward pass once takes a factor of about 1.33, which is always accepted. Larger factors occur where the same
+values are copied for several backward passes, as in steps with second derivatives."""
+
+
+def is_too_much_work(work: int, peak: int, other_work: int, other_peak: int) -> bool:
+    """Return whether a choice takes much more work than an alternative, out of proportion to the memory that it saves.
+
+    Args:
+        work: The FLOPs of the step with the choice.
+        peak: The peak with the choice, in bytes.
+        other_work: The FLOPs of the step with the alternative.
+        other_peak: The peak with the alternative, in bytes.
+    """
+    return work > MAX_WORK_FACTOR * other_work and work * peak > other_work * other_peak
+
+
 def is_worth_it(before: int, after: int) -> bool:
     """Return whether a choice saves enough to be applied: more than `MIN_SAVED_SHARE` of the peak.
 

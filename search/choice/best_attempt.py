@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from ...analysis.memory.peaks import Peaks
 from ...planning.by_segment.by_structure import CutMethod
-from ...planning.objective import raises_peak
+from ...planning.objective import is_too_much_work, raises_peak
 from .attempts import MANY_OPERATIONS
 from .planned_attempts import PlannedAttempt
 from .vetoes import why_peak_rises, why_worse
@@ -66,11 +66,13 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
     2. In a large step, its peaks that are cheap to compute are low enough to win (`_contenders`).*
     3. It improves on the unchanged step (`why_worse` in `vetoes.py`).
     4. It does not raise the peak of the unchanged step under the model of XLA:CPU.*
-    5. Its kind of segments is the most trusted one. A less trusted kind replaces a more trusted one only if it saves
+    5. It does not take too much work for what it saves, compared with the unchanged step and with each remaining
+       attempt (`is_too_much_work` in `planning/objective.py`).
+    6. Its kind of segments is the most trusted one. A less trusted kind replaces a more trusted one only if it saves
        much more (`_select_by_trust`).
-    6. Its peak is the lowest one, up to `EQUAL_PEAK_FACTOR`.
-    7. Its peak in program order is the lowest one, up to `EQUAL_PEAK_FACTOR`.
-    8. It comes first.
+    7. Its peak is the lowest one, up to `EQUAL_PEAK_FACTOR`.
+    8. Its peak in program order is the lowest one, up to `EQUAL_PEAK_FACTOR`.
+    9. It comes first.
 
     Criteria with an asterisk apply only if the target keeps barriers.
 
@@ -97,6 +99,8 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
     ] or remaining
     if keeps_barriers:
         remaining = [attempt for attempt in remaining if not raises_peak(before.xla, attempt.peaks.xla)] or remaining
+    step_work = sum(scored[0].planned.decided.step.graph.flops)
+    remaining = _without_too_much_work(remaining, size, (step_work, before.of_target(keeps_barriers))) or remaining
     remaining = _select_by_trust(remaining, size)
     return _nearly_smallest(_nearly_smallest(remaining, size), in_order)[0]
 
@@ -130,6 +134,19 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
     # Attempts are identified by `id`, because comparing plans is slow.
     few = {id(attempt) for attempt in allowed if attempt.peaks.in_order <= most}
     return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
+
+
+def _without_too_much_work(
+    scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int], unchanged: tuple[int, int]
+) -> list[ScoredAttempt]:
+    """Return the attempts that do not take too much work. `unchanged`: the FLOPs and the peak of the unchanged step."""
+    costs = [(unchanged[0] + attempt.planned.plan.extra_flops, size(attempt)) for attempt in scored]
+    others = (unchanged, *costs)
+    return [
+        attempt
+        for attempt, cost in zip(scored, costs, strict=True)
+        if not any(is_too_much_work(*cost, *other) for other in others)
+    ]
 
 
 def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> Sequence[ScoredAttempt]:

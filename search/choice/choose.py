@@ -28,7 +28,7 @@ from ...support.units import format_bytes
 from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
 from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
-from .vetoes import why_worse
+from .vetoes import why_too_much_work, why_worse
 
 BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
 """The policies of `jax.checkpoint` under which a search under a budget tries attempts again. They recompute no matrix
@@ -118,10 +118,17 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
         best = steadier_attempt(best, attempts.chain_groups(best))
     has_forced_copies = any(map(is_forced, step.phases.order.operations))
     is_free = bool(best.planned.plan.copies) and not has_forced_copies
-    veto = why_worse(before, best.peaks, keeps_barriers) if is_free else None
+    veto = _veto(best, before, keeps_barriers) if is_free else None
     return ChosenAttempt(
         forecast=forecast, before=before, chosen=best, tried=tuple(scored), refused=veto, is_free=is_free
     )
+
+
+def _veto(best: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
+    """Return the reason why the unchanged step is better than the best attempt; None if it is not."""
+    plan, work = best.planned.plan, sum(best.planned.decided.step.graph.flops)
+    peaks = before.of_target(keeps_barriers), best.peaks.of_target(keeps_barriers)
+    return why_worse(before, best.peaks, keeps_barriers) or why_too_much_work(work, plan.extra_flops, *peaks)
 
 
 def policy_attempts(

@@ -1,8 +1,9 @@
 """Vetoes against a choice: reasons to leave a step unchanged, or to leave its functions inlined.
 
-A choice is checked three times, each time with better data:
+A choice is checked three times, the first time also for its work, and each time with better data:
 
     why_worse                 the forecast peaks of the best attempt, before anything is copied
+    why_too_much_work         its work, at the same time
     why_all_worse             the peaks of the emitted steps: CSE may extend live ranges beyond the plan
     why_calls_stay_inlined    the peaks with restored calls
 
@@ -21,7 +22,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...analysis.memory.peaks import Peaks
 from ...analysis.step.order import functions_of
-from ...planning.objective import MIN_SAVED_SHARE, is_worth_it, raises_peak
+from ...planning.objective import MIN_SAVED_SHARE, is_too_much_work, is_worth_it, raises_peak
 from ...support.diagnostics import Remark
 from ...support.units import readable_bytes
 from ...transforms.cse import cse
@@ -50,6 +51,25 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     )
     old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
     return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * MIN_SAVED_SHARE:g} % saved"
+
+
+def why_too_much_work(work: int, extra_work: int, before: int, after: int) -> str | None:
+    """Return the reason why the unchanged step is better if the copies take too much work for what they save, and None
+    otherwise.
+
+    Args:
+        work: The FLOPs of the unchanged step.
+        extra_work: The FLOPs of the copies.
+        before: The peak of the unchanged step, in bytes.
+        after: The peak of the best attempt, in bytes.
+    """
+    total = work + extra_work
+    if not is_too_much_work(total, after, work, before):
+        return None
+    return (
+        f"recomputing would take {total / work:.1f} times the FLOPs of the step and lower its peak only from "
+        f"{readable_bytes(before)} to {readable_bytes(after)}; a memory budget accepts that"
+    )
 
 
 def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:

@@ -28,18 +28,25 @@ BEFORE = Peaks.known(1000, 1000, lambda: 1000)
 @dataclass(frozen=True)
 class Given:
     """An attempt by its peaks in bytes: in program order, on an eager executor, and under the model of XLA:CPU. If
-    `xla` is None, the attempt must win or lose without this model."""
+    `xla` is None, the attempt must win or lose without this model. Its copies take `work` times the FLOPs of the
+    step."""
 
     in_order: int
     xla: int | None
     eager: int = 900
     cuts: Cuts | None = NAMED
     has_copies: bool = True
+    work: float = 0
 
     def scored(self, planned: PlannedAttempt) -> ScoredAttempt:
-        plan = planned.plan if self.has_copies else Plan()
+        plan = self._plan(planned) if self.has_copies else Plan()
         attempt = replace(planned, attempt=Attempt(Segmentation(self.cuts)), plan=plan)
         return ScoredAttempt(attempt, Peaks.known(self.in_order, self.eager, self._xla_peak))
+
+    def _plan(self, planned: PlannedAttempt) -> Plan:
+        first, *others = planned.plan.groups
+        first = replace(first, extra_flops=round(self.work * sum(planned.decided.step.graph.flops)))
+        return Plan((first, *(replace(group, extra_flops=0) for group in others)), planned.plan.kept)
 
     def _xla_peak(self) -> int:
         assert self.xla is not None, "the model of XLA:CPU is not evaluated"
@@ -84,6 +91,14 @@ CASES: dict[str, tuple[tuple[Given, ...], int]] = {
     "cuts that save more than blocks": ((Given(700, 700, cuts=BLOCKS), Given(700, 656, cuts=STRUCTURE)), 1),
     "blocks, if cuts save little more": ((Given(700, 700, cuts=BLOCKS), Given(700, 657, cuts=STRUCTURE)), 0),
     "cuts, if named segments save nothing": ((Given(995, 995, eager=995), Given(980, 980, cuts=STRUCTURE)), 1),
+    "the lowest peak, for at most half more work": ((Given(700, 700), Given(690, 680, work=0.5)), 1),
+    "much less work, out of proportion to the peak": ((Given(700, 700), Given(690, 680, work=0.6)), 0),
+    "a much lower peak, in proportion to its work": ((Given(950, 950), Given(500, 500, work=0.6)), 1),
+    "an attempt with much less work than the best of the others": (
+        (Given(800, 800, work=3), Given(820, 820, work=0.1)),
+        1,
+    ),
+    "the lowest peak, if all take too much work": ((Given(900, 900, work=2), Given(800, 800, work=2)), 1),
     "the first one, if nothing is saved": ((Given(1000, 1000, eager=1000), Given(1000, 1000, eager=1000)), 0),
 }
 

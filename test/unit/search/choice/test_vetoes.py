@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.peaks import Peaks
-from recompute.search.choice.vetoes import why_all_worse, why_worse
+from recompute.search.choice.vetoes import why_all_worse, why_too_much_work, why_worse
 
 
 def peaks(in_order: int, eager: int, xla: int) -> Peaks:
@@ -69,3 +69,17 @@ def test_peaks_of_the_xla_model_are_not_computed_for_a_target_without_barriers()
 
     before, after = (Peaks.known(size, size, unreadable) for size in (1000, 999))
     assert why_worse(before, after, keeps_barriers=False) is not None
+
+
+@pytest.mark.parametrize(
+    ("extra_work", "after", "is_vetoed"),
+    [(500, 990, False), (510, 990, True), (1000, 500, False), (1000, 510, True), (3000, 700, True)],
+)
+def test_copies_that_take_too_much_work_for_what_they_save_are_rejected(
+    extra_work: int, after: int, is_vetoed: bool
+) -> None:
+    """Up to half more work is always accepted, and beyond that only if the memory falls in proportion."""
+    reason = why_too_much_work(1000, extra_work, 1000, after)
+    assert (reason is not None) == is_vetoed
+    if reason is not None:
+        assert f"{1 + extra_work / 1000:.1f} times the FLOPs" in reason and "budget" in reason
