@@ -103,7 +103,7 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
 
 COPY_WITHOUT_GRADIENT = (
     "this copy is in a function without gradient operations: no location names transpose(jvp(...)) and no operation "
-    'has recompute.phase = "gradient"; probably a tool has dropped the locations: print them (--print-debuginfo), or '
+    'has recompute.phase = "gradient"; probably a tool has dropped the locations: print the module with locations, or '
     "run recompute-phase before recompute-clone, which writes the phases as attributes"
 )
 NOTHING_TO_VERIFY = (

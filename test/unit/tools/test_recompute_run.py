@@ -103,7 +103,7 @@ def test_equal_seeds_give_equal_results(step: Path, capsys: pytest.CaptureFixtur
             ":3:8: error: a.b cannot be exec",
         ),
         (STEP[:100], [], "error: "),
-        (STEP, ["--function", "f"], "error: there is no function 'f'; there are main"),
+        (STEP, ["--function", "f"], "error: there is no function 'f'; the module contains main"),
         (STEP, ["--inputs", "none.npz"], "none.npz: error: cannot be read: No such file or directory"),
         (STEP, ["--results", "none/out.npz"], "none/out.npz: error: cannot be written: No such file or directory"),
     ],
