@@ -25,7 +25,6 @@ from ...support.progress import progress
 from .annotations.flax_modules import reject_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes
-from .compilation.choice import Variant
 from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
@@ -114,9 +113,8 @@ class Jitted(Generic[P, R]):
                 line.set_phase("tracing")
                 lowered = self.lower_quietly(*args, **kwargs)
                 choice = lowered.compiled_step
-            keeps_saving = choice.variant is Variant.KEEPING and lowered.drops_barriers
-            if choice.why is not None and self._options.budget is None and not keeps_saving:
-                warn(choice.why)
+            if (warning := lowered.warning) is not None:
+                warn(warning)
             if choice.rewritten is not None:
                 _warn_of_marks(self._name, choice.rewritten.remarks)
             compiled = choice.compiled
@@ -143,7 +141,9 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower and rewrite the step. Warns `NothingSaved` if the plain step runs, and `MarkWithoutEffect` for marks.
+        """Lower and rewrite the step. Warns `NothingSaved` if nothing is recomputed, and `MarkWithoutEffect` for marks.
+
+        If the plain step may run because of its size, or has its own `jax.checkpoint`, `compile` warns instead.
 
         Args:
             *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
@@ -159,7 +159,7 @@ class Jitted(Generic[P, R]):
             NotProved: With `strict` or a plan, for a result that is not proved equal.
         """
         lowered = self.lower_quietly(*args, **kwargs)
-        if lowered.why is not None and self._options.budget is None:
+        if lowered.is_surely_plain and lowered.why is not None and self._options.budget is None:
             warn(lowered.why)
         if lowered.why is None and lowered.rewritten is not None:
             _warn_of_marks(self._name, lowered.rewritten.remarks)

@@ -199,15 +199,18 @@ def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
 def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
     if lowered.within is not None and options is None:
         return lowered.within.compiled
-    if variant is Variant.MERGED:
-        return lowered.compile_merged(options)
     if variant is Variant.PLAIN or (variant is Variant.KEEPING and not lowered.drops_barriers):
         return lowered.plain_compiled if options is None else lowered.plain_measured
-    return (
-        lowered.compile(options)
-        if variant is Variant.RECOMPUTED
-        else lowered.compile_plain(options, keeps_barriers=True)
-    )
+    return compile_variant(lowered, variant, options)
+
+
+def compile_variant(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None) -> jax.stages.Compiled:
+    """Compile a variant of the step. `options`: compiler options in addition to those of the variant."""
+    if variant is Variant.MERGED:
+        return lowered.compile_merged(options)
+    if variant is Variant.RECOMPUTED:
+        return lowered.compile_rewritten(options)
+    return lowered.compile_plain(options, keeps_barriers=variant is Variant.KEEPING)
 
 
 def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:

@@ -23,10 +23,12 @@ from ....support.units import format_bytes
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
-from ..compilation.choice import CompiledStep, Variant, choose_variant
+from ..compilation.choice import CompiledStep, Variant, choose_variant, compile_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
 from ..internals import private
 from ..keywords.jit_options import JitOptions
+from ..messages.call_site_warnings import warn
+from ..messages.tracebacks import shortened
 from ..reports.compare_step import compare
 from ..reports.step_report import Report
 from .merged import merged
@@ -130,12 +132,39 @@ class Lowered:
             line.set_phase("compiling the plain step for the report")
             return compare(self)
 
+    @property
+    def is_surely_plain(self) -> bool:
+        """Whether nothing is recomputed in any variant of the step, so that no compilation is needed to know this."""
+        return self.why is not None and not self.own_barriers
+
+    @property
+    def warning(self) -> str | None:
+        """The text of the warning `NothingSaved` for the variant that runs; None if that variant needs less memory, or
+        under a budget. The step is compiled."""
+        choice = self.compiled_step
+        keeps_saving = choice.variant is Variant.KEEPING and self.drops_barriers
+        return None if keeps_saving or self.options.budget is not None else choice.why
+
+    @shortened
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the rewritten step, or, if nothing is recomputed, the plain step as `jax.jit` does."""
-        if self.within is not None and compiler_options is None:
-            return self.within.compiled
-        if self.why is not None:
-            return self.compile_plain(compiler_options)
+        """Compile the variant that a call runs, with the compiler options of a call.
+
+        Warns `NothingSaved` as a call does, unless `lower` has given this warning.
+
+        Args:
+            compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`. The variant is chosen
+                without them.
+
+        Raises:
+            Refusal: With `strict`, if the plain step needs less memory.
+        """
+        choice = self.compiled_step
+        if not self.is_surely_plain and (warning := self.warning) is not None:
+            warn(warning)
+        return compile_variant(self, choice.variant, compiler_options) if compiler_options else choice.compiled
+
+    def compile_rewritten(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+        """Compile the rewritten step, without a choice between variants."""
         return compile_lowered(self.optimized, keeping_options(self.plain, self.options, compiler_options))
 
     def compile_plain(
@@ -171,7 +200,10 @@ class Lowered:
         return compile_lowered(lowered, keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """Return the text of the module that is compiled, as `jax.stages.Lowered.as_text` does."""
+        """Return the text of the rewritten module, as `jax.stages.Lowered.as_text` does; that of the plain step if
+        nothing is recomputed.
+
+        For a step with its own `jax.checkpoint`, `compile` may choose another variant."""
         return self.optimized.as_text(dialect, debug_info=debug_info)
 
 

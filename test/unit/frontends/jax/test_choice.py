@@ -46,6 +46,42 @@ def test_step_needs_half_the_memory_of_the_plain_step():
     assert far_apart(compiled(*eight_layers()), plain(*eight_layers())) == []
 
 
+@pytest.mark.parametrize("options", [{}, {"donate_argnums": 1}])
+def test_lowered_step_compiles_to_the_variant_of_a_call(options: dict[str, Any]):
+    """With all layers under `jax.checkpoint`, a call runs the plain step with compile options that keep its
+    barriers, and does not warn."""
+
+    @jax.checkpoint
+    def layer(w: Any, x: Any) -> Any:
+        return x + jnp.tanh(jnp.sin(x @ w["up"])) @ w["down"]
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for w in parameters:
+            x = layer(w, x)
+        return jnp.mean(x**2)
+
+    def step(layers: Any, parameters: Any, x: Any) -> Any:
+        return jax.value_and_grad(loss)(parameters[:layers], x)
+
+    ours, arguments = recompute.jax.jit(step, static_argnums=0, **options), (8, *eight_layers())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        compiled = ours.lower(*arguments).compile()
+    report = ours.report(*arguments)
+    assert report.variant is choice.Variant.KEEPING
+    assert temporaries(compiled) == report.less.temporaries
+
+
+def test_lowered_step_warns_once_as_a_call_does():
+    arrays = [jnp.full((4, 4), float(index)) for index in range(60)]
+    doubtful = recompute.jax.jit(jax.value_and_grad(lambda arrays: sum(jnp.sin(array).sum() for array in arrays)))
+    without_gradient = recompute.jax.jit(lambda arrays: arrays[0] + 1)
+    for step, match in ((doubtful, "as compiled, it needs"), (without_gradient, "computes no gradient")):
+        with pytest.warns(recompute.jax.NothingSaved, match=match) as caught:
+            step.lower(arrays).compile()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_lowered_step_shows_both_forms():
     lowered = recompute.jax.jit(mlp().step).lower(weights(), batch())
     assert isinstance(lowered.plain, jax.stages.Lowered)
