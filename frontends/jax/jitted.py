@@ -83,7 +83,7 @@ class Jitted(Generic[P, R]):
         self._explained: dict[Hashable, Explanations] = {}
         self._within: dict[str, Jitted[P, R]] = {}
         self._steps: dict[Hashable, CallableStep | None] = {}
-        self._dispatch: Any = private.dispatcher(name, self._miss, self._statics)
+        self._dispatch: Any = self._new_dispatch()
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -94,12 +94,20 @@ class Jitted(Generic[P, R]):
         try:
             if _JAX.config.jax_disable_jit or is_disabled():
                 return self._plain(*args, **kwargs)
-            if self._dispatch is None:
-                return cast(R, self._miss(*args, **kwargs)[0])
-            return cast(R, self._dispatch(*args, **kwargs))
+            try:
+                if self._dispatch is None:
+                    return cast(R, self._miss(*args, **kwargs)[0])
+                return cast(R, self._dispatch(*args, **kwargs))
+            except Exception as error:
+                private.raise_invalid_values(error, self._plain.__wrapped__, args, kwargs)
+                raise
         except Exception as error:
             shorten(error)
             raise
+
+    def _new_dispatch(self) -> Any:
+        """Return an empty cache of compiled calls; None if the installed JAX has no such dispatch."""
+        return private.dispatcher(self._name, self._plain.__wrapped__, self._miss, self._statics)
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
         """Compile and run a call that is not in the cache of JAX's dispatch."""
@@ -285,7 +293,7 @@ class Jitted(Generic[P, R]):
         self._within.clear()
         self._steps.clear()
         self._plain.clear_cache()
-        self._dispatch = private.dispatcher(self._name, self._miss, self._statics)
+        self._dispatch = self._new_dispatch()
 
     def _nested(self, call: Call, key: Hashable, args: Any, kwargs: Any) -> Any:
         """Run the step while another transformation of JAX traces its caller.

@@ -49,6 +49,11 @@ DISPATCH_ATTRIBUTES = (
 slower."""
 
 
+INVALID_VALUE_ATTRIBUTES = (
+    ("jax._src.api_util", "InternalFloatingPointError"),
+    ("jax._src.api_util", "maybe_recursive_nan_check"),
+)
+"""The internal error of `jax_debug_nans` and `jax_debug_infs`, and the function of `jax.jit` that handles it."""
 EQUINOX_ATTRIBUTE = "_cached"
 """The attribute of an `eqx.filter_jit` result that holds its jitted function."""
 PROPAGATION_ATTRIBUTE = ("jaxlib.mlir.passmanager", "PassManager")
@@ -119,19 +124,20 @@ It consists of the results, the data with which C++ code handles later equal cal
 """
 
 
-def dispatcher(name: str, miss: Callable[..., Missed], statics: Statics) -> Any | None:
+def dispatcher(name: str, function: Any, miss: Callable[..., Missed], statics: Statics) -> Any | None:
     """Return a function that dispatches calls as `jax.jit` does; None if the installed JAX has no such dispatch.
 
     The function looks up the compiled step by the tree structure, types, shardings and settings of the call.
 
     Args:
         name: The name of the step.
+        function: The step that is jitted, which `jax_debug_nans` runs again operation by operation.
         miss: The function that handles a call that is not in the cache.
         statics: The static arguments.
     """
     try:
         pjit, keys, shard, registry, *_ = (_of_module(*place) for place in DISPATCH_ATTRIBUTES)
-        return pjit(name, None, miss, list(statics.indices), list(statics.names), keys(), registry, shard)
+        return pjit(name, function, miss, list(statics.indices), list(statics.names), keys(), registry, shard)
     except (UnsupportedJax, TypeError):
         return None
 
@@ -153,6 +159,20 @@ def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Miss
         return compiled(*args, **kwargs), None, False
     results, flat_results, flat_args = call(params, *args, **kwargs)
     return results, fastpath(executable, params.out_tree, flat_args, flat_results, (), (), None, ()), False
+
+
+def raise_invalid_values(error: Exception, function: Any, args: Any, kwargs: Any) -> None:
+    """Raise the `FloatingPointError` of `jax.jit` if the error is the internal one of `jax_debug_nans`.
+
+    As under `jax.jit`, the step runs again operation by operation, so that the error names the first operation with an
+    invalid value. Other errors are left to the caller.
+    """
+    try:
+        kind, rerun = (_of_module(*place) for place in INVALID_VALUE_ATTRIBUTES)
+    except UnsupportedJax:
+        return
+    if isinstance(error, kind):
+        rerun(error, function, args, kwargs)
 
 
 def platforms(lowered: jax.stages.Lowered) -> tuple[str, ...]:

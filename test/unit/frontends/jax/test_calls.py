@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import recompute
+from recompute.frontends.jax.internals import private
 from recompute.test.unit.frontends.jax.steps import batch, descent, far_apart, forward, jax, jnp, mlp, tree, weights
 
 
@@ -148,3 +149,24 @@ def test_jitted_step_keeps_function_metadata():
     assert far_apart(step.__wrapped__(weights(), batch())[0], forward()(weights(), batch())) == []
     assert step.eval_shape(weights(), batch())[0].shape == ()
     assert step.trace(weights(), batch()).fun_name == "step"
+
+
+@pytest.mark.parametrize(
+    ("debug", "invalid"), [(jax.debug_nans, float("nan")), (jax.debug_infs, 1e30)], ids=["nans", "infs"]
+)
+@pytest.mark.parametrize("has_dispatch", [True, False])
+def test_invalid_value_raises_the_error_of_jax(
+    debug: Any, invalid: float, has_dispatch: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """The error is the same in the first call and in a call of JAX's dispatch."""
+    if not has_dispatch:
+        monkeypatch.setattr(private, "dispatcher", lambda *_: None)
+    ours, theirs = recompute.jax.jit(mlp().step), jax.jit(mlp().step)
+    messages, invalid_batch = list[str](), jnp.full_like(batch(), invalid)
+    with debug(True):
+        ours(weights(), batch())
+        for step in (theirs, recompute.jax.jit(mlp().step), ours):
+            with pytest.raises(FloatingPointError, match="invalid value") as error:
+                step(weights(), invalid_batch)
+            messages.append(str(error.value))
+    assert len(set(messages)) == 1
