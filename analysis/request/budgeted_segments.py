@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from ...options.segment_budgets import SegmentBudget
+from ...options.selection import BadSelection
 from ...support.interface import option
 from ..step.phases import Phases
 from .segments import NoSuchSegment, find_segments, inner_scopes, scope_names
@@ -53,13 +54,12 @@ def _segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
         return {}
 
 
-def why_unmatched(phases: Phases, budget: SegmentBudget) -> str:
-    """Return the reason that the budget matches no segment of the step."""
+def unmatched_error(phases: Phases, budget: SegmentBudget) -> BadSelection:
+    """Return the error for a budget that matches no segment of the step."""
     inside = inner_scopes(phases, budget.pattern)
     if inside:
-        return (
+        return BadSelection(
             f"{option('segment-budgets')}: '{inside[0]}' is inside a loop or a branch, which counts as one operation; "
             'to limit the bytes that loops keep for their gradient, use loops="keep(30%)"'
         )
-    scopes = scope_names(phases)
-    return f"{option('segment-budgets')}: {NoSuchSegment(budget.pattern, scopes)}"
+    return NoSuchSegment(budget.pattern, scope_names(phases), option("segment-budgets"))

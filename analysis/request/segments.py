@@ -30,16 +30,20 @@ MAX_SCOPES = 10
 class NoSuchSegment(BadSelection):
     """Raised for a pattern that matches no scope. It is not frozen: Python assigns the traceback of an exception.
 
-    `scopes`: the existing scopes, for the message.
+    Attributes:
+        scopes: The existing scopes, for the message.
+        option: The option that contains the pattern, for the message; "" for `segments`.
     """
 
     pattern: str
     scopes: tuple[str, ...]
+    option: str = ""
 
     def __str__(self) -> str:
-        failure = f"no segment matches '{self.pattern}'"
+        failure = f"{f'{self.option}: ' if self.option else ''}no segment matches '{self.pattern}'"
         if not self.scopes:
-            return f"{failure}: the locations of the step contain no scopes (in JAX, use jax.named_scope)"
+            remedy = "in JAX, name parts of the model with jax.named_scope or recompute.jax.block"
+            return f"{failure}: the step contains no named scopes; {remedy}"
         if near := similar_scopes(self.pattern, self.scopes):
             return f"{failure}; similar segments are: {', '.join(near)}"
         others = len(self.scopes) - MAX_SCOPES

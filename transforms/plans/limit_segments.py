@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...analysis.copies.segments_within_budgets import SegmentLimits, choose_within_budgets
-from ...analysis.request.budgeted_segments import budgeted_segments, why_unmatched
+from ...analysis.request.budgeted_segments import budgeted_segments, unmatched_error
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of
 from ...analysis.step.step import Steps
@@ -128,5 +128,5 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     """
     preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
     function, step = preferred[0]
-    error = BadSelection(why_unmatched(step.phases, budget))
+    error = unmatched_error(step.phases, budget)
     raise BadRequest(function, str(error)) from error

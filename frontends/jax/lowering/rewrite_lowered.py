@@ -43,6 +43,7 @@ from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
+from ..keywords.segment_check import demand_segments, in_terms_of_model
 from ..messages import why_plain
 from .lowered import (
     BEFORE_COMPILING,
@@ -155,6 +156,8 @@ def _rewrite_uncached(
         return _LoweredStep(name=name, options=options, plain=traced.lower(), cache=cache).refused(error)
     demand_names(name, module, options.named)
     demand_device_memory(module, options.budget)
+    if options.budget is not None:
+        demand_segments(name, module, options.rewrite)
     operations = every_operation(module)
     plain = traced.lower() if any(map(is_named_as_mark, operations)) else marked
     options, host_remarks = supported_options(options, private.platforms(plain))
@@ -167,7 +170,7 @@ def _rewrite_uncached(
             lowered = _without_budget(step, module, line) if options.budget is None else _within(step, module, line)
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
-            raise BadSelection(f"{name}: {error.__cause__}") from error
+            raise in_terms_of_model(name, module, error.__cause__) from error
         return step.refused(error)
     return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
 

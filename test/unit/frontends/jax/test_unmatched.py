@@ -120,3 +120,51 @@ def test_unmatched_policy_names_are_rejected_or_warned(wrap: Any, policy: str) -
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.UnmatchedName)
         call("hidden")
+
+
+def without_scopes(w: Any, x: Any) -> Any:
+    """Call only functions of JAX: `_bernoulli`, `_where`, `relu`, `_threefry_fold_in`."""
+    for index, layer in enumerate(w):
+        kept = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), index), 0.9, x.shape)
+        x = jax.nn.relu(x) + jnp.where(kept, jnp.tanh(x @ layer["up"]) @ layer["down"], 0)
+    return jnp.mean(x**2)
+
+
+@pytest.mark.parametrize("options", [{"segments": "block*"}, {"segment_budgets": {"block*": "50%"}}])
+@pytest.mark.parametrize("budget", [{}, {"budget": "1KiB"}])
+def test_segments_of_a_model_without_scopes_name_the_remedy(
+    options: dict[str, Any], budget: dict[str, Any], compiled: list[bool]
+):
+    """Nothing is compiled before the error, which lists no functions of JAX."""
+    step = recompute.jax.jit(jax.value_and_grad(without_scopes), **options, **budget)
+    with pytest.raises(ValueError, match=r"no segment matches 'block\*': the step contains no named scopes; in JAX, "):
+        step(weights(), batch())
+    assert compiled == []
+
+
+def test_jitted_functions_of_the_model_are_suggested():
+    @jax.jit
+    def layer(w: Any, x: Any) -> Any:
+        return jax.nn.relu(x) + jnp.tanh(x @ w["up"]) @ w["down"]
+
+    def loss(w: Any, x: Any) -> Any:
+        for parameters in w:
+            x = layer(parameters, x)
+        return jnp.mean(x**2)
+
+    step = recompute.jax.jit(jax.value_and_grad(loss), segments="bloc")
+    with pytest.raises(ValueError, match=r"no segment matches 'bloc'; the scopes are: layer$"):
+        step(weights(), batch())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checkpoints": ["zzz"]}, "name values of the forward pass"),
+        ({"segments": "blok0"}, "similar segments are: block0"),
+    ],
+)
+def test_options_are_checked_before_the_plain_step_is_compiled(options: Any, message: str, compiled: list[bool]):
+    with pytest.raises(ValueError, match=message):
+        recompute.jax.jit(mlp().step, budget="1KiB", **options)(weights(), batch())
+    assert compiled == []
