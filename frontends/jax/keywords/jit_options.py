@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast, get_type_hints
 
@@ -90,6 +90,14 @@ class JitOptions:
         """Whether the rewrite chooses the segments, because there is no budget, plan, planner or pipeline."""
         rewrite = self.rewrite
         return self.budget is None and rewrite.plan is rewrite.planner is rewrite.pipeline is None
+
+    def without_names(self, unmatched: Collection[str]) -> JitOptions:
+        """Return the options without the given names in the selection."""
+        if not unmatched:
+            return self
+        selection = self.rewrite.selection
+        names = tuple(name for name in selection.names if name not in unmatched)
+        return replace(self, rewrite=replace(self.rewrite, selection=replace(selection, names=names)))
 
     def demands(self, error: Exception) -> bool:
         """Return whether the options, such as `strict`, a budget or a plan, require raising this error instead of

@@ -34,8 +34,11 @@ class UnknownName(BadSelection):
     """Raised for a name that matches no value of the step."""
 
 
-def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> None:
+def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Check that every pattern matches an operation of the module, after its functions are inlined.
+
+    Return the names of the policy that match nothing, each of which has its warning. The rewrite need not report them
+    again.
 
     Args:
         step: The name of the step, for the message.
@@ -48,7 +51,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     """
     requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
     if not requested or not _without_match(every_operation(module), requested):
-        return
+        return frozenset()
     # The scopes of a called function are complete only after inlining.
     flat = clone_of(as_module(module))
     inline(flat)
@@ -58,15 +61,24 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
     # Policies are shared among models, so one matching name is enough.
     is_used = any(option == POLICY for option, _ in used)
     for option, pattern in missing:
+        near = _similar_names(option, pattern, operations)
         if option == POLICY and is_used:
-            warn(f"{step}: policy: the name {pattern!r} matches no value of the step", UnmatchedName)
+            similar = f"; similar names are: {', '.join(near)}" if near else ""
+            warn(f"{step}: policy: the name {pattern!r} matches no value of the step{similar}", UnmatchedName)
             continue
         if (of_scope := all_values_of_scope(pattern, operations)) is not None:
             raise UnknownName(f"{step}: {option}={pattern!r} names a scope: write {of_scope!r} for the values in it")
-        existing = (name for op in operations for name in names_of(op))
-        near = similar_names(pattern, dict.fromkeys([*existing, *_patterns_of_scopes(operations)]))
         similar = f"similar names are: {', '.join(near)}" if near else _existing_names(operations)
         raise UnknownName(f"{step}: {option}={pattern!r} matches no value of the step; {similar}")
+    return frozenset(pattern for _, pattern in missing)
+
+
+def _similar_names(option: str, pattern: str, operations: Sequence[Operation]) -> list[str]:
+    """Return the existing names that resemble a pattern: for a policy of JAX, those by `checkpoint_name`."""
+    if option == POLICY:
+        return similar_names(pattern, dict.fromkeys(name for op in operations for name in given_names(op)))
+    existing = (name for op in operations for name in names_of(op))
+    return similar_names(pattern, dict.fromkeys([*existing, *_patterns_of_scopes(operations)]))
 
 
 def _patterns_of_scopes(operations: Sequence[Operation]) -> list[str]:

@@ -154,7 +154,7 @@ def _rewrite_uncached(
         module = crossing.module_of(marked, name)
     except ParseError as error:
         return _LoweredStep(name=name, options=options, plain=traced.lower(), cache=cache).refused(error)
-    demand_names(name, module, options.named)
+    options = options.without_names(demand_names(name, module, options.named))
     demand_device_memory(module, options.budget)
     if options.budget is not None:
         demand_segments(name, module, options.rewrite)
