@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.copies.mark_effects import remarks_on_marks
@@ -16,6 +17,7 @@ from ..analysis.memory.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
+from ..dialects.names import Names
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
@@ -87,6 +89,9 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
         if function in choices
     }
     applied = {function: choice for function, choice in choices.items() if choice.refused is None}
+    marked_by_user = {
+        op for _, step in steps for op in step.phases.order.operations if Names.RECOMPUTE in op.attributes
+    }
     for choice in applied.values():
         write_marks(choice.chosen.planned.decided)
     plans = {function: choice.chosen.planned.plan for function, choice in applied.items()}
@@ -104,11 +109,19 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     ]
     return CarriedOut(
         steps=cloned.steps,
-        remarks=(*chain(*per_step), *cloned.remarks),
+        remarks=(*chain(*per_step), *_without_marks_of_choice(cloned.remarks, marked_by_user)),
         before={name: choice.before for name, choice in optional.items()},
         forecasts={name: choice.chosen.peaks for name, choice in optional.items()},
         saved_share=saved_share,
     )
+
+
+def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collection[Operation]) -> Iterator[Remark]:
+    """Yield the remarks. A refused mark that the choice wrote, for instance on a callback inside a segment, is no mark
+    of the user."""
+    for remark in remarks:
+        is_of_choice = remark.topic is Topic.MARK_REFUSED and remark.operation not in marked_by_user
+        yield replace(remark, topic=Topic.OTHER) if is_of_choice else remark
 
 
 def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:

@@ -9,7 +9,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from jax.experimental import io_callback
 
 import recompute
 from recompute.analysis.explain.saved_values import MARKED
@@ -262,3 +264,20 @@ def test_a_line_that_marks_each_layer_is_effective_if_one_mark_is():
     """The first layer marks an argument, and the last one a value that nothing reads again."""
     messages, report = _warnings_of(lambda index, x: recompute.jax.save(x))
     assert not messages and "warning:" not in report
+
+
+def test_callback_is_no_mark_without_effect():
+    """A callback inside a segment is not recomputed, which is neither a warning nor an error with `strict`."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for w in parameters:
+            x = x + jnp.tanh(jnp.sin(x @ w["up"])) @ w["down"]
+            x = x + io_callback(lambda _: np.float32(0), jax.ShapeDtypeStruct((), jnp.float32), 0.0)
+        return jnp.mean(x**2)
+
+    step = recompute.jax.jit(jax.value_and_grad(loss), strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.MarkWithoutEffect)
+        lowered = step.lower(weights(), batch())
+    assert any("has side effects" in str(remark) for remark in lowered.remarks)
+    assert lowered.why is None
