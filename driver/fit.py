@@ -6,8 +6,9 @@ The step is rewritten as `recompute{budget=…}` does, and its peak and its FLOP
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
 the temporaries, or the arguments and results alone, exceed the budget. Otherwise the answer is that no plan was found.
 
-XLA compiles a step that JAX lowered, and may need less memory than program order. For such a step the lower bound must
-exceed the budget by more than the measured error of program order. For a step on several devices the model counts
+XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
+bound must exceed the budget by more than the measured error of program order, and the answer `yes` says that the
+compiler decides. For a step on several devices the model counts
 whole arrays, not their shards, so that nothing is refused.
 """
 
@@ -130,6 +131,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fi
         peaks={},
         lower_bound=bound,
         devices=devices,
+        is_lowered_by_jax=PARTITIONS in module.attributes,
     )
     try:
         limits = budget_limits(module, budget)

@@ -68,6 +68,7 @@ class Fit:
             or on several devices.
         devices: The number of devices that share the arrays. If there are several, bytes are counted for whole
             arrays instead of shards, and no lower bound is known.
+        is_lowered_by_jax: Whether JAX lowered the step, so that XLA compiles it and may need less or more memory.
         finished: Whether the search was completed. If not, less work may suffice, and a refusal proves nothing.
     """
 
@@ -87,6 +88,7 @@ class Fit:
     lower_bound: LowerBound | None = None
     finished: bool = True
     devices: int = 1
+    is_lowered_by_jax: bool = False
 
     @property
     def fits(self) -> bool:
@@ -121,19 +123,33 @@ def _budget(answer: Fit) -> str:
 
 
 def _as_it_is(answer: Fit) -> Iterator[str]:
-    yield f"yes, as it is: the step fits in {_budget(answer)}"
+    yield f"yes, as it is: {_subject(answer)} fits in {_budget(answer)}"
+    yield from _decided_by_compiler(answer)
     yield from _needs(answer, answer.plain)
     yield from _whole_arrays(answer)
 
 
 def _recomputation_lines(answer: Fit) -> Iterator[str]:
     work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
-    yield f"yes, with recomputation: the step fits in {_budget(answer)} at {work}"
+    yield f"yes, with recomputation: {_subject(answer)} fits in {_budget(answer)} at {work}"
+    yield from _decided_by_compiler(answer)
     if not answer.finished:
         yield STOPPED
     yield from _needs(answer, answer.peaks)
     yield from _whole_arrays(answer)
     yield f"  {counted_are(answer.copies, 'operation')} recomputed"
+
+
+def _subject(answer: Fit) -> str:
+    """Return the subject of the first line, with the memory model for a step for which the compiler decides."""
+    return f"{answer.memory_model}, the step" if answer.is_lowered_by_jax else "the step"
+
+
+def _decided_by_compiler(answer: Fit) -> Iterator[str]:
+    """Yield lines for a step that JAX lowered: its bytes as written are not those of the compiled step."""
+    if answer.is_lowered_by_jax:
+        yield "  the bytes are those of the step as written; the compiled step may need less or more:"
+        yield f"  recompute.jax.explain(step, *arguments, budget={answer.budget!r}) compiles it and measures its memory"
 
 
 def _bound_of(answer: Fit) -> str:

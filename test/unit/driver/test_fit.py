@@ -127,6 +127,15 @@ def test_mesh_without_sharded_arguments_is_one_device() -> None:
     assert recompute.fit(sharded_argument().replace('"data"=2', '"data"=1'), "23KiB").verdict is Verdict.NO
 
 
+@pytest.mark.parametrize(("budget", "first"), [("28KiB", "yes, with recomputation: "), ("1MiB", "yes, as it is: ")])
+def test_yes_for_a_step_of_jax_leaves_the_decision_to_the_compiler(budget: str, first: str) -> None:
+    """The compiled step may need more than program order counts, so that a call refuses the budget."""
+    of_jax = str(recompute.fit(ATTRIBUTES.format(1, STEP), budget))
+    assert of_jax.startswith(f"{first}in program order, the step fits in {budget}")
+    assert f"recompute.jax.explain(step, *arguments, budget='{budget}') compiles it" in of_jax
+    assert "recompute.jax.explain" not in str(recompute.fit(STEP, budget))
+
+
 def test_bound_within_the_error_of_program_order_is_unknown_for_a_step_of_jax() -> None:
     """The minimum of temporaries is 12 KiB: 11 KiB and 3 KiB are within a factor of 5.3, but 1 KiB is not."""
     step = ATTRIBUTES.format(1, STEP)
