@@ -44,11 +44,12 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
             `recompute.nnx.jit`.
         *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
         budget: As for `recompute.jax.jit`: bytes of the device such as `"16GB"`, a share of the temporaries of the
-            plain step, or `"min"`; the default is the memory of the device, for which no search is made.
+            plain step, or `"min"`, which compares the smallest step that a search finds with the memory of the device;
+            the default is the memory of the device, for which no search is made.
         **kwargs: The keyword arguments of the step.
 
     Returns:
-        The report, which `print` shows. Its attribute `fit` is the answer; None for the budget `"min"`.
+        The report, which `print` shows. Its attribute `fit` is the answer.
 
     Raises:
         TypeError: For a budget of another type, and for the result of `nnx.jit` or `eqx.filter_jit`.
@@ -103,7 +104,8 @@ def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any
         lowered = limited.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
         within = report(lowered, limit, budget)
-        return within if limit is None else _with_verdict(within, limit)
+        is_minimum = within.search.is_minimum
+        return _with_verdict(within, within.search.limit_bytes if is_minimum else limit, is_minimum=is_minimum)
     except UnknownMemory as error:
         without = report(jitted.lower_quietly(*args, **kwargs), budget_text=budget)
         return _with_verdict(_refused(without, error), None)
@@ -126,7 +128,12 @@ def _limit_of(lowered: Lowered, budget: str) -> int | None:
 
 
 def _with_verdict(
-    step_report: Report, limit: int | None, least: int | None = None, *, has_failed: bool = False
+    step_report: Report,
+    limit: int | None,
+    least: int | None = None,
+    *,
+    has_failed: bool = False,
+    is_minimum: bool = False,
 ) -> Report:
     """Return the report with the answer to whether the step fits.
 
@@ -135,9 +142,10 @@ def _with_verdict(
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         least: The temporaries of the smallest candidate of a failed search, in bytes.
         has_failed: Whether a search for plans was made and found none within the limit.
+        is_minimum: Whether the step that runs is the smallest that a search without a limit found.
     """
     plain = step_report.plain
     fixed = plain.arguments + plain.results - plain.aliased
     least_bytes = None if least is None else least + fixed
     needs = DeviceBytes(plain.device_bytes, step_report.less.device_bytes, fixed, least_bytes, step_report.devices)
-    return replace(step_report, fit=fit_verdict(needs, limit, has_failed=has_failed))
+    return replace(step_report, fit=fit_verdict(needs, limit, has_failed=has_failed, is_minimum=is_minimum))

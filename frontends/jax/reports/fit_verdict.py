@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ....support.units import format_bytes, readable_bytes
 
-UNKNOWN_LIMIT = "unknown: the device reports no memory limit; give a size such as budget='8GiB'"
+UNKNOWN_LIMIT = "unknown: {smallest}the device reports no memory limit; give a size such as budget='8GiB'"
 UNKNOWN_NEEDS = "unknown: the compiler does not report the memory of the step"
 
 
@@ -47,18 +47,22 @@ class DeviceBytes:
         return "per device" if self.devices > 1 else "on the device"
 
 
-def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> FitVerdict:
+def fit_verdict(
+    needs: DeviceBytes, limit: int | None, *, has_failed: bool = False, is_minimum: bool = False
+) -> FitVerdict:
     """Return the verdict on a step and a limit.
 
     Args:
         needs: The bytes that the step needs.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         has_failed: Whether a search for plans was made and found none within the limit.
+        is_minimum: Whether the step that runs is the smallest that a search without a limit found.
     """
     if needs.runs is None or needs.plain is None:
         return FitVerdict(None, UNKNOWN_NEEDS)
     if limit is None:
-        return FitVerdict(None, UNKNOWN_LIMIT)
+        smallest = f"the smallest step found needs {format_bytes(needs.runs)} {needs.place}, and "
+        return FitVerdict(None, UNKNOWN_LIMIT.format(smallest=smallest if is_minimum else ""))
     at_most = f"{format_bytes(limit)} {needs.place}"
 
     def text_above_limit(size: int) -> str:
@@ -74,10 +78,11 @@ def fit_verdict(needs: DeviceBytes, limit: int | None, *, has_failed: bool) -> F
     if needs.fixed > limit:
         fixed = f"arguments and results alone need {text_above_limit(needs.fixed)}, above the limit of {at_most}"
         return FitVerdict(False, f"does not fit: {fixed}")
-    if has_failed:
+    if has_failed or is_minimum:
         least = min(size for size in (needs.runs, needs.plain, needs.least) if size is not None)
         needed = f"the smallest step found needs {text_above_limit(least)}"
-        return FitVerdict(False, f"does not fit: {needed}, above the budget of {at_most}")
+        kind = "limit" if is_minimum else "budget"
+        return FitVerdict(False, f"does not fit: {needed}, above the {kind} of {at_most}")
     return FitVerdict(
         False,
         f"does not fit without a budget: needs {text_above_limit(needs.runs)}, above the limit of {at_most}; "

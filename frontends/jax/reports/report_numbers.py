@@ -112,7 +112,8 @@ def rows_of_numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
     yield _row("FLOPs", *report.flops, "{:.3g}".format)
     if report.search.limit_bytes is not None:
-        label = f"fits in {report.search.text or format_bytes(report.search.limit_bytes)}"
+        text = "" if report.search.is_minimum else report.search.text
+        label = f"fits in {text or format_bytes(report.search.limit_bytes)}"
         yield label, _fits(report, plain), _fits(report, less), ""
 
 

@@ -47,8 +47,7 @@ class Report:
         loops: Whether the step has loops, and its FLOPs over all iterations.
         search: The budget and the search for a plan within it: `limit_bytes`, `candidates` and `refused`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
-        fit: For reports of `recompute.jax.explain`, whether the step fits; None for other reports and for the budget
-            `min`.
+        fit: For reports of `recompute.jax.explain`, whether the step fits; None for other reports.
         donation: The arguments whose donation would save memory; None without such arguments.
     """
 

@@ -527,7 +527,20 @@ def test_explain_reports_that_no_plan_fits() -> None:
 def test_explain_supports_the_min_budget() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
     assert explained.search.candidates and explained.less.temporaries is not None and "fits in" not in str(explained)
-    assert explained.fit is None and str(explained).startswith(f"{explained.name}: ")
+    assert explained.fit is not None and explained.fit.fits is None
+    smallest = r"unknown: the smallest step found needs \S+ \S+ on the device, and the device reports no memory limit;"
+    assert re.match(smallest, explained.fit.text) and str(explained).startswith("unknown: ")
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(1 << 30, True), (1, False)])
+def test_explain_compares_the_smallest_step_with_the_device(
+    limit: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recompute.frontends.jax.reports.compare_step._device_bytes", lambda: limit)
+    explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
+    assert explained.fit is not None and explained.fit.fits is fits
+    assert str(explained).startswith("fits: " if fits else "does not fit: ")
+    assert "fits in min" not in str(explained)
 
 
 def checkpointed_blocks(parameters: Any, x: Any) -> Any:
