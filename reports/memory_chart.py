@@ -42,8 +42,7 @@ STYLE = {
 
 
 NEEDS_MATPLOTLIB = (
-    "SVG and PNG need matplotlib: python -m pip install '.[plot]' in a checkout, or 'xdsl-recompute[plot]'; HTML and "
-    "JSON do not"
+    "{formats} matplotlib: python -m pip install '.[plot]' in a checkout, or 'xdsl-recompute[plot]'; {others} do not"
 )
 
 
@@ -72,12 +71,12 @@ def style() -> Any:
     return style.context(["default", STYLE])
 
 
-def demand_matplotlib() -> None:
+def demand_matplotlib(formats: str = "SVG and PNG need", others: str = "HTML and JSON") -> None:
     """Raise `ImportError`, with an installation hint, if matplotlib is not installed."""
     try:
         import matplotlib.style  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
-        raise ImportError(NEEDS_MATPLOTLIB) from error
+        raise ImportError(NEEDS_MATPLOTLIB.format(formats=formats, others=others)) from error
 
 
 @dataclass(frozen=True)

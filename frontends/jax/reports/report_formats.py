@@ -23,6 +23,8 @@ from .saved_value_lines import saved_value_lines
 if TYPE_CHECKING:
     from .step_report import Report
 
+SVG = ".svg"
+"""The suffix of the format that needs matplotlib."""
 _MAX_VALUES = 8
 """The maximum number of saved values in the full text. Further ones are only summed."""
 _MODULES, _PLACES = 5, 3
@@ -72,6 +74,7 @@ def to_svg(report: Report) -> str:
     """
     if not report.timelines:
         raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")
+    memory_chart.demand_matplotlib(f"{SVG} needs", f"the formats {', '.join(name for name in FORMATS if name != SVG)}")
     return memory_chart.to_svg(_by_module(report), report.name)
 
 
@@ -130,7 +133,7 @@ def _by_module(report: Report) -> list[tuple[str, Timeline]]:
 
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     ".html": to_html,
-    ".svg": to_svg,
+    SVG: to_svg,
     ".txt": lambda report: f"{to_details(report)}\n",
     ".json": to_json,
 }

@@ -19,7 +19,7 @@ from ..compilation.choice import Variant
 from ..messages.tracebacks import shortened
 from .donation import Donation
 from .fit_verdict import FitVerdict
-from .report_formats import FORMATS, to_details, to_notebook, to_text
+from .report_formats import FORMATS, SVG, to_details, to_notebook, to_text
 from .report_numbers import headline
 from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, RecomputedOperations, StoredValues
 
@@ -122,7 +122,8 @@ class Report:
         """
         suffix = Path(path).suffix.lower()
         if (write := FORMATS.get(suffix)) is None:
-            raise ValueError(f"cannot write a report to '{path}': expected one of the suffixes {', '.join(FORMATS)}")
+            known = ", ".join(f"{name} (with matplotlib)" if name == SVG else name for name in FORMATS)
+            raise ValueError(f"cannot write a report to '{path}': expected one of the suffixes {known}")
         Path(path).write_text(write(self), encoding="utf-8")
 
     def _repr_html_(self) -> str:

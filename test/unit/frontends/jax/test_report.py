@@ -663,7 +663,9 @@ def test_report_is_saved_as_html_text_or_json(tmp_path: Path):
     assert facts["less"]["temporaries"] == report.less.temporaries and len(facts["kept"]) == len(report.kept)
     for name in ("step.png", "step"):
         with pytest.raises(
-            ValueError, match=rf"'.*{name}': expected one of the suffixes \.html, \.svg, \.txt, \.json$"
+            ValueError,
+            match=rf"'.*{name}': expected one of the suffixes \.html, \.svg \(with matplotlib\), "
+            r"\.txt, \.json$",
         ):
             report.save(tmp_path / name)
 
@@ -689,3 +691,13 @@ def test_verdict_states_a_small_change_on_the_device() -> None:
     assert plain is not None and less is not None and less > 0.9 * plain
     assert re.search(r", but -\d % on the device, ", str(report).splitlines()[0])
     assert report.variant.name == "RECOMPUTED"
+
+
+def test_chart_without_matplotlib_names_the_formats_of_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.style", None)
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    message = re.escape("'xdsl-recompute[plot]'; the formats .html, .txt, .json do not")
+    with pytest.raises(ImportError, match=rf"^\.svg needs matplotlib: .*{message}$"):
+        report.save(tmp_path / "step.svg")
