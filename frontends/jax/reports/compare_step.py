@@ -17,6 +17,7 @@ from ....analysis.step.descriptions import is_scope, module_of, modules_of_copie
 from ....analysis.step.marks import is_copy
 from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
+from ....dialects.stablehlo.checks import is_float_or_complex
 from ....dialects.stablehlo.control import WhileOp
 from ....driver.api import explain_verified
 from ....driver.queries import step_flops
@@ -27,6 +28,7 @@ from ....planning.by_segment.numbered_segments import is_numbered
 from ....reports.by_module import ModuleNames, module_rows
 from ....support.diagnostics import Refusal, Remark, Topic
 from ....support.operations import every_operation
+from ....support.type_guards import is_tensor
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.choice import CompiledStep, Variant
 from .device_part import NotPropagated, part_of_a_device
@@ -69,7 +71,7 @@ def compare(lowered: Lowered) -> Report:
     if viewed is not None and _has(viewed.module, ManualComputationOp, WhileOp):
         steps = viewed.memory_of_steps("xla")
     names = ModuleNames.of([timeline for step in steps for timeline in (step.plain, step.rewritten)])
-    has_loops = lowered.module is not None and _has(lowered.module, WhileOp)
+    has_loops = lowered.module is not None and _has_numeric_loop(lowered.module)
     return Report(
         name=lowered.name,
         plain=_needs(plain),
@@ -122,6 +124,17 @@ def _budget_search(lowered: Lowered) -> BudgetSearch:
 def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
     """Return whether the module contains an operation of any of these types."""
     return any(isinstance(op, operation_types) for op in every_operation(module))
+
+
+def _has_numeric_loop(module: ModuleOp) -> bool:
+    """Return whether a loop of the module computes floating-point numbers, which are then among its results.
+
+    Loops over integers alone, such as the rounds in which JAX draws random bits, are not the user's, and add little to
+    the FLOPs.
+    """
+    loops = [op for op in every_operation(module) if isinstance(op, WhileOp)]
+    kinds = [result.type.get_element_type() for loop in loops for result in loop.results if is_tensor(result.type)]
+    return any(map(is_float_or_complex, kinds))
 
 
 def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:

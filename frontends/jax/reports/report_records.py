@@ -88,10 +88,12 @@ class LoopFacts:
     """The loops of the step.
 
     Attributes:
-        has_loops: Whether the step has loops. The compiler counts the body of each loop once.
+        has_loops: Whether the step has loops that compute floating-point numbers. The compiler counts the body of each
+            loop once.
         positions: The positions of steps inside loops.
-        executed_flops: For a step with loops, the FLOPs of the plain step and of the step that runs, counted in their
-            programs with all iterations of each loop; None without loops, and for a step that keeps its own barriers.
+        executed_flops: For a step with such loops, the FLOPs of the plain step and of the step that runs, counted in
+            their programs with all iterations of each loop; None without such loops, and for a step that keeps its own
+            barriers.
     """
 
     has_loops: bool = False

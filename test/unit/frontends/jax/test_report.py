@@ -300,6 +300,22 @@ def test_flops_count_all_loop_iterations():
     assert "FLOPs: counted in the program, all iterations of loops included" in lines
 
 
+def test_flops_are_those_of_the_compiler_if_only_random_bits_have_loops():
+    """JAX draws random bits in a loop over integers, which the user did not write."""
+
+    def loss(parameters: Any, x: Any) -> Any:
+        for index, w in enumerate(parameters):
+            kept = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), index), 0.9, x.shape)
+            x = x + jnp.where(kept, jnp.tanh(jnp.sin(x @ w["up"])) @ w["down"], 0)
+        return jnp.mean(x**2)
+
+    step = recompute.jax.jit(jax.value_and_grad(loss))
+    assert "stablehlo.while" in step.lower(weights(), batch()).as_text()
+    report = step.report(weights(), batch())
+    assert report.loops.executed_flops is None and report.flops == (report.plain.flops, report.less.flops)
+    assert "FLOPs:" not in str(report)
+
+
 def test_flops_of_copies_in_a_loop_count_all_its_iterations():
     """Each microbatch recomputes the same share of its forward pass, however many there are."""
 
