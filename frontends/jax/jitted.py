@@ -124,7 +124,7 @@ class Jitted(Generic[P, R]):
             if (warning := lowered.warning) is not None:
                 warn(warning)
             if choice.rewritten is not None:
-                _warn_of_marks(self._name, choice.rewritten.remarks)
+                _warn_of_marks(self._name, (*choice.rewritten.remarks, *lowered.unused_marks))
             compiled = choice.compiled
             if key is not None:
                 self._compiled[key] = compiled
@@ -170,7 +170,7 @@ class Jitted(Generic[P, R]):
         if lowered.is_surely_plain and lowered.why is not None and self._options.budget is None:
             warn(lowered.why)
         if lowered.why is None and lowered.rewritten is not None:
-            _warn_of_marks(self._name, lowered.rewritten.remarks)
+            _warn_of_marks(self._name, (*lowered.rewritten.remarks, *lowered.unused_marks))
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:

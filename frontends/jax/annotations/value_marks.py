@@ -25,7 +25,11 @@ from ....dialects.names import Names
 T = TypeVar("T")
 # Marks get the location of the user's source line, not of this file.
 source_info_util.register_exclusion(__file__)
-_MARK: Any = Primitive("recompute_mark")
+MARK_NAME = "recompute_mark"
+"""The name of the primitive of marks."""
+LEAF_KINDS = frozenset({"save", "again", "offload"})
+"""The kinds of marks on single arrays."""
+_MARK: Any = Primitive(MARK_NAME)
 _JAX: Any = jax
 _NAMES: Any = ad_checkpoint
 _RULES: Any = SimpleNamespace(ad=ad, batching=batching, mlir=mlir)

@@ -59,6 +59,7 @@ class Lowered:
         within: The result of the search for a budget; None without a budget.
         read: A function that returns `module`, and reads it at the first call.
         cache: The disk cache of the step.
+        unused_marks: Remarks on marks that JAX removed, since no result of the step depends on their values.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Lowered:
     within: BudgetedCompile | None = None
     read: Callable[[], ModuleOp | None] = field(default=nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
+    unused_marks: tuple[Remark, ...] = ()
 
     @property
     def module(self) -> ModuleOp | None:

@@ -31,6 +31,7 @@ from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
 from ....transforms.merge_remat import is_of_remat
 from ....transforms.plans.limit_segments import selection_without_budgets
+from ..annotations.unused_marks import unused_marks
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.budgeted import compile_within
@@ -83,14 +84,14 @@ def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions)
     if (stored := cache.step()) is not None:
         lowered = _from_cache(name, traced, marked=marked, options=options, cache=cache, stored=stored)
         if lowered is not None:
-            return lowered
+            return replace(lowered, unused_marks=unused_marks(traced))
     lowered = _rewrite_uncached(name, traced, marked, options, cache)
     if cache.key is not None and (lowered.within is None or lowered.within.is_complete):
         stored = _stored(lowered, marked)
         cache.store_step(stored)
         if lowered.within is not None and (module := lowered.read()) is not None:
             cache.without_lines(module).store_step(replace(stored, bytecode=b""))
-    return lowered
+    return replace(lowered, unused_marks=unused_marks(traced))
 
 
 def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:

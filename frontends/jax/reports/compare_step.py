@@ -155,7 +155,8 @@ def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] |
 def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
     """Return the remarks on the variant that runs, without those on executors other than XLA."""
     remarks = rewritten.remarks if variant is Variant.MERGED and rewritten is not None else lowered.remarks
-    return tuple(remark for remark in remarks if isinstance(remark, str) or remark.topic is not Topic.EAGER)
+    told = (*remarks, *(() if rewritten is None else lowered.unused_marks))
+    return tuple(remark for remark in told if isinstance(remark, str) or remark.topic is not Topic.EAGER)
 
 
 def _needs(compiled: jax.stages.Compiled) -> Needs:

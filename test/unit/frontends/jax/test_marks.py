@@ -281,3 +281,33 @@ def test_callback_is_no_mark_without_effect():
         lowered = step.lower(weights(), batch())
     assert any("has side effects" in str(remark) for remark in lowered.remarks)
     assert lowered.why is None
+
+
+@pytest.mark.parametrize("kind", ["save", "again"])
+def test_mark_whose_result_is_unused_warns(kind: str):
+    """JAX removes the mark when it lowers the step. In a function that is called twice, one use is enough."""
+    mark = getattr(recompute.jax, kind)
+
+    def layer(w: Any, x: Any, is_used: bool) -> Any:
+        marked = mark(jnp.sin(x @ w["up"]))
+        return x + jnp.tanh(marked if is_used else jnp.sin(x @ w["up"])) @ w["down"]
+
+    def loss(parameters: Any, x: Any, *used: bool) -> Any:
+        for w, is_used in zip(parameters, used, strict=True):
+            x = layer(w, x, is_used)
+        return jnp.mean(x**2)
+
+    def lowered(*used: bool) -> Any:
+        def step(parameters: Any, x: Any) -> Any:
+            return jax.value_and_grad(lambda p: loss(p, x, *used))(parameters)
+
+        return recompute.jax.jit(step).lower(weights(), batch())
+
+    reason = rf"test_marks.py:\d+:\d+: recompute.jax.{kind} has no effect: no result of the step depends on the value"
+    with pytest.warns(recompute.jax.MarkWithoutEffect, match=rf"{reason}.* \(3 times\)$") as caught:
+        report = lowered(False, False, False).comparison
+    assert len(caught) == 1
+    assert f"recompute.jax.{kind} has no effect" in str(report)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.MarkWithoutEffect)
+        lowered(False, True, True)
