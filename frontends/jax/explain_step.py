@@ -147,5 +147,5 @@ def _with_verdict(
     plain = step_report.plain
     fixed = plain.arguments + plain.results - plain.aliased
     least_bytes = None if least is None else least + fixed
-    needs = DeviceBytes(plain.device_bytes, step_report.less.device_bytes, fixed, least_bytes, step_report.devices)
+    needs = DeviceBytes(plain.device_bytes, step_report.chosen.device_bytes, fixed, least_bytes, step_report.devices)
     return replace(step_report, fit=fit_verdict(needs, limit, has_failed=has_failed, is_minimum=is_minimum))

@@ -75,7 +75,7 @@ def compare(lowered: Lowered) -> Report:
     return Report(
         name=lowered.name,
         plain=_needs(plain),
-        less=_needs(choice.compiled),
+        chosen=_needs(choice.compiled),
         variant=choice.variant,
         measured=tuple(choice.sizes.items()),
         why=choice.why,

@@ -83,7 +83,7 @@ def _cheaper(report: Report) -> str | None:
     With a budget, the advice names a plan that needs slightly more memory, but much less work. Without a budget, it
     names options with less work for steps whose saving is small.
     """
-    plain, less, (plain_flops, flops) = report.plain, report.less, report.flops
+    plain, less, (plain_flops, flops) = report.plain, report.chosen, report.flops
     if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
         return None
     needs, extra = less.temporaries, flops / plain_flops - 1

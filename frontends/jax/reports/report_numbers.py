@@ -43,7 +43,7 @@ def verdicts(report: Report) -> list[str]:
 def verdict(report: Report) -> str:
     """Return the saving in one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved
     equal`."""
-    plain, less = report.plain, report.less
+    plain, less = report.plain, report.chosen
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"
     before = format_bytes(plain.temporaries)
@@ -107,7 +107,7 @@ def columns(report: Report) -> tuple[str, str, str]:
 def rows_of_numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
     """Yield rows of four cells: a quantity, its value for the plain step, its value for the step that runs, and the
     ratio of the two values."""
-    plain, less = report.plain, report.less
+    plain, less = report.plain, report.chosen
     yield _row("temporaries", plain.temporaries, less.temporaries, format_bytes)
     yield _row("on the device", plain.device_bytes, less.device_bytes, format_bytes)
     yield _row("FLOPs", *report.flops, "{:.3g}".format)
@@ -156,9 +156,13 @@ def _fits(report: Report, needs: Needs) -> str:
 
 def _recomputed(report: Report) -> str:
     """Return the numbers of recomputed operations as text: `12 operations: layer1 4, layer0 4, layer2 4`."""
-    named = [f"{module} {count}" for module, count in report.again[:_MAX_MODULES]]
-    others = [f"and {len(report.again) - _MAX_MODULES} more"] if len(report.again) > _MAX_MODULES else []
-    in_step = sum(count for _, count in report.again)
+    named = [f"{module} {count}" for module, count in report.copies_by_module[:_MAX_MODULES]]
+    others = (
+        [f"and {len(report.copies_by_module) - _MAX_MODULES} more"]
+        if len(report.copies_by_module) > _MAX_MODULES
+        else []
+    )
+    in_step = sum(count for _, count in report.copies_by_module)
     left = f", of which {in_step} are left after simplification"
     total = f"{counted(report.copies, 'operation')}{left if named and in_step != report.copies else ''}"
     return f"{total}{': ' * bool(named)}{', '.join([*named, *others])}"

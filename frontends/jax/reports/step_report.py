@@ -28,13 +28,13 @@ from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, Recomput
 class Report:
     """A comparison of the step that a call runs with the plain step.
 
-    The properties `copies`, `again`, `kept`, `modules` and `timelines` are shortcuts to parts of `recomputed` and
-    `stored`.
+    The properties `copies`, `copies_by_module`, `kept`, `modules` and `timelines` are shortcuts to parts of
+    `recomputed` and `stored`.
 
     Attributes:
         name: The name of the step.
         plain: The memory and the work of the plain step.
-        less: The memory and the work of the step that runs.
+        chosen: The memory and the work of the step that runs.
         variant: The variant of the step that runs.
         measured: The temporaries, in bytes, of each variant that was compiled for the choice; empty if only one was
             compiled.
@@ -53,7 +53,7 @@ class Report:
 
     name: str
     plain: Needs
-    less: Needs
+    chosen: Needs
     variant: Variant
     measured: tuple[tuple[Variant, int | None], ...]
     why: str | None
@@ -74,7 +74,7 @@ class Report:
         return self.recomputed.count
 
     @property
-    def again(self) -> tuple[tuple[str, int], ...]:
+    def copies_by_module(self) -> tuple[tuple[str, int], ...]:
         """The number of copies in each module, the largest first."""
         return self.recomputed.by_module
 
@@ -96,7 +96,7 @@ class Report:
     @property
     def flops(self) -> tuple[float | None, float | None]:
         """The FLOPs of the plain step and of the step that runs: `loops.executed_flops` or the compiler's counts."""
-        return self.loops.executed_flops or (self.plain.flops, self.less.flops)
+        return self.loops.executed_flops or (self.plain.flops, self.chosen.flops)
 
     def __str__(self) -> str:
         return to_text(self)

@@ -58,7 +58,7 @@ def check(step: Callable[..., Any], arguments: tuple[Any, ...], of_model: float 
     assert OUTSIDE not in rows or rows[OUTSIDE].plain_bytes <= ROWS * WIDTH * 4, rows
     hidden = ROWS * HIDDEN * 4
     assert all(hidden <= rows[f"block{index}"].recomputed_bytes <= 2 * hidden for index in range(LAYERS - 1)), rows
-    plain, less = report.plain.temporaries, report.less.temporaries
+    plain, less = report.plain.temporaries, report.chosen.temporaries
     assert plain is not None and less is not None
     assert sum(value.bytes for value in report.kept) < less
     assert explanation.saved_bytes < 2 * plain
@@ -121,7 +121,7 @@ def loop(mesh: Mesh) -> None:
     for value, expected in zip(*(jax.tree.leaves(call(stacked, x)) for call in (jitted, jax.jit(step))), strict=True):
         np.testing.assert_array_equal(value, expected)
     report = jitted.report(stacked, x)
-    plain, less = report.plain.temporaries, report.less.temporaries
+    plain, less = report.plain.temporaries, report.chosen.temporaries
     assert plain is not None and less is not None and less < plain / 2
 
 

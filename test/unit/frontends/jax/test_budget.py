@@ -457,10 +457,10 @@ def test_later_budgets_reuse_measurements() -> None:
     """A budget that an earlier one reached is not refused, and `min` needs no more than the earlier measurements."""
     forget_pools()
     first, again = (recompute.jax.jit(STEP, budget=0.6).report(*five_layers()) for _ in range(2))
-    reached = first.less.temporaries
-    assert reached is not None and first.less.flops is not None and again.less.flops is not None
-    assert again.less.flops <= first.less.flops and again.search.candidates[-1].fits
-    least = recompute.jax.jit(STEP, budget="min").report(*five_layers()).less.temporaries
+    reached = first.chosen.temporaries
+    assert reached is not None and first.chosen.flops is not None and again.chosen.flops is not None
+    assert again.chosen.flops <= first.chosen.flops and again.search.candidates[-1].fits
+    least = recompute.jax.jit(STEP, budget="min").report(*five_layers()).chosen.temporaries
     assert least is not None and least <= reached
 
 
@@ -478,16 +478,16 @@ def test_second_min_budget_skips_the_rewrite_without_budget(monkeypatch: pytest.
     plans.clear()
     again = recompute.jax.jit(STEP, budget="min").report(*five_layers())
     assert plans and all(plans)
-    assert again.less.temporaries == first.less.temporaries
+    assert again.chosen.temporaries == first.chosen.temporaries
 
 
 @pytest.mark.parametrize("share", [0.6, "60%"])
 def test_explain_finds_plan_within_budget(share: float | str) -> None:
     within = recompute.jax.jit(STEP, budget=share).report(*five_layers())
     explained = recompute.jax.explain(STEP, *five_layers(), budget=share)
-    assert explained.search.limit_bytes is not None and explained.less.device_bytes is not None
-    assert explained.less.device_bytes <= explained.search.limit_bytes < (explained.plain.device_bytes or 0)
-    assert within.less.temporaries is not None and not explained.search.refused
+    assert explained.search.limit_bytes is not None and explained.chosen.device_bytes is not None
+    assert explained.chosen.device_bytes <= explained.search.limit_bytes < (explained.plain.device_bytes or 0)
+    assert within.chosen.temporaries is not None and not explained.search.refused
     assert explained.fit is not None and explained.fit.fits and str(explained).startswith("fits: needs ")
 
 
@@ -500,8 +500,8 @@ def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: floa
     called = recompute.jax.jit(STEP, budget=budget)
     choice = called.lower(*five_layers()).compiled_step
     assert explained.variant is choice.variant is (Variant.PLAIN if budget == "8GiB" else Variant.RECOMPUTED)
-    assert explained.less.temporaries == temporaries(choice.compiled)
-    assert explained.less == called.report(*five_layers()).less
+    assert explained.chosen.temporaries == temporaries(choice.compiled)
+    assert explained.chosen == called.report(*five_layers()).chosen
     if budget == "8GiB":
         text = str(explained)
         assert re.match(r"fits: the plain step needs \S+ \S+ of 8\.0 GiB on the device\n", text)
@@ -526,7 +526,7 @@ def test_explain_reports_that_no_plan_fits() -> None:
 
 def test_explain_supports_the_min_budget() -> None:
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
-    assert explained.search.candidates and explained.less.temporaries is not None and "fits in" not in str(explained)
+    assert explained.search.candidates and explained.chosen.temporaries is not None and "fits in" not in str(explained)
     assert explained.fit is not None and explained.fit.fits is None
     smallest = r"unknown: the smallest step found needs \S+ \S+ on the device, and the device reports no memory limit;"
     assert re.match(smallest, explained.fit.text) and str(explained).startswith("unknown: ")
@@ -586,7 +586,7 @@ def test_the_minimum_never_exceeds_the_own_checkpoint_of_the_step(monkeypatch: p
             assert temporaries(choice.compiled) <= min(keeping, temporaries(ordinary.compiled_step.compiled))
             if best is not None:
                 report = limited.report(*arguments)
-                assert choice.variant is report.variant is Variant.KEEPING and report.less.temporaries == keeping
+                assert choice.variant is report.variant is Variant.KEEPING and report.chosen.temporaries == keeping
                 assert "its own jax.checkpoint already recomputes" in str(report)
                 candidates = [str(compiled).partition(":")[0] for compiled in report.search.candidates]
                 assert candidates == [budgets.OWN_CHECKPOINT]

@@ -69,7 +69,7 @@ def test_lowered_step_compiles_to_the_variant_of_a_call(options: dict[str, Any])
         compiled = ours.lower(*arguments).compile()
     report = ours.report(*arguments)
     assert report.variant is choice.Variant.KEEPING
-    assert temporaries(compiled) == report.less.temporaries
+    assert temporaries(compiled) == report.chosen.temporaries
 
 
 def test_lowered_step_warns_once_as_a_call_does():

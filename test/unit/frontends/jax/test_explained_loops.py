@@ -112,7 +112,10 @@ def test_a_step_that_the_choice_leaves_unchanged_is_explained_so(monkeypatch: py
 def test_reports_name_lines_in_place_of_numbered_segments() -> None:
     step, arguments = STEPS["microbatches"]
     report = recompute.jax.jit(step).report(*arguments)
-    assert LINE.fullmatch(report.again[0][0]) and sum(count for _, count in report.again) == report.copies
+    assert (
+        LINE.fullmatch(report.copies_by_module[0][0])
+        and sum(count for _, count in report.copies_by_module) == report.copies
+    )
     details = report.details()
     tables = details.partition(": remark: ")[0].rpartition("\n\n")[0]
     assert not re.search(r"segment\d|closed_call", tables), tables

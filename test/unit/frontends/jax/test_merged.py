@@ -123,7 +123,7 @@ def test_report_names_chosen_variant_and_sizes():
     report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
     chosen = choice.choose_variant(lowered(every=4, policy=DOTS))
     assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
-    assert report.less.temporaries == temporaries(chosen.compiled)
+    assert report.chosen.temporaries == temporaries(chosen.compiled)
     text = report.details()
     assert f"runs: {Variant.MERGED.value}\n" in text and "recomputed: " in text
     assert all(f"  {way.value}\n" in text for way in chosen.sizes)

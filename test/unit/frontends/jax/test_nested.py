@@ -243,7 +243,7 @@ def test_nested_step_joins_outer_step() -> None:
         report = step.report(weights(), batch())
         outcome = step(weights(), batch())
     alone = recompute.jax.jit(mlp().step)
-    assert report.proved and report.less.temporaries == alone.report(weights(), batch()).less.temporaries
+    assert report.proved and report.chosen.temporaries == alone.report(weights(), batch()).chosen.temporaries
     assert not far_apart(outcome, alone(weights(), batch()))
 
 
@@ -266,5 +266,5 @@ def test_scanned_inner_steps_are_recomputed() -> None:
     batches = jax.numpy.stack([batch(), batch()])
     step = recompute.jax.jit(many)
     report = step.report(weights(), batches)
-    assert report.copies > 0 and (report.less.temporaries or 0) < 0.8 * (report.plain.temporaries or 0)
+    assert report.copies > 0 and (report.chosen.temporaries or 0) < 0.8 * (report.plain.temporaries or 0)
     assert not far_apart(step(weights(), batches), jax.jit(many)(weights(), batches))

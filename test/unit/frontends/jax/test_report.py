@@ -51,7 +51,7 @@ def test_report_agrees_with_measurements():
 def test_first_line_of_report_is_the_verdict():
     report = recompute.jax.jit(mlp().step, segments="block*").report(weights(), batch())
     first, empty, *_ = str(report).splitlines()
-    sizes, flops = (report.plain.temporaries, report.less.temporaries), (report.plain.flops, report.less.flops)
+    sizes, flops = (report.plain.temporaries, report.chosen.temporaries), (report.plain.flops, report.chosen.flops)
     assert None not in sizes and None not in flops
     before, after = (format_bytes(size or 0) for size in sizes)
     memory, work = ((after or 0) / (before or 1) - 1 for before, after in (sizes, flops))
@@ -79,7 +79,7 @@ def test_first_line_names_the_checkpoint_of_the_step():
 
     report = recompute.jax.jit(jax.value_and_grad(loss)).report([jnp.ones((32, 32)) / 10] * 4, jnp.ones((256, 32)))
     assert report.variant is Variant.KEEPING and report.why is not None
-    before, after = report.plain.temporaries, report.less.temporaries
+    before, after = report.plain.temporaries, report.chosen.temporaries
     assert before is not None and after is not None
     if not merges_copies(("cpu",)):
         assert before == after
@@ -104,7 +104,7 @@ def test_repr_shows_function_and_lowering_count():
 def test_repr_shows_result_after_compilation():
     step = recompute.jax.jit(mlp().step)
     report = step.report(weights(), batch())
-    less = f"{format_bytes(report.less.temporaries or 0)} of temporaries, {report.copies} operations are recomputed"
+    less = f"{format_bytes(report.chosen.temporaries or 0)} of temporaries, {report.copies} operations are recomputed"
     assert repr(step) == f"<recompute.jax.jit(step), lowered for 1 call: {less}>"
     step.report(weights(), batch(2 * len(batch())))
     assert re.fullmatch(r"<.*, lowered for 2 calls: the last compiled one: \S+ \S+ of temporaries, .*>", repr(step))
@@ -312,7 +312,7 @@ def test_flops_are_those_of_the_compiler_if_only_random_bits_have_loops():
     step = recompute.jax.jit(jax.value_and_grad(loss))
     assert "stablehlo.while" in step.lower(weights(), batch()).as_text()
     report = step.report(weights(), batch())
-    assert report.loops.executed_flops is None and report.flops == (report.plain.flops, report.less.flops)
+    assert report.loops.executed_flops is None and report.flops == (report.plain.flops, report.chosen.flops)
     assert "FLOPs:" not in str(report)
 
 
@@ -380,10 +380,10 @@ def test_copies_in_loops_are_counted():
     again = {row.module: row.recomputed_bytes for row in report.modules}
     attention = again["Block/attention"]
     assert attention >= LAYERS * 256 * 32 * 4 and attention % LAYERS == 0, again
-    counts = dict(report.again)
+    counts = dict(report.copies_by_module)
     assert counts["Block/attention"] > 0 and all(module.startswith("Block") for module in counts)
     text = " ".join(report.details().split())
-    assert f"left after simplification: {' '.join(map(str, report.again[0]))}" in text
+    assert f"left after simplification: {' '.join(map(str, report.copies_by_module[0]))}" in text
     assert "FLOPs: counted in the program" in str(report)
     assert "FLOPs: counted" not in str(recompute.jax.jit(mlp().step).report(weights(), batch()))
 
@@ -492,7 +492,9 @@ def test_a_message_on_the_whole_step_names_no_line():
 def test_details_name_modules_of_the_model():
     report = recompute.jax.jit(mlp().step, checkpoints=("block1/*",)).report(weights(4), batch())
     text = report.details()
-    assert dict(report.again) and set(dict(report.again)) <= {f"block{number}" for number in range(4)}
+    assert dict(report.copies_by_module) and set(dict(report.copies_by_module)) <= {
+        f"block{number}" for number in range(4)
+    }
     assert re.search(r"^stored after fusion +saved, plain +saved now +recomputed$", text, re.MULTILINE)
     charts = text[text.index("alive at the peak") :].split("\n\n")[0]
     assert "block0" in charts and not re.search(r"segment\d|outside segments", charts)
@@ -524,7 +526,7 @@ def test_report_locates_segments_that_are_not_recomputed():
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit, recompute.jax.jit])
 def test_explain_accepts_any_step(wrap: Any):
     message = recompute.jax.explain(wrap(mlp().step), weights(), batch(), budget="500 KiB")
-    needs = [item.device_bytes for item in (message.plain, message.less)]
+    needs = [item.device_bytes for item in (message.plain, message.chosen)]
     assert needs[0] is not None and needs[1] is not None and needs[1] <= 500 * 1024 < needs[0]
     assert re.search(r"^fits in 500 KiB +no +yes$", str(message), re.MULTILINE)
     first, second, *_ = str(message).splitlines()
@@ -616,7 +618,7 @@ def test_donation_is_proposed_if_the_step_returns_an_updated_argument():
 
 def test_a_much_cheaper_plan_that_needs_hardly_more_is_named():
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
-    needs, plain = report.less.temporaries, report.plain.temporaries
+    needs, plain = report.chosen.temporaries, report.plain.temporaries
     assert needs is not None and plain is not None
     runs = CompiledCandidate("runs", needs, needs, 100, None)
 
@@ -636,7 +638,7 @@ def test_a_much_cheaper_plan_that_needs_hardly_more_is_named():
 def test_advice_after_the_minimum_names_no_smaller_budget() -> None:
     report = recompute.jax.jit(mlp().step, budget="min").report(weights(), batch())
     runs = next(
-        candidate for candidate in report.search.candidates if candidate.measured_bytes == report.less.temporaries
+        candidate for candidate in report.search.candidates if candidate.measured_bytes == report.chosen.temporaries
     )
     alone = replace(report, search=replace(report.search, candidates=(runs,)))
     assert report.search.is_minimum and report.search.is_complete
@@ -652,9 +654,9 @@ def test_advice_after_the_minimum_names_no_smaller_budget() -> None:
 def test_a_small_saving_for_much_work_is_remarked():
     report = recompute.jax.jit(mlp().step).report(weights(), batch())
     plain = replace(report.plain, temporaries=100_000, flops=1e6)
-    small = replace(report, plain=plain, less=replace(report.less, temporaries=97_000, flops=1.41e6))
+    small = replace(report, plain=plain, chosen=replace(report.chosen, temporaries=97_000, flops=1.41e6))
     assert 'next: 41 % more FLOPs for 3 % less memory: policy="dots_saveable"' in str(small)
-    large = replace(small, less=replace(small.less, temporaries=30_000))
+    large = replace(small, chosen=replace(small.chosen, temporaries=30_000))
     assert "FLOPs for" not in str(large) and 'next: budget="min"' in str(large)
 
 
@@ -676,7 +678,7 @@ def test_report_is_saved_as_html_text_or_json(tmp_path: Path):
         assert (tmp_path / f"step{suffix}").read_text().startswith(start)
     facts = json.loads((tmp_path / "step.json").read_text())
     assert facts["verdict"] == str(report).splitlines()[0]
-    assert facts["less"]["temporaries"] == report.less.temporaries and len(facts["kept"]) == len(report.kept)
+    assert facts["chosen"]["temporaries"] == report.chosen.temporaries and len(facts["kept"]) == len(report.kept)
     for name in ("step.png", "step"):
         with pytest.raises(
             ValueError,
@@ -703,7 +705,7 @@ def test_verdict_states_a_small_change_on_the_device() -> None:
         return jnp.mean(x**2) + jnp.sum(table[:1])
 
     report = recompute.jax.jit(jax.value_and_grad(loss, argnums=1)).report(jnp.ones((8192, 1024)), jnp.ones((256, 128)))
-    plain, less = report.plain.device_bytes, report.less.device_bytes
+    plain, less = report.plain.device_bytes, report.chosen.device_bytes
     assert plain is not None and less is not None and less > 0.9 * plain
     assert re.search(r", but -\d % on the device, ", str(report).splitlines()[0])
     assert report.variant.name == "RECOMPUTED"
