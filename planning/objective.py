@@ -29,9 +29,9 @@ def is_too_much_work(work: int, peak: int, other_work: int, other_peak: int) -> 
     """Return whether a choice takes much more work than an alternative, out of proportion to the memory that it saves.
 
     Args:
-        work: The FLOPs of the step with the choice.
+        work: The cost of the step with the choice, such as its FLOPs.
         peak: The peak with the choice, in bytes.
-        other_work: The FLOPs of the step with the alternative.
+        other_work: The cost of the step with the alternative, in the same unit.
         other_peak: The peak with the alternative, in bytes.
     """
     return work > MAX_WORK_FACTOR * other_work and work * peak > other_work * other_peak

@@ -51,6 +51,12 @@ class ScoredAttempt:
         return self.planned.attempt.kind.cut_method
 
     @property
+    def extra_work(self) -> int:
+        """The cost of the copies, in the unit of the options: FLOPs by default."""
+        cost = self.planned.decided.step.graph.cost
+        return sum(cost[op] for group in self.planned.plan.groups for op in group.operations)
+
+    @property
     def is_undivided(self) -> bool:
         """Whether the whole forward pass is one segment."""
         return self.planned.attempt.kind.segment_count == 1
@@ -99,7 +105,7 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
     ] or remaining
     if keeps_barriers:
         remaining = [attempt for attempt in remaining if not raises_peak(before.xla, attempt.peaks.xla)] or remaining
-    step_work = sum(scored[0].planned.decided.step.graph.flops)
+    step_work = sum(scored[0].planned.decided.step.graph.cost)
     remaining = _without_too_much_work(remaining, size, (step_work, before.of_target(keeps_barriers))) or remaining
     remaining = _select_by_trust(remaining, size)
     return _nearly_smallest(_nearly_smallest(remaining, size), in_order)[0]
@@ -139,8 +145,8 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
 def _without_too_much_work(
     scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int], unchanged: tuple[int, int]
 ) -> list[ScoredAttempt]:
-    """Return the attempts that do not take too much work. `unchanged`: the FLOPs and the peak of the unchanged step."""
-    costs = [(unchanged[0] + attempt.planned.plan.extra_flops, size(attempt)) for attempt in scored]
+    """Return the attempts that do not take too much work. `unchanged`: the cost and the peak of the unchanged step."""
+    costs = [(unchanged[0] + attempt.extra_work, size(attempt)) for attempt in scored]
     others = (unchanged, *costs)
     return [
         attempt

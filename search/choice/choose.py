@@ -126,9 +126,9 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 
 def _veto(best: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better than the best attempt; None if it is not."""
-    plan, work = best.planned.plan, sum(best.planned.decided.step.graph.flops)
+    work = sum(best.planned.decided.step.graph.cost)
     peaks = before.of_target(keeps_barriers), best.peaks.of_target(keeps_barriers)
-    return why_worse(before, best.peaks, keeps_barriers) or why_too_much_work(work, plan.extra_flops, *peaks)
+    return why_worse(before, best.peaks, keeps_barriers) or why_too_much_work(work, best.extra_work, *peaks)
 
 
 def policy_attempts(

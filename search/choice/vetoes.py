@@ -58,8 +58,8 @@ def why_too_much_work(work: int, extra_work: int, before: int, after: int) -> st
     otherwise.
 
     Args:
-        work: The FLOPs of the unchanged step.
-        extra_work: The FLOPs of the copies.
+        work: The cost of the unchanged step, such as its FLOPs.
+        extra_work: The cost of the copies, in the same unit.
         before: The peak of the unchanged step, in bytes.
         after: The peak of the best attempt, in bytes.
     """
@@ -67,7 +67,7 @@ def why_too_much_work(work: int, extra_work: int, before: int, after: int) -> st
     if not is_too_much_work(total, after, work, before):
         return None
     return (
-        f"recomputing would take {total / work:.1f} times the FLOPs of the step and lower its peak only from "
+        f"recomputing would take {total / work:.1f} times the work of the step and lower its peak only from "
         f"{readable_bytes(before)} to {readable_bytes(after)}; a memory budget accepts that"
     )
 

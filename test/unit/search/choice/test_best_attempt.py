@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
+from typing_extensions import override
 
 from recompute.analysis.copies.segment_decisions import Segmentation
 from recompute.analysis.memory.peaks import Peaks
@@ -26,6 +27,18 @@ BEFORE = Peaks.known(1000, 1000, lambda: 1000)
 
 
 @dataclass(frozen=True)
+class GivenAttempt(ScoredAttempt):
+    """A scored attempt whose copies take `work` times the cost of the step."""
+
+    work: float = 0
+
+    @property
+    @override
+    def extra_work(self) -> int:
+        return round(self.work * sum(self.planned.decided.step.graph.cost))
+
+
+@dataclass(frozen=True)
 class Given:
     """An attempt by its peaks in bytes: in program order, on an eager executor, and under the model of XLA:CPU. If
     `xla` is None, the attempt must win or lose without this model. Its copies take `work` times the FLOPs of the
@@ -39,14 +52,9 @@ class Given:
     work: float = 0
 
     def scored(self, planned: PlannedAttempt) -> ScoredAttempt:
-        plan = self._plan(planned) if self.has_copies else Plan()
+        plan = planned.plan if self.has_copies else Plan()
         attempt = replace(planned, attempt=Attempt(Segmentation(self.cuts)), plan=plan)
-        return ScoredAttempt(attempt, Peaks.known(self.in_order, self.eager, self._xla_peak))
-
-    def _plan(self, planned: PlannedAttempt) -> Plan:
-        first, *others = planned.plan.groups
-        first = replace(first, extra_flops=round(self.work * sum(planned.decided.step.graph.flops)))
-        return Plan((first, *(replace(group, extra_flops=0) for group in others)), planned.plan.kept)
+        return GivenAttempt(attempt, Peaks.known(self.in_order, self.eager, self._xla_peak), self.work)
 
     def _xla_peak(self) -> int:
         assert self.xla is not None, "the model of XLA:CPU is not evaluated"

@@ -82,4 +82,4 @@ def test_copies_that_take_too_much_work_for_what_they_save_are_rejected(
     reason = why_too_much_work(1000, extra_work, 1000, after)
     assert (reason is not None) == is_vetoed
     if reason is not None:
-        assert f"{1 + extra_work / 1000:.1f} times the FLOPs" in reason and "budget" in reason
+        assert f"{1 + extra_work / 1000:.1f} times the work" in reason and "budget" in reason
