@@ -22,8 +22,8 @@ This page lists the behaviour of recomputation in MindSpore 2.10.0 and Paddle 3.
 shows the same or a better behaviour. It is generated from `test/conformance` by
 `docs/generate_conformance.py`; do not edit.
 
-The column "need" has "must" and "parity" for behaviour of these systems that is matched here, "better" for behaviour
-that falls short of a user's expectation, and "define" for behaviour that they leave undefined. `make conformance` runs
+In the column "need", "must" and "parity" denote behaviour of these systems that this project matches, "better" denotes
+behaviour that falls short of a user's expectation, and "define" denotes behaviour that they leave undefined. `make conformance` runs
 these systems and this one on the same models.
 """
 
