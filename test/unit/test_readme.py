@@ -112,12 +112,12 @@ def test_modelled_numbers_of_the_concepts_page_are_current() -> None:
     tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
     assert "from {} to {} MB.".format(*tied) in page
     first, two = (outputs_too(copies) for copies in (1, 2))
-    assert f"leaves {first:.2f} of the plain peak" in page and f"a second time, which leaves {two:.2f}." in page
+    assert f"leaves {first:.2f} of the plain peak" in page and f"On the chain this leaves {two:.2f}." in page
     reordered = [
         lowest_peak_schedule(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)
     ]
     gpt, paddle = (item.peak_bytes / item.given_peak_bytes for item in reordered)
-    assert f"falls to {gpt:.2f} of its peak, the step of Paddle's four layers to {paddle:.2f}." in page
+    assert f"small GPT falls to {gpt:.2f}, and that of Paddle's four layers to {paddle:.2f}." in page
 
 
 def test_readme_matches_demo_and_check_output() -> None:
