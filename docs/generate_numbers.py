@@ -73,7 +73,7 @@ def numbers(measured: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]
 
 def table(texts: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of the table in the README."""
-    yield "| step | temporaries: `jax.checkpoint` per block | ours | FLOPs: `jax.checkpoint` | ours |"
+    yield "| step | temporaries: `jax.checkpoint` per block | `recompute` | FLOPs: `jax.checkpoint` | `recompute` |"
     yield "|---|---|---|---|---|"
     for example, title in TITLES.items():
         checkpoint, rewritten = (texts[f"{example} {form} temporaries"] for form in ("jax", "ours"))

@@ -117,7 +117,7 @@ def test_modelled_numbers_of_the_concepts_page_are_current() -> None:
         lowest_peak_schedule(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)
     ]
     gpt, paddle = (item.peak_bytes / item.given_peak_bytes for item in reordered)
-    assert f"small GPT falls to {gpt:.2f}, and that of Paddle's four layers to {paddle:.2f}." in page
+    assert f"the peak falls to {gpt:.2f} of its value, and on the step of Paddle's four layers to {paddle:.2f}." in page
 
 
 def test_readme_matches_demo_and_check_output() -> None:
