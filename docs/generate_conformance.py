@@ -23,8 +23,8 @@ shows the same or a better behaviour. It is generated from `test/conformance` by
 `docs/generate_conformance.py`; do not edit.
 
 In the column "need", "must" and "parity" denote behaviour of these systems that this project matches, "better" denotes
-behaviour that falls short of a user's expectation, and "define" denotes behaviour that they leave undefined. `make conformance` runs
-these systems and this one on the same models.
+behaviour that falls short of a user's expectation, and "define" denotes behaviour that they leave undefined.
+`make conformance` runs these systems and this one on the same models.
 """
 
 
