@@ -31,7 +31,7 @@ class Verdict(Enum):
     Attributes:
         AS_IT_IS: It fits unchanged.
         RECOMPUTED: It fits with recomputation.
-        NOT_FOUND: No plan was found, and none is proved impossible.
+        NOT_FOUND: No plan was found, but it is not proved that none exists.
         NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound
             in program order exceed it. For a step that JAX lowered for one device, this bound counts only if it exceeds
             the budget by more than the measured error of program order. For a step on several devices, no proof counts.
@@ -184,10 +184,7 @@ def _not_found(answer: Fit) -> Iterator[str]:
         yield f"unknown: the step does not fit in {_budget(answer)} in program order, {compiler}"
     else:
         stopped = "" if answer.finished else " before the search was stopped"
-        yield (
-            f"unknown: no plan was found{stopped} with which the step fits in {_budget(answer)}, and none is proved "
-            "impossible"
-        )
+        yield (f"unknown: no plan was found{stopped} with which the step fits in {_budget(answer)}, but one may exist")
     whole = "" if answer.devices == 1 else "counting whole arrays: "
     yield f"  {whole}{without_operations(answer.reason)}"
     if only_in_order:

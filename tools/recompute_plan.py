@@ -27,7 +27,7 @@ Without a time limit the search is deterministic; `--fit` of a step ends after f
 the best plan so far.
 
 Exit codes: 0 a plan was found, or the step fits; 1 it is proved that no plan exists; 2 wrong usage or bad input; 3 no
-plan was found, and none is proved impossible; 130 interrupted without a plan.
+plan was found, but it is not proved that none exists; 130 interrupted without a plan.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def fit_line(outcome: Outcome, budget: str) -> str:
     if isinstance(outcome, Infeasible):
         if outcome.proved:
             return f"no: the graph does not fit in {budget}"
-        return f"unknown: no plan was found with which the graph fits in {budget}, and none is proved impossible"
+        return f"unknown: no plan was found with which the graph fits in {budget}, but one may exist"
     if not outcome.pairs:
         return f"yes, as it is: the graph fits in {budget}"
     bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
