@@ -43,7 +43,7 @@ _PASS_NAMES = (
     "strip",
 )
 # The passes in `rewriting/`, which combine the work of other passes.
-_OF_REWRITING = frozenset({"plan", "recompute"})
+_REWRITING_PASSES = frozenset({"plan", "recompute"})
 
 
 RECOMPUTE_PASSES = (
@@ -68,7 +68,7 @@ RECOMPUTE_PASSES = (
 
 
 def _pass(word: str) -> Callable[[], type[ModulePass]]:
-    package = "rewriting" if word in _OF_REWRITING else "transforms"
+    package = "rewriting" if word in _REWRITING_PASSES else "transforms"
     module = word.replace("-", "_")
     kind = f"{word.title().replace('-', '')}Pass"
     return lambda: getattr(import_module(f".{package}.{module}", __package__), kind)

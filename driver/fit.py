@@ -112,7 +112,7 @@ class _SearchControls:
 def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fit:
     budget = Budget.of(text, model, "stablehlo")
     if text.lower() == MINIMUM:
-        raise ValueError("invalid budget 'min': expected the limit in bytes ('8GiB') or as a share ('50%')")
+        raise ValueError("invalid budget 'min': expected a limit in bytes ('8GiB') or a share ('50%')")
     search.progress("counting the bytes of the plain step")
     lines = dict(timelines_of(module, budget.model))
     plain = {name: timeline.peak_bytes for name, timeline in lines.items()}
@@ -149,8 +149,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fi
 
 
 def _with_smallest_plan(module: ModuleOp, budget: Budget, answer: Fit, search: _SearchControls) -> Fit:
-    """Add the temporaries of the smallest plan that a search finds to an answer that leaves open whether a step
-    fits."""
+    """Complete an inconclusive answer with the temporaries of the smallest plan that a search finds."""
     if search.stop():
         return answer
     search.progress("looking for the plan with the fewest temporaries")

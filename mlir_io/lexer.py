@@ -51,7 +51,7 @@ class Lexer(MLIRLexer):
     def _refuse_other_scripts(self, start: Position) -> None:
         """Raise `ParseError` if the character at `start`, which xDSL has already consumed, is not ASCII.
 
-        xDSL's regular expressions check the following characters.
+        Only this character needs a check: the regular expressions that match the rest of the token accept ASCII only.
         """
         if not (first := self.input.content[start]).isascii():
             raise ParseError(

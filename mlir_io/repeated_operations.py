@@ -20,7 +20,7 @@ from .workarounds.symbols import cached_symbols
 _DIALECTS = frozenset({"stablehlo", "chlo"})
 # Traits whose verification does not depend on the position, the operands or the users of an operation.
 _LOCAL = (Commutative, ConstantLike, Pure)
-_OF_ELEMENTS = frozenset(
+_ELEMENT_OPERATIONS = frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "select_and_scatter", "scatter", "sort", "map")
 )
 """Operations whose region applies to elements."""
@@ -114,7 +114,7 @@ def _is_local(kind: type[Operation]) -> bool:
 
 @cache
 def _is_of_elements(kind: type[Operation]) -> bool:
-    return kind.name in _OF_ELEMENTS and all(isinstance(trait, RecursiveMemoryEffect) for trait in kind.traits)
+    return kind.name in _ELEMENT_OPERATIONS and all(isinstance(trait, RecursiveMemoryEffect) for trait in kind.traits)
 
 
 @cache

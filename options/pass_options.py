@@ -27,7 +27,8 @@ T = TypeVar("T", bound=type)
 def has_options(
     options: type[Any], entry_point: EntryPoint | None = None, first: tuple[str, ...] = ()
 ) -> Callable[[T], T]:
-    """Return a class decorator that declares the fields of a dataclass before the fields of the class itself.
+    """Return a class decorator that copies the fields of the dataclass `options` into the decorated class, ahead of its
+    own fields.
 
     `@dataclass` must be applied after it. A field of the class itself replaces the declared field of the same name, and
     takes its position.

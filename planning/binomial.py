@@ -1,8 +1,9 @@
-"""Schedule binomial checkpointing: reverse a loop with a fixed number of slots, each of which stores one loop carry.
+"""Binomial checkpointing schedules. They reverse a loop with a fixed number of slots, where each slot stores one loop
+carry.
 
 A. Griewank, A. Walther, "Algorithm 799: Revolve", 2000. The iterations are needed in reverse order, and an iteration
-can run only from its carry. Each slot holds one carry; the first slot holds the carry of iteration 0. The schedule runs
-the minimum number of iterations (`advances`).
+can run only from its carry. The first slot holds the carry of iteration 0. The schedule runs the minimum number of
+iterations (`advances`).
 """
 
 from __future__ import annotations

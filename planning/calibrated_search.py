@@ -2,7 +2,7 @@
 
 A *need* is the memory that a plan takes. Measurements correct the predictions: between two measured plans by linear
 interpolation, and outside the measured range in proportion to the nearest measurement. This corrects a model that is
-off by a factor and a constant. Plans of one kind have similar errors, so each kind is interpolated between its own
+off by a constant factor and offset. Plans of one kind have similar errors, so each kind is interpolated between its own
 measurements. A kind without measurements is interpolated between the measurements of all other kinds. If no remaining
 candidate is predicted to fit, the predictions of kinds without a measurement are used without correction, except for
 the last try.
@@ -53,7 +53,7 @@ class CalibratedSearch:
 
     Attributes:
         choices: The predictions of the candidates.
-        limit: The maximum need; 0 to search for the lowest need, whose candidate is `least`.
+        limit: The maximum need; 0 to search for the candidate with the lowest need (`least`).
         plain: The predicted need and the measured need of the unchanged step.
         measured: The measured need of each tried candidate, including candidates of earlier searches; infinite if it
             cannot be measured.

@@ -41,7 +41,7 @@ def violations(graph: Graph, plan: Plan, refused: Collection[int] = ()) -> Itera
 
 
 def unknown_operations(graph: Graph, entries: Iterable[NotRecomputed | OperationNote]) -> Iterator[str]:
-    """Yield a message for each entry of the plan that refers to an operation that the graph does not contain."""
+    """Yield a message for each plan entry that refers to an operation outside the graph."""
     for index, entry in enumerate(entries):
         if entry.operation not in range(len(graph)):
             name = "note" if isinstance(entry, OperationNote) else "kept"

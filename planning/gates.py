@@ -71,7 +71,7 @@ def find_gates(graph: Graph, readers: Iterable[int], after: int, before: int) ->
 
 def expandable_gradients(graph: Graph) -> frozenset[int]:
     """Return the gradient values that take more bytes than their gradient operands, and that a compiler fuses into
-    their only reader. These are sums of padded values, which are the gradients of slices."""
+    their only reader. These values are sums of padded values: the gradients of slices."""
     expandable, source_bytes = set[int](), list(graph.sizes)
     for op, results in enumerate(graph.makes):
         if not graph.gradient[op] or len(results) != 1 or len(graph.readers[results[0]]) != 1:
@@ -94,7 +94,7 @@ def _gradient_operands(graph: Graph, value: int) -> list[int]:
 def joining_gates(
     graph: Graph, readers: Collection[int], after: int, before: int, until: int, expandable: Set[int]
 ) -> tuple[int, ...]:
-    """Return the cotangents defined before the copies that are combined with results of the readers.
+    """Return the cotangents that are defined before the copies and combined with the readers' results.
 
     A cotangent that passes through a barrier is stored. Otherwise XLA fuses the whole computation of the cotangent of a
     residual stream into each of its later readers, and keeps its operands live. If each block reads a slice of one

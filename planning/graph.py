@@ -29,11 +29,11 @@ _GRADIENT, _UPDATE = frozenset({Phase.GRADIENT}), frozenset({Phase.UPDATE})
 
 
 class Instruction(NamedTuple):
-    """An operation of the program that results from applying a plan to the graph.
+    """An operation of the program that a plan produces from the graph.
 
     Attributes:
-        origin: The index in the graph of the operation itself, or of the operation that it copies; `BARRIER_ORIGIN` for
-            a barrier.
+        origin: The graph index of the operation itself, or of the operation that it copies; `BARRIER_ORIGIN` for a
+            barrier.
         phase: Its phase.
         is_new: Whether it is a copy or a barrier.
         reads: The values that it reads, in the order of the original.
@@ -245,7 +245,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """Return the values that the operations read from outside, in order of use.
+        """Return the values from outside the operations that they read, in order of use.
 
         Constants are left out, unless an operation that is not a constant depends only on them, such as a loop that
         draws random numbers from a constant key: nothing else could delay a copy of it.

@@ -1,5 +1,5 @@
-"""Options for offloading, which stores values in host memory between the forward pass and their use in the backward
-pass. A plan file records these options, because the graph of the plan includes the moves."""
+"""Options for offloading. Offloading stores values in host memory between the forward pass and their use in the
+backward pass. A plan file records these options, because the plan's graph includes the moves."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class StorageRanges:
     Attributes:
         owners: The value that owns each storage.
         sizes: The bytes of each storage.
-        first, last: The first and the last step of its live range, both inclusive.
+        first, last: The first and the last position of its live range in the order, both inclusive.
     """
 
     owners: Numbers
@@ -107,8 +107,8 @@ def live_bytes(
     includes_returned: bool = False,
     counted: CountedStorages | None = None,
 ) -> Numbers:
-    """Return the bytes of live temporaries at each step of the order, including the memory of the regions of the
-    operation at this step.
+    """Return the bytes of live temporaries at each position of the order, including the memory of the regions of the
+    operation at this position.
 
     Args:
         graph: The graph.
@@ -125,7 +125,7 @@ def live_bytes(
 
 
 def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: CountedStorages | None = None) -> int:
-    """Return the maximum of the live bytes of temporaries over all steps.
+    """Return the maximum of the live temporary bytes over all positions of the order.
 
     Args:
         graph: The graph.
@@ -136,7 +136,8 @@ def peak_bytes(graph: Graph, order: Sequence[int] | None = None, counted: Counte
 
 
 def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
-    """Return the live bytes at each step. `inner`: for each step, the bytes of the regions of its operation."""
+    """Return the live bytes at each position of the order. `inner`: for each position, the region bytes of its
+    operation."""
     change = np.zeros(len(inner) + 1, np.int64)
     np.add.at(change, storages.first, storages.sizes)
     np.subtract.at(change, storages.last + 1, storages.sizes)

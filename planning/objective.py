@@ -12,7 +12,7 @@ from __future__ import annotations
 
 MAX_EAGER_FACTOR = 1.10
 """Multiple of the peak in program order up to which the peak of the eager schedule (`orders.py`) is acceptable. Above
-it, copy groups are chained: each also waits for the gradient operation before it."""
+it, copy groups are chained: each group also waits for the gradient operation before it."""
 
 MIN_SAVED_SHARE = 0.01
 """Share of the peak that an automatic choice must save to be applied, because barriers and copies have a cost. A rise

@@ -1,5 +1,5 @@
-"""A plan: the operations of a graph that are recomputed, the places and gates of their copies, and the values that the
-copies replace.
+"""Recomputation plans. A plan lists the recomputed operations of a graph, the places and gates of their copies, and the
+values that the copies replace.
 
 Copies are inserted in groups. A group waits for its *gates*, which are gradient values: its copies depend on a *token*,
 a value that exists once the gates exist. A plan is made for one graph, by a planner or by hand, and refers to
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Copies gated by one token, which waits for the gates of the group and for the preceding batch.
+    """Copies gated by one token. The token waits for the group's gates and for the preceding batch.
 
     Attributes:
         operations: The copied operations, in the order of the copies.
         inputs: The values from outside the group that these copies read and no earlier batch reads.
-        awaited: The values of the preceding batch whose copies the token waits for.
+        awaited: Values of the preceding batch. The token waits for their copies.
     """
 
     operations: tuple[int, ...]
@@ -45,7 +45,7 @@ class CopyGroup:
         numbers: For each copy, its number among all copies of the same operation, starting at 1.
         replaces: The values whose uses in the backward pass, from `before` on, are redirected to their latest copies.
         gates: The gradient values that all copies wait for.
-        freed_bytes: An estimate of the bytes that no longer need to be saved for the backward pass.
+        freed_bytes: An estimate of the bytes that no longer have to be saved for the backward pass.
         pinned_bytes: An estimate of the bytes that are kept live for the copies instead.
         extra_flops: The FLOPs of the copies.
     """

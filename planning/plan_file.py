@@ -160,8 +160,8 @@ def _group_data(group: CopyGroup) -> dict[str, object]:
 
 
 def _note_data(note: OperationNote) -> dict[str, object]:
-    """Return the fields of a note that differ from their defaults. The field `recompute` is included if it is false:
-    its default is None."""
+    """Return the fields of a note that differ from their defaults. The default of `recompute` is None, so the value
+    false is included."""
     note_fields = asdict(note)
     if not note.checkpoint:
         del note_fields["checkpoint"]

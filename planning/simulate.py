@@ -122,10 +122,10 @@ class _GraphWriter:
         unchanged: The operations of the graph as instructions, with their origins in the new program.
         written: The instructions so far.
         stands_for: As in `SimulatedProgram`.
-        copy_of: For each value, its latest copy, which the backward pass reads, and the operation before which the copy
-            is inserted.
-        delayed: For each input of a group, the result of the barrier, which gradient operations read.
-        gated: For each gate, the result of the barrier, which all later operations read.
+        copy_of: For each value, its latest copy and the operation before which this copy is inserted. The backward pass
+            reads the copy.
+        delayed: For each input of a group, the result of the barrier. Gradient operations read this result.
+        gated: For each gate, the result of the barrier. All later operations read this result.
         replaced: The values in `copy_of`, `delayed` and `gated`: operations that read none of them stay unchanged.
         next: The next operation of the graph.
     """
@@ -183,7 +183,7 @@ class _GraphWriter:
         self.replaced.update(self.delayed, group.replaces)
 
     def _append_batch(self, batch: Batch, gates: Iterable[int], mapping: dict[int, int]) -> None:
-        """Append the copies of a batch, and add them to `mapping`, which maps values to their copies."""
+        """Append the copies of a batch, and add them to `mapping` (values to their copies)."""
         inputs = [value for value in batch.inputs if value not in mapping]
         operands = [self._latest_copy(value) for value in inputs]
         if operands and self.keeps_barriers:

@@ -49,8 +49,8 @@ class TwoPointBound:
         """
         maker = int(problem.makers[self.value])
         return (
-            f"while {name(self.before)} executes: {name(self.reader)} reads a result of {name(maker)}, which is live "
-            "then, or is recomputed later"
+            f"while {name(self.before)} executes: {name(self.reader)} reads a result of {name(maker)}, and this result "
+            "is either live then or recomputed later"
         )
 
 

@@ -21,7 +21,7 @@ from .flop_counts import per_element
 _OVERWRITTEN = "it reads an argument that the step overwrites"
 _ADVANCES = "it advances the generator of random numbers"
 _WRITES = "it writes to an operand"
-_OF_INDUCTOR = """
+_INDUCTOR_OPERATIONS = """
 prims._low_memory_max_pool_offsets_to_indices.default prims._low_memory_max_pool_with_offsets.default prims.fma.default
 prims.inductor_force_stride_order.default prims.inductor_lookup_seed.default prims.inductor_randint.default
 prims.inductor_random.default prims.prepare_softmax_online.default
@@ -116,7 +116,7 @@ OPERATIONS: dict[str, Facts] = {
         **_table(_MOVES, pure(no_work)),
         **_table(_CASTS, replace(cast(), flops=_flops_of)),
         **_table(_ON_SIZES, pure(no_work)),
-        **_table(_OF_INDUCTOR, pure(_flops_of)),
+        **_table(_INDUCTOR_OPERATIONS, pure(_flops_of)),
         **_table(_MEANS, replace(pure(_flops_of), stored_bytes=_operand_bytes)),
         **_table("aten.copy_.default", impure(_WRITES)),
         **_table(_COLLECTIVES, communication()),

@@ -141,7 +141,9 @@ class _Inliner:
                     total += sizes[callee.sym_name.data]
                 if total > MAX_OPERATIONS:
                     raise Refusal(
-                        op, f"function '{name}' would have more than {MAX_OPERATIONS} operations after inlining"
+                        op,
+                        f"function '{name}' would have more than {MAX_OPERATIONS} operations after inlining; "
+                        "put repeated layers into a loop (lax.scan)",
                     )
             sizes[name] = total
 

@@ -33,8 +33,8 @@ class DecidedMark:
         source: The origin of the mark.
         segment: The segment of the operation; "" outside segments, and for a refused preference.
         recomputed: The results that the decision recomputes for all gradient operations that read them.
-        for_own_gradient: The results that the decision recomputes only for the gradient of their own segment, which no
-            attribute can express.
+        for_own_gradient: The results that the decision recomputes only for the gradient of their own segment. No
+            attribute can express this restriction.
     """
 
     operation: Operation

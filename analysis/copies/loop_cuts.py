@@ -105,7 +105,7 @@ class LoopCut(DroppedStacks):
 
 
 def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
-    """Return the minimum cut of the writing loop's body. It drops no stack if no other set of values is smaller.
+    """Return the minimum cut of the writing loop's body. If no smaller set of values exists, all stacks are kept.
 
     Args:
         pair: The writing loop and the reading loop.

@@ -147,7 +147,7 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
     Args:
         function: The function.
         phases: The phases of its operations; the timeline follows their order.
-        labels: The labels for reports; by default, the phases without segments.
+        labels: The labels for reports; by default, labels with the phase but no segment.
 
     Raises:
         Refusal: The function has dynamic shapes.

@@ -19,7 +19,8 @@ _SWITCH = Names.SLICE_ACTIVATION.removeprefix(Names.PREFIX)
 
 
 def shards_saved_values(op: Operation) -> bool:
-    """Return whether an attribute of the operation, or a scope in its location, requests to shard saved values."""
+    """Return whether an attribute of the operation, or a scope in its location, requests that saved values be
+    sharded."""
     switch = op.attributes.get(Names.SLICE_ACTIVATION)
     if isinstance(switch, IntegerAttr) and switch.value.data:
         return True

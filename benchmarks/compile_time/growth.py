@@ -6,7 +6,7 @@
 Results: CPU seconds and exponents; docs/compile_time.md summarizes them. Time: about 20 minutes.
 
 Each stage runs separately on the output of the previous stages, with the garbage collector configured as in the tools.
-The exit status is 1 if an exponent is above the bar.
+The exit status is 1 if an exponent is above its limit.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
 
 
 def report(name: str, sizes: Sequence[int]) -> bool:
-    """Print the measurements of one kind of step, and return whether no exponent is above the bar."""
+    """Print the measurements of one kind of step, and return whether no exponent is above its limit."""
     measured = [measure(KINDS[name], size) for size in sizes]
     successive = list(pairwise(zip(sizes, measured, strict=True)))
     print(f"\n{name:16}" + "".join(f"{size:>11,}" for size in sizes) + "   exponents")
@@ -133,7 +133,7 @@ def report(name: str, sizes: Sequence[int]) -> bool:
 
 @rare_collections()
 def main() -> int:
-    """Print seconds and exponents for each kind of step, and return 1 if an exponent is above the bar."""
+    """Print seconds and exponents for each kind of step, and return 1 if an exponent is above its limit."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "kind", KINDS)
     sizes = f"the numbers of operations of the steps (default: {' '.join(map(str, SIZES))})"

@@ -7,8 +7,8 @@ Results: CPU seconds, MiB and exponents, printed only. Time: about 5 minutes.
 
 Each program is proved equal to itself (parse, verify, prove) in a separate process. The columns list the size of the
 shape, the bytes of text, the CPU seconds minus those of a single function, the peak memory of the process, and the
-exponent of the seconds relative to the previous size (1 is linear). The exit status is 1 if an exponent is above the
-bar.
+exponent of the seconds relative to the previous size (1 is linear). The exit status is 1 if an exponent is above its
+limit.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def measure(name: str, size: int) -> tuple[int, float, int]:
 
 
 def report(name: str, idle: float) -> bool:
-    """Print the measurements of one shape, and return whether no exponent is above the bar."""
+    """Print the measurements of one shape, and return whether no exponent is above its limit."""
     before, fits = None, True
     for size in SHAPES[name][1]:
         length, seconds, peak = measure(name, size)
@@ -133,7 +133,7 @@ def report(name: str, idle: float) -> bool:
 
 
 def main() -> int:
-    """Print the measurements of each shape, and return 1 if an exponent is above the bar."""
+    """Print the measurements of each shape, and return 1 if an exponent is above its limit."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "shape", SHAPES)
     names = parser.parse_args().names or SHAPES

@@ -7,7 +7,7 @@
 Results: bytes of temporaries, in test/xla_temporaries.json. Time: about 10 minutes.
 
 Each example of `examples/stablehlo/` is compiled plain and recomputed, with barriers kept, from the text that the model
-reads. Nothing is executed. The exit status is 1 if a ratio is outside the bar.
+reads. Nothing is executed. The exit status is 1 if a ratio is outside its bounds.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def xla_bytes(example: str, module: ModuleOp) -> int:
 
 
 def main() -> None:
-    """Print XLA's size and the model's ratio to it for each variant, and exit with 1 if a ratio is outside the bar."""
+    """Print XLA's size and the model's ratio to it for each variant. Exit with 1 if a ratio is outside its bounds."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "example", BUILDERS)
     parser.add_argument("--write", action="store_true", help=f"write {CORPUS.relative_to(ROOT)}, which the tests read")

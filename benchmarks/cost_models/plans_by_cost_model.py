@@ -5,9 +5,9 @@
 
 Results: extra cost in percent, and seconds, in docs/measured/costs.md. Time: about 1 minute for an example.
 
-`plans` counts the plan of each cost model by all cost models, and proves that every planned step is equal to the
-original. `times` compares one run in XLA:CPU with the roofline. It uses the best of three runs after a warm-up;
-other load on the machine affects it.
+`plans` makes a plan under each cost model, and reports its cost under every model. It also proves that every planned
+step is equal to the original. `times` compares one run in XLA:CPU with the roofline. It uses the best of three runs
+after a warm-up; other load on the machine affects it.
 """
 
 from __future__ import annotations

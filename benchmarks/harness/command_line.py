@@ -1,6 +1,7 @@
 """Command lines of the benchmarks: options that many of them share, and the exit status.
 
-A benchmark's help is its module docstring. Its exit status is 1 if a bar is missed, and 2 for a wrong argument.
+A benchmark's help is its module docstring. Its exit status is 1 if a requirement is not met, and 2 for a wrong
+argument.
 """
 
 from __future__ import annotations
@@ -116,11 +117,12 @@ def _shares(text: str) -> tuple[float, ...]:
 
 
 def report_missed(messages: Sequence[str]) -> int:
-    """Print a message for each missed bar to standard error, and return the exit status: 1 if there are any."""
+    """Print the messages on unmet requirements to standard error. Return the exit status, which is 1 if there are
+    any."""
     for message in messages:
         print(f"missed: {message}", file=sys.stderr)
-    count = len(messages) or "no"
-    print(f"{count} bar{'s' * (len(messages) > 1)} missed", file=sys.stderr, flush=True)
+    count = f"{len(messages)} requirement{'s are' if len(messages) > 1 else ' is'} not met"
+    print(count if messages else "all requirements are met", file=sys.stderr, flush=True)
     return 1 if messages else 0
 
 

@@ -15,9 +15,9 @@ results; the ratio of XLA:CPU's temporaries, which contain neither; and the larg
 rounding. These distances are from the recomputed to the plain step, in IREE and in XLA, and from the plain step in IREE
 to the plain step in XLA and in numpy.
 
-The exit status is 1 if a bar is missed. The peak must be at most 1.02 times the plain peak. Without inputs and results,
-it must be at most 0.6 times the plain peak, if that holds for XLA's temporaries. The recomputed results must be as
-close to the plain results as in XLA, or as the plain results are to XLA's.
+The exit status is 1 if a requirement is not met. The peak must be at most 1.02 times the plain peak. Without inputs and
+results, it must be at most 0.6 times the plain peak, if that holds for XLA's temporaries. The recomputed results must
+be as close to the plain results as in XLA, or as the plain results are to XLA's.
 """
 
 # pyright: basic
@@ -170,10 +170,10 @@ class IreeRow:
         return (self.ours_bytes - self.fixed_bytes) / max(self.plain_bytes - self.fixed_bytes, 1)
 
     def missed(self) -> list[str]:
-        """Return a message for each missed bar."""
+        """Return a message for each requirement that is not met."""
         bars = list[str]()
         if self.ratio > MAX_PEAK_RATIO:
-            bars.append(f"the peak is {self.ratio:.3f} × the plain peak, above the bar of {MAX_PEAK_RATIO}")
+            bars.append(f"the peak is {self.ratio:.3f} × the plain peak, above the limit of {MAX_PEAK_RATIO}")
         if self.xla_ratio <= GAINED < self.ratio_of_temporaries:
             ratio = self.ratio_of_temporaries
             bars.append(f"the temporaries are {ratio:.3f} × the plain ones, but {self.xla_ratio:.3f} × in XLA")
@@ -235,7 +235,7 @@ def measure(tools: Tools, name: str, step: Step, in_numpy: bool) -> IreeRow:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table row for each example, and return 1 if a bar is missed or IREE rejects a program."""
+    """Print a table row for each example, and return 1 if a requirement is not met or IREE rejects a program."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "example", BUILDERS)
     add_size(parser, "small")

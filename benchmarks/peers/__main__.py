@@ -9,8 +9,8 @@ Results: temporaries, FLOPs and CPU seconds as multiples of the plain step's, in
 jax_peers_default_flags.md. Time: about 1 hour.
 
 Each step is compiled in its own process, and runs once for its results. On a GPU, the steps are also timed, with and
-without the latency-hiding scheduler, and the device's peak is read. The exit status is 1 if a step misses a bar
-(`peers/bars.py`).
+without the latency-hiding scheduler, and the device's peak is read. The exit status is 1 if a step does not meet a
+requirement (`peers/bars.py`).
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def tables_by_name(rows: Mapping[str, Any]) -> dict[str, str]:
             ]
         )
     if settings:
-        named_tables["missed"] = "\n".join(tables.misses(rows, settings[0])) or "Every step is within the bars."
+        named_tables["missed"] = "\n".join(tables.misses(rows, settings[0])) or "Every step meets the requirements."
     named_tables["distances"] = "\n\n".join(
-        [tables.distances(rows), "\n".join(missed_distances(rows)) or "Every step is within the bars."]
+        [tables.distances(rows), "\n".join(missed_distances(rows)) or "Every step meets the requirements."]
     )
     return named_tables
 
@@ -100,7 +100,7 @@ def versions(rows: Mapping[str, Any]) -> str:
 
 
 def missed_distances(rows: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each bar on distances that a step misses."""
+    """Yield a line for each requirement on distances that a step does not meet."""
     for name, row in rows.items():
         if "distances" in row:
             result = Distances(tuple(Leaf(**leaf) for leaf in row["distances"]["leaves"]))
@@ -119,7 +119,7 @@ def with_tables(pages: Mapping[Path, str], named_tables: Mapping[str, str]) -> d
 
 
 def main() -> None:
-    """Measure or read the rows, print the tables, and exit with 1 if a bar is missed."""
+    """Measure or read the rows, print the tables, and exit with 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     add_only(parser, "step", PEERS)
     add_size(parser)

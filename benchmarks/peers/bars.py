@@ -1,5 +1,5 @@
-"""Bars of the comparison: with the same blocks, recomputation must need no more memory or FLOPs than the framework's
-remat, and it must donate as many bytes as the plain step."""
+"""Requirements of the comparison: with the same blocks, recomputation must need no more memory or FLOPs than the
+framework's remat, and it must donate as many bytes as the plain step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ratio(costs: Costs, form: str, base: str, field: str = "temp_bytes") -> floa
 
 
 def missed(costs: Costs) -> Iterator[str]:
-    """Yield a message for each missed bar. `costs`: the measurements of one setting, by form."""
+    """Yield a message for each requirement that is not met. `costs`: the measurements of one setting, by form."""
     for ours, theirs in PAIRS:
         if ours not in costs or theirs not in costs:
             continue  # The form was not requested, or it failed and its error is reported elsewhere.
@@ -31,7 +31,7 @@ def missed(costs: Costs) -> Iterator[str]:
         for field, bar, word in (("temp_bytes", TEMP_BAR, "temporaries"), ("flops", FLOPS_BAR, "FLOPs")):
             result = ratio(costs, ours, theirs, field)
             if result is not None and result > bar:
-                yield f"{ours}: {result:.3f} × the {word} of {theirs}, above the bar of {bar}{reason}"
+                yield f"{ours}: {result:.3f} × the {word} of {theirs}, above the limit of {bar}{reason}"
     for form in (SAME, SAME_DOTS, OURS):
         if form in costs and costs[form]["alias_bytes"] != costs[PLAIN]["alias_bytes"]:
             donated, plain = costs[form]["alias_bytes"], costs[PLAIN]["alias_bytes"]

@@ -31,7 +31,7 @@ OTHER = (CompilerSetting(DEFAULT),)
 
 
 def settings_of(platform: str) -> tuple[CompilerSetting, ...]:
-    """Return the settings of a platform. The bars apply to the first setting.
+    """Return the settings of a platform. The requirements apply to the first setting.
 
     By default, XLA removes barriers on CPU, but keeps them on GPU.
     """

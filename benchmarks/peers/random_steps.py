@@ -6,7 +6,7 @@ Results: bytes of temporaries, and distances in units of rounding; a summary is 
 about 5 minutes.
 
 Each step is compiled by `recompute.jax.jit` with all defaults, as a call would do, and by `jax.jit` with default flags.
-Both run once on the same inputs. The exit status is 1 if a bar is missed.
+Both run once on the same inputs. The exit status is 1 if a requirement is not met.
 
 Distances are `max|a - b| / (eps × max|leaf|)`, with the eps of the leaf's type, or of bf16 in a step that rounds to
 bf16.
@@ -98,7 +98,7 @@ def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled,
 
 
 def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
-    """Return a message for each missed bar, with the seeds of the steps."""
+    """Return a message for each requirement that is not met, with the seeds of the steps."""
     above_seeds = [verdict.program.seed for verdict in verdicts if verdict.is_above]
     far_seeds = [verdict.program.seed for verdict in verdicts if verdict.is_far]
     plain_seeds = [verdict.program.seed for verdict in verdicts if verdict.why is not None]
@@ -121,7 +121,7 @@ def summary(verdicts: Sequence[StepVerdict]) -> str:
 
 
 def main() -> None:
-    """Print a line for each step, and exit with 1 if a bar is missed."""
+    """Print a line for each step, and exit with 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     parser.add_argument(
         "--count", type=int, default=20, metavar="COUNT", help="the number of random steps (default: %(default)s)"

@@ -70,7 +70,7 @@ class Distances:
         return sorted(result, key=lambda leaf: -leaf.ours)
 
     def missed(self) -> Iterator[str]:
-        """Yield a message for each missed bar: the share of close results, and the largest distance."""
+        """Yield a message for each unmet requirement: the share of close results, and the largest distance."""
         if self.close_share < MIN_CLOSE_SHARE:
             limit = f"{CLOSE_RATIO} × the distance of remat and {CLOSE_UNITS:g} units of rounding"
             yield f"{1 - self.close_share:.0%} of the results have a distance above {limit}"

@@ -80,7 +80,7 @@ def own_seconds(costs: Any, form: str) -> str:
 
 
 def misses(rows: Rows, setting: str) -> Iterator[str]:
-    """Yield a line for each step that did not run, each error, and each missed bar."""
+    """Yield a line for each step that did not run, each error, and each requirement that is not met."""
     for name, row in rows.items():
         if "skipped" in row:
             yield f"- {name}: did not run: {row['skipped']}"

@@ -1,6 +1,6 @@
 """Measure the planner within peak budgets: extra cost, proven bound, PyTorch's partitioner, and other networks.
 
-    python -m recompute.benchmarks.solvers.planner                            # the graph gpt24L, with its bars
+    python -m recompute.benchmarks.solvers.planner                            # the graph gpt24L, with its limits
     python -m recompute.benchmarks.solvers.planner pytorch                    # at the peaks of PyTorch's partitioner
     python -m recompute.benchmarks.solvers.planner times --python PYTHON      # alternate with PyTorch; needs torch
     python -m recompute.benchmarks.solvers.planner nets --seconds 60          # irregular networks of planner_graphs.py
@@ -12,7 +12,7 @@ Results: extra cost and bounds in percent, and wall seconds, in docs/measured/so
 30 minutes.
 
 `graphs/gpt24L.json.gz` is PyTorch 2.13's joint graph of a 24-layer GPT, and `graphs/gpt24L.pytorch.json` lists the
-choices of its partitioners. The exit status is 1 if a bar is missed.
+choices of its partitioners. The exit status is 1 if a requirement is not met.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from recompute.planning.solvers.working_set import largest_working_set
 
 GRAPHS = Path(__file__).resolve().parent / "graphs"
 BARS = {0.8: 1.005, 0.6: 4.422, 0.5: 7.467, 0.4: 11.849, 0.3: 16.327, 0.2: 21.26, 0.1687: inf}
-"""The largest allowed extra cost in percent, by budget as a share of the plain peak. The last budget has no bar."""
+"""The largest allowed extra cost in percent, by budget as a share of the plain peak. The last budget has no limit."""
 GAP = 0.01
 """The largest allowed gap to the bound, in percentage points."""
 SECONDS = 20.0
@@ -56,7 +56,7 @@ LAYERED = {"layered 100": 100, "layered 250": 250}
 """The numbers of operations of the layered graphs, by name."""
 NET_NAMES = (*NETS, *LAYERED)
 FEW_OPERATIONS = 300
-"""The largest number of operations for which the gap at the budget 0.3 has a bar (`gap_bar`)."""
+"""The largest number of operations for which the gap at the budget 0.3 has a limit (`gap_bar`)."""
 LONG_SECONDS = 600.0
 EXPONENTS = {0.6: 1.25, 0.3: 1.5}
 """The largest allowed exponent with which time grows with the number of operations, by budget."""
@@ -96,7 +96,7 @@ def plan_and_print(
 
 
 def bars() -> Iterator[str]:
-    """Plan the GPT within each budget of `BARS`, and yield a message for each missed bar."""
+    """Plan the GPT within each budget of `BARS`, and yield a message for each requirement that is not met."""
     problem = gpt()
     peak = plain_peak(problem)
     plan_and_print("warm-up", problem, peak // 2)
@@ -105,7 +105,7 @@ def bars() -> Iterator[str]:
         if isinstance(result, Infeasible) or result.percent > bar:
             yield f"budget {share}: no plan, or an extra cost above {bar} %"
         elif share >= 0.2 and (result.gap > GAP or seconds > SECONDS):
-            yield f"budget {share}: a gap of {result.gap:.4f} points, or a time of {seconds:.1f} s, is above its bar"
+            yield f"budget {share}: a gap of {result.gap:.4f} points, or a time of {seconds:.1f} s, is above its limit"
 
 
 def pytorch() -> Iterator[str]:
@@ -141,7 +141,7 @@ def times(python: str) -> Iterator[str]:
 
 
 def nets(options: argparse.Namespace) -> Iterator[str]:
-    """Plan the networks of `planner_graphs.py` and layered graphs, and yield a message for each gap above its bar."""
+    """Plan the networks of `planner_graphs.py` and layered graphs, and yield a message for each gap above its limit."""
     problems = {name: read_graph(json.dumps(graph(name)), name) for name in NETS}
     problems |= {name: layered(operations) for name, operations in LAYERED.items()}
     for name in options.net or problems:
@@ -155,7 +155,7 @@ def nets(options: argparse.Namespace) -> Iterator[str]:
 
 
 def gap_bar(share: float, operations: int, seconds: float) -> float:
-    """Return the largest allowed gap in percentage points, or infinity if there is no bar."""
+    """Return the largest allowed gap in percentage points, or infinity if there is no limit."""
     if share >= 0.4:
         return 0.1
     return (1.0 if seconds >= LONG_SECONDS else 4.0) if operations <= FEW_OPERATIONS and share >= 0.3 else inf
@@ -207,7 +207,7 @@ def print_published(problem: Problem, budget: int, theirs: PublishedResult) -> f
 
 
 def scale() -> Iterator[str]:
-    """Plan chains of increasing size, and yield a message for each gap, time or exponent above its bar."""
+    """Plan chains of increasing size, and yield a message for each gap, time or exponent above its limit."""
     for irregular in (False, True):
         times: dict[float, list[tuple[int, float]]] = {share: [] for share in EXPONENTS}
         for operations in (4_000, 20_000, 100_000):
@@ -222,11 +222,11 @@ def scale() -> Iterator[str]:
             exponent = growth_exponent((few, many), (short, long))
             print(f"growth at {share}: exponent {exponent:.2f}")
             if exponent > EXPONENTS[share]:
-                yield f"budget {share}: exponent {exponent:.2f}, above the bar of {EXPONENTS[share]}"
+                yield f"budget {share}: exponent {exponent:.2f}, above the limit of {EXPONENTS[share]}"
 
 
 def main() -> int:
-    """Print the requested table, and return 1 if a bar is missed."""
+    """Print the requested table, and return 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     parser.add_argument(
         "table",

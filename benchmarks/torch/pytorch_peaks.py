@@ -8,7 +8,7 @@ Results: peaks in MB, and FLOPs as multiples of the eager step's, in docs/measur
 The GPT with 6 layers is compiled within the peak of each of PyTorch's forms, and every model within the peaks of
 `BARS`. Peaks are live storages of one step in program order. FLOPs are those of matrix products, convolutions and
 attention, as multiples of the eager step's. The exit status is 1 if a step exceeds its peak, needs more FLOPs than
-PyTorch's step at that peak or than the bar in `BARS`, or differs from eager mode.
+PyTorch's step at that peak or than the limit in `BARS`, or differs from eager mode.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def measure_at(name: str, peak_bytes: int, eager: FormRow, outcome: Any) -> Form
 
 
 def faults_of(row: FormRow, most: float, peak_bytes: int, eager: FormRow) -> Iterator[str]:
-    """Yield a message for each missed bar. `most`: the largest allowed FLOPs, as a multiple of the eager step's."""
+    """Yield a message for each unmet requirement. `most`: the largest allowed FLOPs, as a multiple of the eager
+    step's."""
     if row.error:
         yield row.error
         return
@@ -51,11 +52,11 @@ def faults_of(row: FormRow, most: float, peak_bytes: int, eager: FormRow) -> Ite
     if row.peak_bytes > peak_bytes:
         yield f"the peak of {row.peak_bytes} bytes exceeds the budget by {row.peak_bytes - peak_bytes} bytes"
     if row.flops / eager.flops > most + 5e-5:
-        yield f"{row.flops / eager.flops:.4f} × the eager FLOPs, above the bar of {most:.4f}"
+        yield f"{row.flops / eager.flops:.4f} × the eager FLOPs, above the limit of {most:.4f}"
 
 
 def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
-    """Print the table of a model, and yield a message for each missed bar.
+    """Print the table of a model, and yield a message for each requirement that is not met.
 
     Args:
         name: The name of the model.
@@ -89,7 +90,7 @@ def peak_of(name: str, form: ModelForm, outcome: Any, eager: FormRow) -> tuple[i
 
 
 def main() -> int:
-    """Print the table of each model, and return 1 if a bar is missed."""
+    """Print the table of each model, and return 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     add_only(parser, "model", BARS)
     options = parser.parse_args()

@@ -9,7 +9,7 @@ pages that quote them. Time: about 10 minutes.
 
 Each example is compiled three times with barriers kept: plain, with every block under `jax.checkpoint`, and after
 `recompute-opt`, which proves its output. Nothing is executed; `rounding/distances.py` compares results. The exit
-status is 1 if a bar is missed.
+status is 1 if a requirement is not met.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ExampleComparison:
     costs: dict[str, CompiledCost]
 
     def missed(self) -> Iterator[str]:
-        """Yield a message for each bar that our form misses."""
+        """Yield a message for each requirement that our form does not meet."""
         plain, checkpoint, ours = (self.costs[name] for name in (PLAIN, CHECKPOINT, OURS))
         if ours.temp_bytes > checkpoint.temp_bytes * (1 + TEMP_SLACK):
             yield f"{ours.temp_bytes} bytes of temporaries, but {checkpoint.temp_bytes} with {CHECKPOINT}"
@@ -133,7 +133,7 @@ def reproducible_costs(comparisons: list[ExampleComparison]) -> str:
 
 
 def main() -> None:
-    """Measure the requested examples, print their tables, and exit with 1 if a bar is missed."""
+    """Measure the requested examples, print their tables, and exit with 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "example", BUILDERS)
     add_size(parser)

@@ -9,7 +9,7 @@ Results: temporaries and FLOPs as multiples of the plain step's, in docs/measure
 Budgets are shares of XLA's temporaries for the plain step. The last budget of each example is the temporaries of the
 step with `jax.checkpoint`. The columns list: the share that the budget allows; the share that the compiled step needs;
 their ratio; the FLOPs, and those with `jax.checkpoint`, as multiples of the plain step's; the number of compilations;
-and the wall time. The exit status is 1 if a bar is missed.
+and the wall time. The exit status is 1 if a requirement is not met.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def rows_of(step: BudgetedStep) -> Iterator[BudgetRow]:
 
 
 def main() -> int:
-    """Print a table row for each budget of each step, and return 1 if a bar is missed."""
+    """Print a table row for each budget of each step, and return 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     parser.add_argument("names", nargs="*", metavar="STEP", help="the examples or models to measure (default: all)")
     parser.add_argument("--peers", action="store_true", help="measure the models of benchmarks/peers, not the examples")

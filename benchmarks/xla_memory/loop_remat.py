@@ -60,7 +60,7 @@ def ours(step: Step, **options: Any) -> Cost:
 
 
 def print_row(name: str, size: str) -> Iterator[str]:
-    """Print the table row of one step, and yield a message for each bar that it misses."""
+    """Print the table row of one step, and yield a message for each requirement that it does not meet."""
     step, twin = built(name, size), built(name, size, checkpoint=True)
     plain = smaller_cost(step.lower().compile)
     theirs = smaller_cost(twin.lower().compile)
@@ -72,13 +72,13 @@ def print_row(name: str, size: str) -> Iterator[str]:
         words.append(f"{kept[0] / plain[0]:9.3f} {kept[1] / plain[1]:7.3f}")
     print(*words, flush=True)
     if result[0] > bar(name) * theirs[0]:
-        yield f"{name}: {result[0] / theirs[0]:.3f} × the temporaries of remat, above the bar of {bar(name)}"
+        yield f"{name}: {result[0] / theirs[0]:.3f} × the temporaries of remat, above the limit of {bar(name)}"
     if "transformer" in name and abs(result[1] / theirs[1] - 1) > FLOPS_BAR:
         yield f"{name}: {result[1] / theirs[1]:.4f} × the FLOPs of remat, outside 1 ± {FLOPS_BAR}"
 
 
 def main() -> int:
-    """Print the rows, and return 1 if a bar is missed."""
+    """Print the rows, and return 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "step", NAMES)
     add_size(parser)

@@ -33,7 +33,7 @@ HEAD = ("example", "peak / budget", "eager peak / budget", "additional FLOPs", "
 
 
 def print_row(name: str, size: str) -> Iterator[str]:
-    """Rewrite an example, print its table row, and yield a message for each bar that it misses."""
+    """Rewrite an example, print its table row, and yield a message for each requirement that it does not meet."""
     start = time.perf_counter()
     path = EXAMPLES / f"{name}.{size}.mlir"
     try:
@@ -52,13 +52,14 @@ def print_row(name: str, size: str) -> Iterator[str]:
     if peak > 1:
         yield f"{name}: the peak in program order is {peak:.3f} of the budget"
     if eager > MAX_EAGER_FACTOR:
-        yield f"{name}: the peak of an eager executor is {eager:.3f} of the budget, above the bar of {MAX_EAGER_FACTOR}"
+        limit = f"above the limit of {MAX_EAGER_FACTOR}"
+        yield f"{name}: the peak of an eager executor is {eager:.3f} of the budget, {limit}"
     if not proved:
         yield f"{name}: the rewrite is not proved"
 
 
 def main() -> int:
-    """Print a table row for each example, and return 1 if a bar is missed."""
+    """Print a table row for each example, and return 1 if a requirement is not met."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "example", NAMES)
     add_size(parser)

@@ -110,7 +110,7 @@ def gather_axes(subject: str, axes: Axes, removed: Axes, mesh: Mesh) -> Axes:
     remaining = list(axes)
     for axis in reversed(removed):
         if not remaining or remaining[-1].name != axis.name or not _is_end_of(axis, remaining[-1], mesh):
-            raise VerifyException(f"cannot apply {subject} axis {axis} to the operand's axes {axes_text(axes)}")
+            raise VerifyException(f"{subject} axis {axis} is not the last of the operand's axes {axes_text(axes)}")
         last = remaining.pop()
         if axis.pre_size > last.pre_size:
             remaining.append(Axis(axis.name, last.pre_size, axis.pre_size // last.pre_size))

@@ -161,7 +161,8 @@ SLICES: list[type[Operation]] = [SliceOp, ConcatenateOp]
 
 @irdl_op_definition
 class DynamicSliceOp(FunctionTypeOp):
-    """Return a slice of the operand at start indices that are operands. The indices are clamped to the bounds.
+    """Return a slice of the first operand. The other operands give its start indices, which are clamped so that the
+    slice is in bounds.
 
     stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]
     """

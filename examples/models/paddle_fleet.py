@@ -1,4 +1,5 @@
-"""Network of Paddle's Fleet page on recomputation: five blocks of linear, dropout and relu layers, trained by SGD."""
+"""The network from Paddle's Fleet page on recomputation: five blocks of linear, dropout and relu layers, trained with
+SGD."""
 
 from __future__ import annotations
 

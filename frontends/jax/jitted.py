@@ -106,11 +106,11 @@ class Jitted(Generic[P, R]):
             raise
 
     def _new_dispatch(self) -> Any:
-        """Return an empty cache of compiled calls; None if the installed JAX has no such dispatch."""
+        """Return an empty dispatch cache for compiled calls; None if the installed JAX does not offer one."""
         return private.dispatcher(self._name, self._plain.__wrapped__, self._miss, self._statics)
 
     def _miss(self, *args: Any, **kwargs: Any) -> private.Missed:
-        """Compile and run a call that is not in the cache of JAX's dispatch."""
+        """Compile and run a call that misses JAX's dispatch cache."""
         call = Call.of(self._statics, args, kwargs)
         key = key_of(call)
         if call.is_traced:

@@ -21,7 +21,7 @@ from .reports.compile_report import CompileReport, GraphReport
 from .reports.dynamo_counters import breaks_since, count_breaks, count_cached
 
 BACKENDS = ("aot_eager", "inductor")
-_OF_TORCH = frozenset({"fullgraph", "dynamic"})
+_TORCH_KEYWORDS = frozenset({"fullgraph", "dynamic"})
 """The keywords that `compile` passes on to `torch.compile`."""
 
 
@@ -121,10 +121,11 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     if model is None:
         return partial(compile, backend=backend, **keywords)
     own_keywords = {name: value for name, value in keywords.items() if name in OURS}
-    torch_keywords = {name: value for name, value in keywords.items() if name in _OF_TORCH}
+    torch_keywords = {name: value for name, value in keywords.items() if name in _TORCH_KEYWORDS}
     if unknown := sorted(keywords.keys() - own_keywords.keys() - torch_keywords.keys()):
         raise TypeError(
-            f"recompute.torch.compile: unknown option '{unknown[0]}'{suggestion(unknown[0], sorted(OURS | _OF_TORCH))}"
+            f"recompute.torch.compile: unknown option '{unknown[0]}'"
+            f"{suggestion(unknown[0], sorted(OURS | _TORCH_KEYWORDS))}"
         )
     if backend not in BACKENDS:
         raise ValueError(f"recompute.torch.compile: unknown backend '{backend}'{suggestion(backend, BACKENDS)}")

@@ -41,7 +41,7 @@ class Keywords(TypedDict, total=False):
 
 
 OURS = frozenset(Keywords.__annotations__)
-_OF_SELECTION = frozenset(field.name for field in fields(Selection)) - {"segment_budgets"}
+_SELECTION_OPTIONS = frozenset(field.name for field in fields(Selection)) - {"segment_budgets"}
 _SEQUENCES = frozenset({"checkpoints", "skip", "names", "save", "exclude"})
 
 
@@ -69,7 +69,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
     settings = {name: _value(name, value) for name, value in keywords.items() if name not in ("budget", "reserve")}
     stated, reserve = keywords.get("budget"), keywords.get("reserve", 0)
     budget = None if stated is None else budget_within(stated, reserve)
-    selection = Selection(**{name: settings.pop(name) for name in _OF_SELECTION & settings.keys()})
+    selection = Selection(**{name: settings.pop(name) for name in _SELECTION_OPTIONS & settings.keys()})
     rewrite = RecomputeOptions(
         selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **settings
     )

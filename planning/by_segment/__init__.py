@@ -1,1 +1,1 @@
-"""The rule-based planner of segments, which derives a plan from the values to recompute without a search."""
+"""The rule-based segment planner. It derives a plan from the values to recompute, without a search."""

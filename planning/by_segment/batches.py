@@ -16,9 +16,9 @@ from ..graph import Graph
 from ..plan import Batch
 
 MIN_BATCH_SHARE = 0.25
-"""Minimum bytes that a separate batch must delay, as a share of the bytes that its group frees. The barrier of a batch
-prevents fusion, which may cancel a smaller gain. The same threshold applies to a barrier before an early part of a
-segment in the forward pass (`early_parts.py`)."""
+"""Minimum number of bytes that a separate batch must delay, as a share of the bytes that its group frees. The batch's
+barrier prevents fusion, and this loss may cancel a smaller gain. The same threshold applies to a barrier before an
+early part of a segment in the forward pass (`early_parts.py`)."""
 MAX_BATCH_CANDIDATES = 32
 """Maximum number of parts of a segment that are considered for a batch. This limit keeps the work linear in the size of
 the segment."""
@@ -92,12 +92,12 @@ def excess_bytes(graph: Graph, part: Sequence[int]) -> int:
 
 
 def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
-    """Return the peak bytes of the part when it runs alone, in program order, and its live-out bytes."""
+    """Return the part's peak bytes and its live-out bytes if it runs alone, in program order."""
     root, sizes, reads, inner_bytes = graph.root, graph.sizes, graph.reads, graph.inner_bytes
     live_out = {root[value] for value in _live_out(graph, part)}
     results = set(graph.results_of(part)) - graph.constants
     last_reader = {root[value]: op for op in part for value in reads[op]}
-    # The storages that die at each operation: those whose last reader it is, and those that it makes and nothing reads.
+    # The storages that die at each operation: storages that it reads last, and unread storages that it makes.
     dying = dict[int, list[int]]()
     for storage in results - live_out:
         if root[storage] == storage or storage in last_reader:
@@ -125,8 +125,7 @@ def _part_to_run_first(graph: Graph, operations: Sequence[int], inputs: Sequence
     `MIN_BATCH_SHARE` of the freed bytes. Each part consists of all operations that depend only on a given subset of the
     inputs.
 
-    Only the `MAX_BATCH_CANDIDATES` parts with the fewest inputs are considered, which bounds the work for large
-    segments.
+    To bound the work for large segments, only the `MAX_BATCH_CANDIDATES` parts with the fewest inputs are considered.
     """
     needs = _needed_inputs(graph, operations, inputs)
     best = set[int]()

@@ -92,7 +92,8 @@ def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
 
 
 def cuts_by_blocks(graph: Graph) -> Cuts | None:
-    """Return cuts between repeated blocks, each of which becomes a segment that begins where the fewest bytes are live.
+    """Return cuts between repeated blocks. Each block becomes a segment, and segments begin where the fewest bytes are
+    live.
 
     The result is None unless repeated sequences of operations make up at least half of the forward pass.
     """
@@ -188,8 +189,7 @@ class _CutPlaces:
         )
 
     def cuts_within(self, bounds: Iterable[int]) -> list[Cuts]:
-        """Return the best cuts for each of the bounds on the residual bytes of a segment, without duplicates, by
-        increasing score."""
+        """Return the best cuts within each bound on a segment's residual bytes, without duplicates, sorted by score."""
         by_bounds = dict[tuple[int, ...], Cuts]()
         for bound in bounds:
             if (cuts := self.cut(max(bound, self.largest))) is not None:

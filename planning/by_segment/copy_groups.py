@@ -1,5 +1,5 @@
 """Plan the copies of the values to recompute, segment by segment. Copies are planned in groups. All copies of a group
-wait for one token, which exists once the gates of the group, cotangents of the backward pass, exist.
+wait for one token. The token exists once the group's gates exist. Gates are cotangents of the backward pass.
 
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
@@ -117,8 +117,8 @@ def unsplit_group(
 
 
 def with_numbers(group: CopyGroup, copy_counts: dict[int, int]) -> CopyGroup:
-    """Number the copies of the group, and return the result. `copy_counts`: the number of copies of each operation so
-    far; it is updated."""
+    """Return the group with its copies numbered. `copy_counts` is the number of copies of each operation so far. It is
+    updated in place."""
     for op in group.operations:
         copy_counts[op] = copy_counts.get(op, 0) + 1
     return replace(group, numbers=tuple(copy_counts[op] for op in group.operations))
@@ -130,8 +130,8 @@ class GroupOptions:
 
     Attributes:
         copies: The maximum number of copies of one operation.
-        chains_groups: Whether each group also waits for the preceding gradient operation, which separates groups that
-            would all be ready at once.
+        chains_groups: Whether each group also waits for the preceding gradient operation. This separates groups that
+            would otherwise become ready at the same time.
         splits_only_concurrent: Whether a group is split only if its second batch could run concurrently with its first;
             see `split_into_batches`.
         splits_into_batches: Whether groups are split into batches at all. This changes neither the byte estimates nor
@@ -212,7 +212,7 @@ class _Planner:
 
     Attributes:
         groups, kept: The entries of the plan so far, as in `Plan`.
-        copied: The values that have a copy, which all later readers read.
+        copied: The values that have a copy. All later readers read the copy.
         copy_counts: The number of copies of each operation so far.
         next_place: For each place with copy requests, the next such place.
     """
@@ -274,7 +274,7 @@ class _Planner:
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
         """Return gates that delay the copies of a request. They delay the values that the first reader reads, and the
-        `released` values, whose copies read values from outside the group.
+        `released` values: the values whose copies read values from outside the group.
 
         With the option `holds_joining_cotangents`, the gates include the cotangents that are combined with results of
         the readers later, so that these cotangents are stored.

@@ -43,7 +43,7 @@ def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copie
     Args:
         graph: The graph of the step.
         targets: The values to recompute.
-        outputs: The targets that are outputs of their segment (`outputs_of`).
+        outputs: The targets that are segment outputs (`outputs_of`).
         copies: The maximum number of copies of one operation. If it is 2, outputs that are needed before the inside of
             their segment are copied first.
     """

@@ -62,7 +62,7 @@ def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
 
 
 def _readers(graph: Graph, group: CopyGroup, values: Iterable[int]) -> set[int]:
-    """Return the gradient operations that read the copies of these values that the group makes."""
+    """Return the gradient operations that read the group's copies of these values."""
     return {reader for value in values for reader in graph.gradient_readers[value] if reader >= group.before}
 
 

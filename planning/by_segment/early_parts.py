@@ -1,5 +1,5 @@
-"""Find the early parts of segments: operations that do not depend on preceding segments, so that they may run long
-before the rest of their segment.
+"""Find the early parts of segments. Their operations do not depend on preceding segments, so they may run long before
+the rest of their segment.
 
 For example, the random bits of every layer depend only on keys. A breadth-first executor (XLA:CPU) computes these
 values for all layers before the first layer, and keeps them live. A barrier that makes them wait for the input of their

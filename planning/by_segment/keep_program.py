@@ -1,7 +1,7 @@
 """The integer program, for HiGHS, that chooses the storages that segments keep.
 
-For each storage v of a segment, keep[v] = 1 if it is kept; for each operation i that may be rerun, run[i] = 1 if it
-does. The rows of a segment state that
+For each storage v of a segment, keep[v] = 1 if it is kept. For each operation i that may be rerun, run[i] = 1 if it is
+rerun. The rows of a segment state that
 
 - the kept bytes are within its budget;
 - storages that must be recomputed because of a mark are not kept;
@@ -63,7 +63,7 @@ def add_segment_rows(rows: CoverRows, columns: KeepColumns, piece: SegmentProble
     """Add the rows of a segment. Storages of other segments that have no columns are ignored.
 
     Args:
-        rows: The rows of the program, which are extended.
+        rows: The rows of the program. The rows of the segment are appended.
         columns: The columns of the program.
         piece: The problem of the segment.
         budget: The budget of the segment in bytes.

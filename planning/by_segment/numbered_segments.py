@@ -23,5 +23,5 @@ def number_of_segment(name: str) -> int | None:
 
 
 def is_numbered(name: str) -> bool:
-    """Return whether this is the name of a numbered segment, which says nothing about the model."""
+    """Return whether this is the name of a numbered segment. Such a name carries no information about the model."""
     return number_of_segment(name) is not None

@@ -121,7 +121,7 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
         graph: The graph of the step.
         targets: The values to recompute.
         demanded: The values whose recomputation is demanded.
-        marked: Operations with a mark, whose results are not added.
+        marked: Operations with a mark. Their results are not added.
     """
     segments = dict(targets.segments)
     values = set(targets.values)
@@ -137,14 +137,14 @@ def with_residuals(graph: Graph, targets: Targets, demanded: Collection[int], ma
 
 
 def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) -> Targets:
-    """Return the targets, extended by their views and casts, which join the segments of their operands.
+    """Return the targets together with their views and casts. Views and casts join the segments of their operands.
 
     A view that is kept would pin the storage of its operand.
 
     Args:
         graph: The graph of the step.
         targets: The values to recompute.
-        marked: Operations with a mark, whose results are not added.
+        marked: Operations with a mark. Their results are not added.
     """
     segments = dict(targets.segments)
     values = set(targets.values)

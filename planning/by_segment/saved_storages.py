@@ -1,4 +1,5 @@
-"""Compute the storages that segments save for the backward pass, and their bytes: without copies, or under a plan.
+"""Compute the storages that segments save for the backward pass, and the bytes of these storages, without copies or
+under a plan.
 
 A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
 pass reads it through any view. Constants cost nothing, and returned values are not temporaries.
@@ -14,7 +15,7 @@ from ..simulate import as_graph, simulate
 
 
 def saved_storages(graph: Graph, operations: Iterable[int]) -> frozenset[int]:
-    """Return the storages that these forward operations save, each as the value that owns it."""
+    """Return the storages that these forward operations save. Each storage is represented by the value that owns it."""
     free = graph.constants | {graph.root[value] for value in graph.returned}
     return frozenset(
         value

@@ -1,8 +1,8 @@
 """Choose the storages that segments with byte budgets keep, with the least recomputation work.
 
 Segments are planned one after the other, starting with the last one of the step (`keep_alone.py`). A recomputed
-operation may read a storage of another segment, which must then keep it within its own budget. If this segment cannot
-keep it, the storage is barred: no other segment may recompute from it. Planning repeats until all budgets are met. If
+operation may read a storage of another segment. That segment must then keep the storage within its own budget. If it
+cannot, the storage is barred: no other segment may recompute from it. Planning repeats until all budgets are met. If
 planning one by one fails, one integer program plans all segments (`keep_together.py`).
 """
 
@@ -79,10 +79,10 @@ class SegmentInfeasible:
 
 @dataclass
 class StorageRestrictions:
-    """Restrictions on storages, which accumulate while planning is repeated.
+    """Restrictions on storages. They accumulate while planning is repeated.
 
     Attributes:
-        not_recomputable: Storages that turned out not to be recomputable, with the reason.
+        not_recomputable: Storages that turned out not to be recomputable, each with the reason.
         must_recompute: Storages that must be recomputed.
         read_by_others: Storages that must be saved, because other segments read them.
     """
@@ -105,7 +105,7 @@ def plan_segments_within(
         graph: The graph of the step.
         segments: The segments by name.
         once: Operations that must not run twice.
-        outputs: Whether outputs of a segment may be recomputed too.
+        outputs: Whether segment outputs may also be recomputed.
         accumulated: Restrictions on storages.
 
     Returns:
@@ -124,7 +124,7 @@ def plan_segments_within(
 
 @dataclass
 class _SegmentPlanner:
-    """A planner of all segments, which collects barred storages over its attempts.
+    """A planner for all segments. It collects barred storages over its attempts.
 
     Attributes:
         rules: The rules for all segments.
@@ -219,8 +219,8 @@ class _SegmentPlanner:
 def _infeasible(
     name: str, budget: int, piece: SegmentProblem, least: frozenset[int], proved: bool
 ) -> SegmentInfeasible:
-    """Return the description of a segment that cannot meet its budget, with the reason for each storage that it must
-    keep. `least`: the smallest set of storages that it can keep."""
+    """Describe a segment that cannot meet its budget. The description gives the reason for each storage that the
+    segment must keep. `least`: the smallest set of storages that it can keep."""
     holding = sorted(least, key=lambda v: (-piece.sizes[v], v))
     reasons = tuple((v, piece.reasons.get(v, "values that are not kept are computed from it")) for v in holding)
     return SegmentInfeasible(name, budget, piece.bytes(least), proved, reasons)

@@ -36,7 +36,7 @@ class SegmentProblem:
         operands_outside: For each operation, the storages that it reads and that another segment with a budget makes.
         work: The cost of one execution of each operation, never 0.
         reasons: For each storage that must not be recomputed, the reason for messages.
-        never_kept: The storages that must not be kept, because a mark requires that they are recomputed.
+        never_kept: The storages that must not be kept, because a mark requires their recomputation.
     """
 
     needed: frozenset[int]
@@ -83,7 +83,7 @@ class SegmentRules:
 
     Attributes:
         run_once: Operations that must not run twice.
-        recomputes_outputs: Whether outputs of a segment may be recomputed too.
+        recomputes_outputs: Whether segment outputs may also be recomputed.
         storages: The storages that any segment with a budget makes.
     """
 

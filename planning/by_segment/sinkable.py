@@ -1,8 +1,8 @@
 """Find the operations outside segments whose results only the backward pass reads, so that they can be sunk into it.
 
-For example, masks and local derivatives are computed in the forward pass, next to the operation that they belong to. A
-copy in the backward pass replaces the original, which becomes dead, so no arithmetic is added. The caller must check
-that sinking saves bytes: for example, sinking a comparison pins its large operand instead of its small result.
+For example, masks and local derivatives are computed in the forward pass, next to their primal operation. A copy in the
+backward pass replaces the original, which becomes dead, so no arithmetic is added. The caller must check that sinking
+saves bytes: for example, sinking a comparison pins its large operand instead of its small result.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ..graph import Graph
 
 
 def sinkable_groups(graph: Graph, excluded_operations: Collection[int]) -> list[list[int]]:
-    """Return groups of sinkable operations: only gradient operations and the group itself read their results.
+    """Return groups of sinkable operations. Only gradient operations and the group itself read the results of a group.
 
     Args:
         graph: The graph of the step.
-        excluded_operations: Operations in a segment or with a mark, which no group contains.
+        excluded_operations: Operations in a segment or with a mark. No group contains them.
 
     Returns:
         The connected groups, each in program order.

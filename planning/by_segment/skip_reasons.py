@@ -12,11 +12,11 @@ FROM_CONSTANTS = "all values are computed only from constants, and keeping them 
 NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
 NOT_READ_BY_GRADIENT = "no gradient operation reads any of the values"
 ONLY_KEPT_READ = (
-    "gradient operations read only values that are kept: outputs, which operations after it read, returned "
-    "values, and values that are marked to be saved"
+    "gradient operations read only values that are kept: outputs (later operations read them), returned "
+    "values, and values marked to be saved"
 )
 ALL_KEPT = (
-    "every value is marked to be saved or is an output, which later operations read; the option outputs also "
+    "every value is marked to be saved or is an output (later operations read it); the option outputs also "
     "recomputes outputs"
 )
 FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)

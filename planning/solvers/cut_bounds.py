@@ -41,7 +41,7 @@ class CutBounds:
         seconds, nodes: The limits for solving each program.
         percent: The lower bound of the extra cost, in percent of the cost of the plain step.
         bound_by: The cuts that prove the bound.
-        infeasible: The cuts that prove that no schedule is within the budget; "" if that is not proved.
+        infeasible: The cuts that prove the budget infeasible; "" if there is no such proof.
         starts: Start solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
         best_cut: The best single cut; -1 without one.
     """

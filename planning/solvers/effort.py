@@ -36,8 +36,8 @@ class Effort:
         seeds: The number of annealing runs.
         nodes: The limit of branching nodes of each integer program.
         tries_two_cuts: Whether programs with two cuts are tried.
-        tries_many_cuts: Whether the additional methods for small problems are tried, such as programs with more than
-            two cuts.
+        tries_many_cuts: Whether the methods for small problems are also tried, such as programs with more than two
+            cuts.
     """
 
     rounds: int | None = None
@@ -71,7 +71,7 @@ class Effort:
 
 
 EFFORTS: Mapping[str, Callable[[], Effort]] = {"brief": Effort.brief, "full": Effort, "long": Effort.long}
-"""The efforts by their names on the command line."""
+"""The efforts by command-line name."""
 
 
 def is_closed(best: Incumbent, bounds: Bounds, within: float = CLOSED_GAP) -> bool:

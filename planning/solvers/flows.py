@@ -28,13 +28,13 @@ RESOLUTION = 2**30
 """The largest relevant sum of capacities after they are scaled to integers. The solver of `scipy` has 32-bit
 capacities, below 2 ** 31."""
 MAX_NEWTON_STEPS = 14
-"""Maximum number of prices that are tried at one cut, each of which costs a maximum flow. Beyond the limit, the bound
-is that of the best price so far, which holds but may be lower."""
+"""Maximum number of prices that are tried at one cut. Each price costs a maximum-flow computation. Beyond the limit,
+the bound of the best price so far is used. It is valid but may be weaker."""
 MAX_PERTURBATION_SHARE = 0.003
 """The largest perturbation of a cost, as a share of the cost. It only decides between plans of nearly equal cost."""
 COST_SCALE = 64
-"""Perturbed costs are multiplied by this factor before they are rounded to integers, so that small costs are perturbed
-too."""
+"""Perturbed costs are multiplied by this factor before they are rounded to integers, so that small costs are also
+perturbed."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class CutNetwork:
 
 
 def is_installed() -> bool:
-    """Return whether SciPy is installed, which computes the minimum cuts."""
+    """Return whether SciPy is installed. SciPy computes the minimum cuts."""
     return find_spec("scipy") is not None
 
 

@@ -10,8 +10,8 @@ A graph lists its nodes in the order of execution, as partitioners of joint grap
 - `cost`: the cost of one execution.
 - `alias`: the node whose storage a view shares, or -1. The `shape` of a view and the shape of its storage determine the
   bytes of the view.
-- `split`: whether the node selects one result of the operation `alias`, which has several results; the storage of
-  this result has `obytes` bytes.
+- `split`: whether the node selects one result of the operation `alias`, an operation with several results. The storage
+    of this result has `obytes` bytes.
 - `bwd`: whether the node belongs to the backward pass.
 - `again`: false if the node must not run twice.
 
@@ -179,7 +179,7 @@ def _read_node(reading: _ParserState, node: JsonNode) -> None:
             )
     elif alias != -1:
         if alias not in reading.seen:
-            raise reading.error_at(node, f"alias is {alias}, which is not an earlier node")
+            raise reading.error_at(node, f"alias is {alias}, but node {alias} does not precede this node")
         _demand_view(reading, node, deps, alias)
         reading.storage[node["id"]] = reading.storage.get(alias)
     else:
@@ -191,7 +191,7 @@ def _demand_view(reading: _ParserState, node: JsonNode, deps: list[int], alias: 
     view executes nothing. Raises `BadGraph`."""
     if alias in reading.splits:
         raise reading.error_at(
-            node, f"alias is {alias}, which has several results: a view must alias an operation with one result"
+            node, f"alias is {alias}, an operation with several results: a view must alias an operation with one result"
         )
     viewed = reading.storage.get(alias)
     read = {value for dep in deps for value in _values(reading, dep)}

@@ -143,13 +143,12 @@ def _stage_of(problem: Problem, pairs: set[Pair], position: int) -> int:
 
 
 MAX_COPIES_FACTOR = 40
-"""Maximum number of copies in a run with eviction, as a multiple of the number of operations of the step. A run that
-needs more is thrashing, and fails."""
+"""Maximum number of copies in a run with eviction, as a multiple of the step's number of operations. A run that needs
+more copies is thrashing, and fails."""
 
 
 class _OutOfMemory(Exception):
-    """The error for a run whose memory is not sufficient even after all possible evictions, or that makes too many
-    copies."""
+    """The error for a run that exceeds the budget even after all possible evictions, or that makes too many copies."""
 
 
 @dataclass

@@ -12,7 +12,7 @@ from .result import Progress, Stop, never_stop
 from .sequence import Evaluation, evaluate, sequence_of
 
 MAX_KEPT_PLANS = 3
-"""Maximum number of best plans that are stored as starts of further searches, each of which takes time."""
+"""Maximum number of best plans that are stored as starts of further searches. Each search takes time."""
 FoundPlan = tuple[Provenance, frozenset[Pair]]
 """Copies with their provenance."""
 NOT_FOUND = Provenance("no plan")
@@ -59,7 +59,8 @@ class Incumbent:
             provenance: The solver and the improvements that found them.
 
         Returns:
-            Whether the copies are the new incumbent: within the budget, and cheaper than all copies before.
+            Whether the copies are the new incumbent. They are if they are within the budget and cheaper than all
+            previous copies.
         """
         if pairs is None:
             return False

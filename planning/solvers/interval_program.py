@@ -1,5 +1,5 @@
-"""Re-optimize the copies in a window of stages, with the rest of the plan fixed, using a CP-SAT model of retention
-intervals.
+"""Re-optimize the copies in a window of stages with a CP-SAT model of retention intervals. The rest of the plan is
+fixed.
 
 Each execution in the window keeps each of its results for an interval of positions. The intervals of all results share
 the budget. Each read lies inside an interval of its operand. A storage that the rest of the step reads has an interval
@@ -126,8 +126,8 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _live_in_executions(self) -> Iterator[_Execution]:
-        """Yield an execution for each storage that exists before the window. The storage is kept up to a position in
-        the window, or dropped before the window, which frees its bytes."""
+        """Yield an execution for each storage that exists before the window. The storage is either kept up to a
+        position in the window, or dropped before the window. Dropping it frees its bytes."""
         kept_flags = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept_flags[v] = self._new_end(-1), self.model.new_bool_var("")
@@ -211,7 +211,7 @@ class _Model:
     def _live_interval(self, run: _Execution, last: Any) -> Any:
         length = self.model.new_int_var(0, self.window.end + 2, "")
         self.lengths.append((length, run, last))
-        # A storage that is dropped before the window has an interval of length 0, which costs nothing.
+        # A storage that is dropped before the window has an interval of length 0. This costs nothing.
         start = max(0, run.start) if isinstance(run.start, int) else run.start
         if run.active is None:
             return self.model.new_interval_var(start, length, last + 1, "")

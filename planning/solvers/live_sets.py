@@ -35,7 +35,7 @@ MAX_STORAGES = 64
 """Maximum number of storages in a state, one for each bit of an integer. A problem with more of them is not
 searched."""
 MAX_STATES = 1000
-"""Maximum number of states between two executions, which bounds time and memory. If there are more, the states with the
+"""Maximum number of states between two executions. It bounds time and memory. If there are more, the states with the
 most storages are kept, and nothing is proved."""
 NEGLIGIBLE_SHARE = 1e-3
 """Share of the budget below which a storage counts as free, so that it needs no bit in the states. The excess is
@@ -48,8 +48,8 @@ CHUNK_BITS = 16
 
 
 class TooManyStates(Exception):
-    """The error for a search that ends without copies and without a proof that there are none, in most cases because
-    the problem has too many storages or states."""
+    """The error for a search that finds neither copies nor a proof that there are none. In most cases, the problem has
+    too many storages or states."""
 
 
 def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> frozenset[Pair] | None:
@@ -58,7 +58,7 @@ def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> fro
     Args:
         problem: The problem.
         budget: The budget in bytes.
-        stop: A predicate that ends the search, which then raises `TooManyStates`.
+        stop: A predicate that ends the search. The search then raises `TooManyStates`.
 
     Returns:
         The copies; None if it is proved that there are none.
@@ -148,7 +148,8 @@ class _StateSearch:
             self._demand_all_states()
 
     def _candidates(self, stage: int) -> Iterator[int]:
-        """Yield the operations that may be copied in a stage, and whose results this stage or a later one can read."""
+        """Yield the operations that may be copied in a stage, and whose results can be read in this stage or a later
+        one."""
         if stage >= self._first_stage:
             useful = self._useful[stage]
             yield from (op for op in range(stage) if self.problem.may_run_again[op] and self._results[op] & useful)
@@ -200,7 +201,7 @@ class _StateSearch:
         return np.sort(states[order[-MAX_STATES:]])
 
     def _trace_back(self) -> Iterator[Pair]:
-        """Yield the copies that a schedule with the outputs at its end needs, the last copy first."""
+        """Yield the copies of a schedule that ends with the outputs live, starting with the last copy."""
         needed = self._outputs
         for layer, before in zip(reversed(self.layers), [*reversed(self.layers[:-1]), None], strict=True):
             states = np.zeros(1, np.uint64) if before is None else before.states

@@ -216,7 +216,7 @@ def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
 
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem, with copies in the forward pass allowed. Returns the search to continue
-    with, which is the one that allows such copies if it improved the plan."""
+    with: the search that allows such copies if it improved the plan, otherwise the given one."""
     is_possible = best.problem.allows_forward_copies and best.problem.earliest_stage > 0
     if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search

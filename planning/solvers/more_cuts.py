@@ -25,8 +25,8 @@ MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
 """Maximum number of operations for programs with two cuts; and maximum number of pairs that combine the best single cut
 with a cut where its solution exceeds the budget."""
 MAX_IDLE_PAIRS = 4
-"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped, because each takes
-the time of an integer program."""
+"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped, because each pair
+requires an integer program."""
 MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 """Maximum number of cuts; and number of consecutive rounds without improvement after which the search ends."""
 
@@ -39,7 +39,8 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         best: The incumbent, to which solutions are offered.
         search: The search that repairs solutions.
         effort: The limits.
-        bounds: The bounds from single cuts, which are raised.
+        bounds: The bounds from single cuts. They are raised in place.
+
 
     Returns:
         For each solution, the bytes above the budget at each operation.
@@ -76,7 +77,7 @@ def solve_with_more_cuts(
         best: The incumbent, to which solutions are offered.
         search: The search that repairs solutions.
         effort: The limits.
-        bounds: The bounds from single cuts, which are raised.
+        bounds: The bounds from single cuts. They are raised in place.
         overflows: For each previous solution, the bytes above the budget at each operation.
     """
     if (

@@ -57,8 +57,8 @@ def portfolio_result_with_views(
 
 
 def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> Result | Infeasible:
-    """Solve the problem with copies of these views. The extra cost is relative to the plain step, which has no copies
-    of views."""
+    """Solve the problem with copies of these views. The extra cost is relative to the plain step without copies of
+    views."""
     problem = with_copies(best.problem, views)
     inner = Incumbent(problem, best.budget, best.remaining_seconds, best.progress, best.interrupt)
     outcome = portfolio_result(inner, (), effort)
@@ -70,7 +70,7 @@ def _solve_with(best: Incumbent, views: Sequence[SmallView], effort: Effort) -> 
 
 
 def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
-    """Select views one by one: those whose copies lower the extra cost of the plan that the greedy search finds.
+    """Select views one by one. A view is selected if its copies lower the extra cost of the greedy search's plan.
 
     `cost`: the extra cost of the plan without copies of views; None if there is no such plan.
     """

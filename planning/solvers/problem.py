@@ -78,7 +78,7 @@ class Problem:
         names, labels: For each operation, its name in messages and its name in files.
         storage_names: For each storage, its name in messages.
         earliest_stage: The first stage in which copies may run.
-        views: Views that can be copied, which frees the rest of their storage.
+        views: Views that can be copied. Copying a view frees the rest of its storage.
         allows_forward_copies: Whether copies may also run before `earliest_stage`. In this case searches only begin
             with copies from `earliest_stage` on.
     """

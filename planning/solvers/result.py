@@ -14,7 +14,7 @@ from .working_set import describe_working_set, largest_working_set
 Stop = Callable[[], bool]
 """A predicate that a search polls. Once it returns true, the search ends with the best result so far."""
 Progress = Callable[[str], None]
-"""A callback for progress messages, each of which is one line."""
+"""A callback for progress messages of one line each."""
 
 
 def never_stop() -> bool:
@@ -29,7 +29,7 @@ LIVE = ", which are live "
 
 
 class NoPlan(Exception):
-    """The error for a budget within which no plan exists or was found.
+    """The error for a budget for which no plan exists, or none was found.
 
     Attributes:
         budget: The budget as a phrase.
@@ -43,7 +43,8 @@ class NoPlan(Exception):
         self.reason = reason
 
     def text(self, name: NameOfOperation | None = None) -> str:
-        """Return the message. `name`: a function that names operations; None for their indices and kinds."""
+        """Return the message. `name`: a function that names operations. If it is None, the message uses their indices
+        and kinds."""
         return f"no plan is within the budget {self.budget}: {self.reason(name)}"
 
     def __str__(self) -> str:
@@ -81,8 +82,8 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """An upper bound of the difference in cost to the cheapest plan, in percentage points of the cost of the plain
-        step."""
+        """An upper bound of the difference in cost to the cheapest plan, in percentage points of the plain step's
+        cost."""
         return max(0.0, self.percent - self.bound_percent)
 
 
@@ -137,7 +138,7 @@ def refuse_without_ortools(problem: Problem) -> Infeasible:
 
 
 def infeasible(problem: Problem, reason: str, proved: bool) -> Infeasible:
-    """Return a refusal with this reason. It contains the largest working set of the problem, as a lower bound of the
-    peak of every plan."""
+    """Return a refusal with this reason. It contains the problem's largest working set as a lower bound of every plan's
+    peak."""
     least = largest_working_set(problem)
     return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))

@@ -3,8 +3,8 @@
     evaluate(problem, sequence)         peak bytes and cost of any order of execution with repetitions
 
 Copies are pairs (stage, operation): the operation runs again before the operation `stage`. A use reads the result of
-the latest execution before it. An order that uses a value before its definition, or that omits an operation, raises
-`ValueError`. The solvers check their results with this module, which does not use the data of their search.
+the latest execution before it. `ValueError` is raised for an order that uses a value before its definition or omits an
+operation. The solvers check their results with this module, which does not use the data of their search.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ class Evaluation:
 
 
 def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
-    """Return the operations in the order in which they run. The copies of a stage run before the operation of the
-    stage.
+    """Return the operations in execution order. The copies of a stage run before the stage's operation.
 
     Raises:
         ValueError: If a copy precedes its operation, if an operation that must not run twice is copied, or if two
@@ -49,7 +48,9 @@ def sequence_of(problem: Problem, pairs: Collection[Pair]) -> Ints:
     if len(rows) and (stages.max() > n or copied.min() < 0 or bool((copied >= stages).any())):
         raise ValueError("a copy precedes the operation that it copies")
     if len(set(map(tuple, rows.tolist()))) != len(rows):
-        raise ValueError("an operation is copied twice in one stage")
+        unique, counts = np.unique(rows, axis=0, return_counts=True)
+        stage, op = unique[counts.argmax()].tolist()
+        raise ValueError(f"operation {op} ({problem.names[op]}) is copied twice in stage {stage}")
     if len(rows) and not problem.may_run_again[copied].all():
         raise ValueError("an operation that must not run twice is copied")
     # The order is sorted by stage. Within a stage, the copies come first, and the operation of the stage last.
@@ -96,7 +97,7 @@ def read_order(problem: Problem, text: str, name: str = "order") -> Ints:
 
 
 def order_text(problem: Problem, sequence: Iterable[int]) -> str:
-    """Return an order of execution as text with one label per line, which `read_order` parses."""
+    """Return an order of execution as text with one label per line, in the format that `read_order` parses."""
     return "".join([f"{problem.labels[op]}\n" for op in sequence])
 
 

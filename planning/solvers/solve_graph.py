@@ -74,7 +74,7 @@ def _may_run_again(graph: Graph, op: int) -> bool:
 
 
 def _returned_with_siblings(graph: Graph) -> frozenset[int]:
-    """Return the returned storages of operations that have other results too. Such an operation may be recomputed for
+    """Return the returned storages of operations that also have other results. Such an operation may be recomputed for
     its other results."""
     returned = graph.returned_forward
     mixed = (results for results in graph.makes if len(results) > 1 and not returned.issuperset(results))
@@ -314,7 +314,7 @@ def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewrit
 
 
 def _reason_for(problem: Problem, refusal: Infeasible | None, rewritten_bytes: int) -> str:
-    """Return the reason why no plan is within the budget, for messages.
+    """Return the reason that no plan is within the budget, for messages.
 
     Args:
         problem: The problem.
@@ -331,7 +331,7 @@ def _after_rewriting(rewritten_bytes: int) -> str:
 
 
 def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
-    """Return a planner for a budget, which raises `NoPlan` if it finds no plan.
+    """Return a planner for a budget. The planner raises `NoPlan` if it finds no plan.
 
     Args:
         budget: The budget of temporaries in program order: `8GiB`, `50%`, `0.5` or `min`.

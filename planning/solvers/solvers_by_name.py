@@ -1,5 +1,5 @@
-"""The solvers by name. A solver is a function that takes a problem, a budget in bytes and an effort, and returns
-copies, or None if it finds none.
+"""The solvers by name. A solver is a function of a problem, a budget in bytes and an effort. It returns copies, or None
+if it finds none.
 
 The copies that a solver returns may exceed the budget. `solve` evaluates them, and adds a proven bound.
 """

@@ -236,8 +236,8 @@ class _StageProgramWriter:
 
 
 def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> Doubles:
-    """Return the value of each column for these copies. The columns of Y and H, which follow from the others, are
-    computed last."""
+    """Return the value of each column for these copies. The columns of Y and H are computed last, because they follow
+    from the others."""
     point = stages.program.low.copy()
     copy_stages = dict[int, list[int]]()
     for t, op in sorted(pairs):

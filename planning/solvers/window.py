@@ -80,8 +80,7 @@ def window_of(
     """
     if not problem.earliest_stage <= first < last <= len(problem) + 1:
         allowed = f"{problem.earliest_stage} to {len(problem) + 1}"
-        misuse = f"stages {first} to {last} (exclusive) do not form a window"
-        raise ValueError(f"{misuse}: copies may run only in stages {allowed}")
+        raise ValueError(f"invalid window [{first}, {last}): it must be non-empty and lie within stages {allowed}")
     inside = {op for t, op in pairs if first <= t < last}
     nearest = list(_makers(problem, inside, first, last))[:most]
     candidates = tuple(sorted({*inside, *nearest}))

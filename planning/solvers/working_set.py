@@ -36,8 +36,8 @@ class WorkingSet:
 
 
 def largest_working_set(problem: Problem) -> WorkingSet:
-    """Return the largest working set: the working set of an operation, or the outputs, which are all live at the end.
-    The peak of any plan is at least its size in bytes."""
+    """Return the largest working set: the working set of an operation, or the set of outputs, since all outputs are
+    live at the end. The peak of any plan is at least its size in bytes."""
     lasts = last_pinned_operations(problem)
     needed = _needed_bytes(problem, lasts)
     op = int(needed.argmax())
@@ -78,8 +78,8 @@ def _by_size(problem: Problem, values: list[int] | set[int]) -> tuple[int, ...]:
 
 
 def live_values_clause(problem: Problem, working_set: WorkingSet, name: Callable[[int], str]) -> str:
-    """Return a clause that names the operation of a working set, and the operations that make its largest values, with
-    the bytes of these values.
+    """Return a clause that names the operation of a working set, the makers of its largest values, and the bytes of
+    these values.
 
     `name`: a function that returns the name of an operation, given its index. Operations with the same name are
     listed once.
@@ -105,5 +105,5 @@ def describe_working_set(problem: Problem, working_set: WorkingSet, most: int = 
     if len(working_set.values) > most:
         named.append(f"… and {len(working_set.values) - most} more")
     if working_set.operation is None:
-        return ("the outputs, which are all live at the end", *named)
+        return ("the outputs, all of them live at the end", *named)
     return (f"operation {problem.labels[working_set.operation]} ({problem.names[working_set.operation]})", *named)

@@ -101,7 +101,7 @@ class CostFile:
         if (beyond := max(by_number, default=-1)) >= len(operations):
             last = f"the last operation of @{name} is {len(operations) - 1}"
             raise Refusal(operations[-1], f"{self.path} has a cost for operation {beyond}, but {last}")
-        return tuple([self._of(op, name, number, by_number) for number, op in enumerate(operations)])
+        return tuple([self._cost_of(op, name, number, by_number) for number, op in enumerate(operations)])
 
     def _check_names(self, operations: Sequence[Operation]) -> None:
         """Raise `Refusal` if the file names an unknown operation or function. Otherwise the cost of a misspelled name
@@ -116,7 +116,7 @@ class CostFile:
                 operations[0], f"{self.path} has costs for @{name}, but the module has no function with this name"
             )
 
-    def _of(self, op: Operation, function: str, number: int, by_number: Mapping[int, int]) -> int:
+    def _cost_of(self, op: Operation, function: str, number: int, by_number: Mapping[int, int]) -> int:
         if number in by_number:
             return by_number[number]
         if name_of(op) in self.operations:

@@ -107,6 +107,6 @@ class BudgetProblem:
 
     @property
     def refused_wording(self) -> str:
-        """The budget, the temporaries of the plain step and the memory model as a phrase for refusals."""
+        """The phrase in a refusal that states the budget, the plain step's temporaries and the memory model."""
         limits = "" if self.limits.limit_bytes is None else f" ({self.limits.wording_with_plain})"
         return f"of {self.budget.text}{limits} {self.budget.model_phrase}"

@@ -1,4 +1,4 @@
-"""The refusal of a budget that no compiled candidate meets, with the smallest size and the compiled candidates."""
+"""The error for a budget that no compiled candidate meets. It lists the candidates and the smallest size reached."""
 
 from __future__ import annotations
 

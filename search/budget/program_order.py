@@ -88,9 +88,9 @@ class _OrderSearch:
                 else ""
             )
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
-        return min(self.results, key=self._order_of)
+        return min(self.results, key=self._sort_key)
 
-    def _order_of(self, result: RewriteResult) -> tuple[float, float, int]:
+    def _sort_key(self, result: RewriteResult) -> tuple[float, float, int]:
         """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, then the peak
         (only for the budget `min`), then the extra cost."""
         need = self.problem.limits.largest_ratio(result.peaks) if self.problem.limits.limit_bytes is None else 0.0
@@ -142,7 +142,7 @@ class _OrderSearch:
         if not candidates:
             assert refused is not None, "without candidates the planning failed"
             raise refused
-        return min(candidates, key=self._order_of)
+        return min(candidates, key=self._sort_key)
 
 
 @dataclass

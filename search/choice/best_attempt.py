@@ -112,15 +112,15 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
 
 
 def tries_chained_groups(scored: ScoredAttempt, keeps_barriers: bool) -> bool:
-    """Return whether an attempt is also tried with chained copy groups: if an eager executor would need much more
-    memory than the program order, the groups are not chained yet, and the target keeps the barriers that chain them.
-    """
+    """Return whether an attempt is also tried with chained copy groups. This is the case if three conditions hold: an
+    eager executor would need much more memory than the program order, the groups are not chained yet, and the target
+    keeps the barriers that chain them."""
     return keeps_barriers and not scored.peaks.is_steady and not scored.planned.attempt.chain
 
 
 def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt) -> ScoredAttempt:
-    """Select between the best attempt and the same attempt with chained copy groups: the one that needs less memory on
-    an eager executor, and the first one if they are equal."""
+    """Select between the best attempt and the same attempt with chained copy groups. Return the attempt that needs less
+    memory on an eager executor, or the first one if they need the same."""
     return min(best, chained, key=lambda attempt: attempt.peaks.eager)
 
 

@@ -73,12 +73,12 @@ class MatchedCall:
         for index, op in self.members.items():
             self._match(index, op)
 
-    def pairs(self, op: Operation, was: Operation) -> Iterator[tuple[Operation, Operation]]:
+    def pairs(self, op: Operation, template_op: Operation) -> Iterator[tuple[Operation, Operation]]:
         """Yield the operation and all operations in its regions, each with its counterpart in the template."""
-        if not (op.regions or was.regions) and same_kind(op, was, self.parts):
-            yield op, was
+        if not (op.regions or template_op.regions) and same_kind(op, template_op, self.parts):
+            yield op, template_op
             return
-        inside, template_inside = every_operation(op), every_operation(was)
+        inside, template_inside = every_operation(op), every_operation(template_op)
         if len(inside) != len(template_inside):
             raise LeftInlined("the operations in its loop have changed")
         for inner, original in zip(inside, template_inside, strict=True):
@@ -93,10 +93,10 @@ class MatchedCall:
             operands = tuple(inner._operands)  # pyright: ignore[reportPrivateUsage]
             for place, original_operand in operand_pairs(inner, original, self.parts):
                 if not _is_inside(operands[place], op):
-                    self._record(operands[place], original_operand)
+                    self._record(inner, operands[place], original_operand)
 
-    def _record(self, value: SSAValue, template_value: SSAValue) -> None:
-        """Record that the operation reads `value` where the template reads `template_value`."""
+    def _record(self, reader: Operation, value: SSAValue, template_value: SSAValue) -> None:
+        """Record that `reader` reads `value` where the template reads `template_value`."""
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
                 raise LeftInlined("an operation of its loop reads an outer value instead of a loop argument")
@@ -106,9 +106,10 @@ class MatchedCall:
         index = self.template.index[template_value.op]
         own = None
         if (op := self.members.get(index)) is not None:
-            current_results = {was: result for result, was in result_pairs(op, template_value.op, self.parts)}
+            pairs = result_pairs(op, template_value.op, self.parts)
+            current_results = {template_result: result for result, template_result in pairs}
             if (own := current_results.get(template_value)) is None:
-                raise LeftInlined(f"{name_of(op)} no longer defines its operand")
+                raise LeftInlined(f"the operand of {name_of(reader)} is no longer a result of {name_of(op)}")
         if own is not value:
             self._clone(index, template_value, value)
         self.current_values.setdefault(template_value, value if own is None else own)

@@ -123,7 +123,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
     if len(values) == 1:
         return values.pop()
     if None not in values:
-        raise LeftInlined(f"its operations have different values of {name}")
+        raise LeftInlined(f"the operations of the call have different values of {name}")
     return None
 
 

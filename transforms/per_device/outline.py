@@ -68,7 +68,7 @@ def _complete_location(location: LocationAttr, prefix: str, start: str) -> Locat
 
 
 def is_stand_in(op: Operation) -> bool:
-    """Return whether the operation is a placeholder for outlined operations, which reports skip."""
+    """Return whether the operation is a placeholder for outlined operations. Reports skip placeholders."""
     if isinstance(op, ManualComputationOp):
         return isinstance(op.body.block.first_op, UnrealizedConversionCastOp)
     return isinstance(op, UnrealizedConversionCastOp)

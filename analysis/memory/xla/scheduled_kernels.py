@@ -181,7 +181,8 @@ def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
 
 
 def _dependencies(run: ScheduledKernels) -> dict[int, int]:
-    """Return, for each kernel, a bit set of its step and the steps of all kernels on which it depends."""
+    """Return, for each kernel, a bit set of the schedule positions of the kernel and of every kernel on which it
+    depends."""
     needed = dict[int, int]()
     for index, op in enumerate(run.schedule):
         needed[op] = 1 << index

@@ -23,12 +23,12 @@ from .policy_option import names_of_policy, selection_with
 
 _JIT = EntryPoint.JIT.value
 SELECTION = tuple(option.name for option in fields(Selection))
-_OF_SEARCH = ("budget", "time_limit")
+_SEARCH_OPTIONS = ("budget", "time_limit")
 """The options of `recompute.rewrite` that `recompute.jax.jit` applies itself, since it compiles the candidates."""
 REWRITE = tuple(
-    option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name not in _OF_SEARCH
+    option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name not in _SEARCH_OPTIONS
 )
-_BESIDE_REWRITE = (*_OF_SEARCH, "search")
+_BESIDE_REWRITE = (*_SEARCH_OPTIONS, "search")
 """The options that do not belong to the rewrite, but may conflict with options that do."""
 
 

@@ -152,8 +152,8 @@ class RecomputeOptimizer:
         program = self._program()
         if program is None:
             raise ValueError(
-                "apply_gradients: backward was not called, or its program no longer exists: keep a reference to "
-                "the program given to backward, or use apply_optimize(loss, program, params_grads)"
+                "apply_gradients: no program from backward is available. Call backward first and keep a reference to "
+                "the program passed to it, or use apply_optimize(loss, program, params_grads)"
             )
         return self._apply(program, params_grads)
 

@@ -48,7 +48,7 @@ from .unsupported import Unsupported
 _TAG, _BACKWARD, _ONLY_FORWARD = "partitioner_tag", "is_backward", "must_be_in_forward"
 _CONVOLUTION = f"{PREFIX}aten.convolution.default"
 _VIEWS = frozenset(f"{PREFIX}{name}" for name in aten.VIEWS.split())
-_OF_CHECKPOINTS = ("recompute", "ac_graph_id")
+_CHECKPOINT_KEYS = ("recompute", "ac_graph_id")
 """The metadata keys that make PyTorch's partitioners recompute or reorder nodes. The exporter drops them, since the
 graph is final."""
 
@@ -310,7 +310,7 @@ def _is_read_twice(argument: SSAValue) -> bool:
 
 
 def _meta_of(node: torch.fx.Node) -> dict[str, Any]:
-    return {key: value for key, value in node.meta.items() if key not in _OF_CHECKPOINTS}
+    return {key: value for key, value in node.meta.items() if key not in _CHECKPOINT_KEYS}
 
 
 def _origin(original: torch.fx.Node, copied: bool) -> dict[str, str]:

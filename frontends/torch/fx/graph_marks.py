@@ -11,8 +11,8 @@ from ....dialects.mark_kind import MarkKind
 from ....dialects.names import Names
 from .node_locations import POLICY
 
-_OF_REGIONS = {"recompute": MarkKind.MUST_RECOMPUTE, "save": MarkKind.MUST_SAVE}
-_OF_CHECKPOINTS = {CheckpointPolicy[kind.name]: kind for kind in MarkKind if kind is not MarkKind.OFFLOAD}
+_REGION_MARKS = {"recompute": MarkKind.MUST_RECOMPUTE, "save": MarkKind.MUST_SAVE}
+_CHECKPOINT_MARKS = {CheckpointPolicy[kind.name]: kind for kind in MarkKind if kind is not MarkKind.OFFLOAD}
 
 
 def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
@@ -22,8 +22,8 @@ def marks_of(node: torch.fx.Node) -> dict[str, Attribute]:
     """
     policy = (node.meta.get("custom") or {}).get(POLICY)
     if policy is not None:
-        return {Names.RECOMPUTE: StringAttr(_OF_REGIONS[policy].value)}
-    decision = _OF_CHECKPOINTS.get(node.meta.get("recompute"))  # pyright: ignore[reportArgumentType]
+        return {Names.RECOMPUTE: StringAttr(_REGION_MARKS[policy].value)}
+    decision = _CHECKPOINT_MARKS.get(node.meta.get("recompute"))  # pyright: ignore[reportArgumentType]
     if decision is None:
         return {}
     marks: dict[str, Attribute] = {Names.RECOMPUTE: StringAttr(decision.value)}

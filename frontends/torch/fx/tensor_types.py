@@ -79,11 +79,11 @@ def _is_stored_in(value: FakeTensor, storage: torch.UntypedStorage) -> bool:
 def _tensor(dtype: torch.dtype, shape: tuple[int, ...], node: torch.fx.Node) -> Attribute:
     if dtype not in _ELEMENTS:
         raise Unsupported(node, f"its element type {dtype} is not supported")
-    return _of(dtype, shape)
+    return _tensor_type(dtype, shape)
 
 
 @cache
-def _of(dtype: torch.dtype, shape: tuple[int, ...]) -> Attribute:
+def _tensor_type(dtype: torch.dtype, shape: tuple[int, ...]) -> Attribute:
     return TensorType(_ELEMENTS[dtype], shape)
 
 

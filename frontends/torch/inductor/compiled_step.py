@@ -31,7 +31,7 @@ from .allocator import allocator_peak
 
 _PURE_OR_RANDOM = frozenset({"aten", "prims"})
 """The namespaces of operations that may run on substitutes: they affect only their arguments and the generator."""
-_OF_PYTHON = (operator.getitem, run_and_save_rng_state, run_with_rng_state)
+_PYTHON_FUNCTIONS = (operator.getitem, run_and_save_rng_state, run_with_rng_state)
 Device = str
 
 
@@ -45,7 +45,7 @@ def why_not_run(joint: torch.fx.GraphModule) -> str | None:
         if not isinstance(node.meta.get("val"), FakeTensor | int | float | torch.SymInt):
             return f"the argument {node.name} is neither a tensor nor a number"
     for node in joint.graph.nodes:
-        if node.op != "call_function" or node.target in _OF_PYTHON or is_size_function(node.target):
+        if node.op != "call_function" or node.target in _PYTHON_FUNCTIONS or is_size_function(node.target):
             continue
         if not isinstance(node.target, OpOverload) or node.target.namespace not in _PURE_OR_RANDOM:
             return f"{node.target} may have effects"

@@ -1,5 +1,4 @@
-"""The data of the local search: one flat array of integers, the *board*, which contains the problem and one set of
-copies.
+"""The data of the local search: one flat array of integers, the *board*. It contains the problem and one set of copies.
 
 Layout:
 
@@ -156,7 +155,7 @@ def as_arrays(board: Board, keys: Keys) -> tuple[Board, Keys]:
 
 
 def _problem_parts(problem: Problem) -> dict[int, Any]:
-    """Return the entries of those parts of the board that describe the problem."""
+    """Return the entries of the board parts that describe the problem."""
     minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
     return {
         COSTS: problem.costs,
@@ -175,7 +174,7 @@ def _problem_parts(problem: Problem) -> dict[int, Any]:
 
 
 def _state_lengths(problem: Problem) -> dict[int, int]:
-    """Return the number of entries of each part of the board that holds the state of the search.
+    """Return the number of entries of each board part that holds search state.
 
     The lengths of the pool, the log, the heap and the lists of copies limit the search. They grow linearly with the
     problem.

@@ -20,7 +20,7 @@ from .rows import contains, entry
 
 @kernel
 def add_copies(board: Board, stages: list[int], operations: list[int]) -> None:
-    """Add copies, given by their stages and operations. Copies that exist already are skipped."""
+    """Add copies, given by their stages and operations. Existing copies are skipped."""
     for index in range(len(stages)):
         stage, operation = stages[index], operations[index]
         if board[IS_FULL] == 0 and not contains(board, operation, stage):

@@ -1,5 +1,5 @@
-"""The greedy search: add copies, those with the least cost per byte of removed overflow first, until no stage exceeds
-the budget.
+"""The greedy search: add copies in order of increasing cost per byte of removed overflow, until no stage exceeds the
+budget.
 
 A candidate is a storage that is live between two accesses, across stages above the budget. Its move recomputes the
 storage before the later access. The overflow is the sum of max(0, peak - budget) over all stages. The score of a move
@@ -61,7 +61,7 @@ def greedy(board: Board, keys: Keys, tolerance: float, noise: float, discards_lo
     Args:
         tolerance: As in the module docstring.
         noise: The maximum relative increase of scores by random noise.
-        discards_log: Whether the log is discarded, because nothing will be undone.
+        discards_log: Whether to discard the log. This is possible if nothing will be undone.
         trials: The maximum number of evaluations of moves.
 
     Returns:

@@ -77,7 +77,8 @@ def _write_row(board: Board, row: int, value: int) -> None:
 
 @kernel
 def _add_live_range(board: Board, first: int, last: int, size: int) -> None:
-    """Add the bytes of a live range to STAGE_PEAK as differences between stages, which `_sum_up` accumulates."""
+    """Add the bytes of a live range to STAGE_PEAK as differences between stages. `_sum_up` accumulates these
+    differences."""
     if first <= last:
         board[board[STAGE_PEAK] + first] += size
         if last + 1 < length_of(board, STAGE_PEAK):

@@ -46,11 +46,11 @@ from .sqrt_blocks import peak_of_stage, set_weight
 HOTTEST, COLDEST = 0.003, 6e-05
 """The first and the last temperature, as shares of the cost of the step."""
 MAX_TRIALS = 3000
-"""Maximum number of trials of the greedy search in one round, which limits the time of a round. Beyond it, the round
-ends with the copies so far."""
+"""Maximum number of greedy-search trials in one round. It limits the time of a round. Beyond it, the round ends with
+the copies so far."""
 MAX_RANDOM_REMOVALS = 60
-"""Maximum number of copies that are removed at random in one round, which limits the work of the greedy search that
-adds copies again."""
+"""Maximum number of copies that are removed at random in one round. It limits the work of the subsequent greedy
+search."""
 STAGES, OPERATIONS, AT_RANDOM, STAGES_AND_OPERATIONS, STAGE_OR_OPERATION, TWO_WINDOWS, AT_BUDGET, NEAR_BUDGET = range(8)
 """The kinds of ruin, by the copies that are removed. STAGES: those in a window of stages. OPERATIONS: those of a window
 of operations. AT_RANDOM: a random share. STAGES_AND_OPERATIONS: those in both windows. STAGE_OR_OPERATION: those in the
@@ -184,7 +184,7 @@ def _stage_at_budget(board: Board) -> int:
 
 @kernel
 def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bool:
-    """Return whether a result of the copy of an operation in `copy_stage` is live in `stage`."""
+    """Return whether a result of the operation's copy in `copy_stage` is live in `stage`."""
     if copy_stage > stage:
         return False
     run = count_below(board, operation, copy_stage)

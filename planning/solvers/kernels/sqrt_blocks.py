@@ -46,7 +46,7 @@ def add_bytes(board: Board, first: int, last: int, change: int) -> None:
 
 @kernel
 def _add_to_part(board: Board, block: int, first: int, last: int, change: int) -> None:
-    """Add `change` bytes to the peaks of the stages from `first` to `last`, which are in one block."""
+    """Add `change` bytes to the peaks of the stages from `first` to `last`. These stages must be in one block."""
     peaks = board[STAGE_PEAK]
     for position in range(peaks + first, peaks + last + 1):
         board[position] += change

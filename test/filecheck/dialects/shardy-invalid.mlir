@@ -93,7 +93,7 @@ func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}],
 // An all-gather must gather axes that shard its operand.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{cannot apply gathering_axes axis "x" to the operand's axes {"y"}}}
+  // expected-error@+1 {{gathering_axes axis "x" is not the last of the operand's axes {"y"}}}
   %0 = sdy.all_gather [{"x"}, {}] %a out_sharding=<@mesh, [{"y"}, {"x"}]> : tensor<16x8xf32>
   func.return
 }

@@ -69,7 +69,11 @@ def test_wrong_argument_is_a_usage_error(words: list[str], message: str, capsys:
 def test_missed_bars_give_exit_status_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_missed([]) == 0
     assert report_missed(["chain: too large"]) == 1
-    assert capsys.readouterr().err.splitlines() == ["no bar missed", "missed: chain: too large", "1 bar missed"]
+    assert capsys.readouterr().err.splitlines() == [
+        "all requirements are met",
+        "missed: chain: too large",
+        "1 requirement is not met",
+    ]
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ ROW = {
         ({}, []),
         ({"ours_bytes": 641}, ["the temporaries are 0.601 × the plain ones, but 0.500 × in XLA"]),
         ({"ours_bytes": 1000, "xla_ratio": 0.7}, []),
-        ({"ours_bytes": 1030, "xla_ratio": 0.7}, ["the peak is 1.030 × the plain peak, above the bar of 1.02"]),
+        ({"ours_bytes": 1030, "xla_ratio": 0.7}, ["the peak is 1.030 × the plain peak, above the limit of 1.02"]),
         ({"recomputed": 2.0}, []),
         ({"recomputed": 41.0, "in_xla": 3.0}, ["the distance is 41 units of rounding, but 3 in XLA"]),
     ],

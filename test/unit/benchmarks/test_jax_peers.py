@@ -46,12 +46,12 @@ def test_forms_as_good_as_the_framework_meet_every_bar(ours: dict[str, Any]):
 @pytest.mark.parametrize(
     ("ours", "expected"),
     [
-        ({"temp": 409}, "ours, same blocks: 1.022 × the temporaries of theirs, above the bar of 1.02"),
+        ({"temp": 409}, "ours, same blocks: 1.022 × the temporaries of theirs, above the limit of 1.02"),
         (
             {"temp": 500, "why": "no gradient"},
-            "ours, same blocks: 1.250 × the temporaries of theirs, above the bar of 1.02 (no gradient)",
+            "ours, same blocks: 1.250 × the temporaries of theirs, above the limit of 1.02 (no gradient)",
         ),
-        ({"flops": 2020.0}, "ours, same blocks: 1.010 × the FLOPs of theirs, above the bar of 1.005"),
+        ({"flops": 2020.0}, "ours, same blocks: 1.010 × the FLOPs of theirs, above the limit of 1.005"),
         ({"alias": 0}, "ours, same blocks: 0 bytes donated, but the plain step donates 64"),
     ],
 )
@@ -62,7 +62,7 @@ def test_missed_bar_is_reported(ours: dict[str, Any], expected: str):
 def test_bar_with_saved_products_can_be_missed():
     result = of_setting() | {SAME_DOTS: cost(800)}
     assert list(bars.missed(result)) == [
-        "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, above the bar of 1.02"
+        "ours, same blocks, dots saved: 2.000 × the temporaries of theirs, dots saved, above the limit of 1.02"
     ]
     del result[SAME_DOTS]
     assert list(bars.missed(result)) == []
@@ -93,7 +93,7 @@ def test_tables_state_the_measured_ratios():
     assert result["missed"].splitlines() == [
         f"- gpt: {SAME_DOTS}: Refusal: no",
         "- unet: did not run: 8 devices are needed",
-        f"- gpt: {SAME}: 1.500 × the temporaries of theirs, above the bar of 1.02",
+        f"- gpt: {SAME}: 1.500 × the temporaries of theirs, above the limit of 1.02",
     ]
     assert "| gpt | plain | 2 | 1.00 | 9.00 | 50% | `[1]` 9 (theirs 1) |" in result["distances"]
     assert result["distances"].endswith("- gpt: 1 of 2 results have a distance above 8 units of rounding")

@@ -46,6 +46,6 @@ def test_bound_of_a_small_problem_is_as_counted():
     result = two_point_bound(problem)
     assert (result.bytes, result.before, result.reader, result.value) == (24, 3, 4, 1)
     assert result.clause(problem, lambda op: problem.names[op]) == (
-        "while d executes: r reads a result of a, which is live then, or is recomputed later"
+        "while d executes: r reads a result of a, and this result is either live then or recomputed later"
     )
     assert largest_working_set(problem).bytes == 16 and optimum(problem, 23) is None

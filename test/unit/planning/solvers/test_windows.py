@@ -107,7 +107,7 @@ def test_window_search_is_deterministic() -> None:
 
 def test_window_without_copy_stages_is_rejected() -> None:
     problem = random_problem(3)
-    with pytest.raises(ValueError, match="do not form a window: copies may run only in stages"):
+    with pytest.raises(ValueError, match="it must be non-empty and lie within stages"):
         window_of(problem, (), 2, len(problem) + 2)
 
 
