@@ -106,7 +106,7 @@ class BudgetLimits:
         return max((peaks[name] / max(size, 1) for name, size in reference_bytes.items()), default=0.0)
 
     def excess_bytes(self, peaks: Mapping[str, int]) -> int:
-        """Return the largest excess of a peak over its limit, in bytes; negative if all peaks are below their
+        """Return the largest excess of a peak over its limit, in bytes. It is negative if all peaks are below their
         limits."""
         limits = self.limit_bytes or {}
         return max((peaks[name] - limit for name, limit in limits.items()), default=0)
@@ -153,7 +153,7 @@ def temporaries_limit(
         budget: The budget as a string.
         plain_bytes: The temporaries of the plain step.
         fixed_bytes: The bytes of arguments and results, which no plan changes.
-        fixed_values: The phrase for arguments and results in a refusal.
+        fixed_values: The phrase that denotes arguments and results in a refusal.
 
     Raises:
         Refusal: If arguments and results alone exceed the budget.

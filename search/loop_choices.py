@@ -1,8 +1,8 @@
 """The loop schedules that a search under a budget tries.
 
 The first schedule leaves loops uncut, so that they store all stacks. Further schedules store fewer and fewer bytes at
-the cost of more work; they are corners of the trade-off curve in `analysis/copies/loop_cut_curve.py`. Then follow the
-smallest sets of stacks. The last schedule saves the carries of a loop at intervals of several iterations.
+the cost of more work; they are corners of the trade-off curve in `analysis/copies/loop_cut_curve.py`. The smallest sets
+of stacks follow. The last schedule saves the carries of a loop at intervals of several iterations.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.preparation.flatten import flatten
 
 MAX_TRIED_CORNERS = 5
-"""Maximum number of sets of stacks that are tried between all stacks and the smallest set. The module is prepared and
-planned once for each; of more corners, evenly spaced ones are tried."""
+"""Maximum number of sets of stacks to try between all stacks and the smallest set. The module is prepared and planned
+once for each set. If there are more corners, evenly spaced ones are tried."""
 PERIODIC = LoopSchedule("periodic")
 """The schedule that saves carries at the interval with the fewest saved bytes."""
 

@@ -1,5 +1,5 @@
-"""The result of a rewrite, by which searches compare rewrites: the new module, the plans that were applied, and their
-cost."""
+"""The result of a rewrite: the new module, the applied plans, and their cost. Searches compare rewrites by this
+result."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ class Recomputation(Cloned):
         moves: The values that are moved to the host.
         wait_cost: The time that the step waits for moves, minus the time that plans were charged for them, in the unit
             of the cost.
-        containing_functions: For each step inside a loop, branch or per-device body, the public function that contains
-            it.
-        run_counts: For each step in `containing_functions`, the number of times that it runs in one run of this
-            function; 1 for steps without an entry.
+        containing_functions: For each step inside a loop, branch or per-device body, the enclosing public function.
+        run_counts: For each step in `containing_functions`, the number of its executions in one run of this function; 1
+            for steps without an entry.
         saved_share: The share of the peak that is saved under the model of XLA:CPU; None if there is no forecast for
             the module as a whole.
     """

@@ -31,7 +31,7 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
 
 
 def plain_cost(step: Step, which: Sequence[bool]) -> int:
-    """Return the total cost of selected operations of the plain step, in which moves to the host cost nothing.
+    """Return the total cost of selected operations of the plain step. Moves to the host cost nothing.
 
     `which`: for each operation, whether its cost is included.
     """

@@ -13,8 +13,8 @@ becomes
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0, recompute.segment = "block0"}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations also read `%x` instead of `%0`; otherwise both the value and its delayed twin would be live.
-`recompute-cse` removes dead originals.
+Later gradient operations also read `%x` instead of `%0`; otherwise both the original value and the delayed value would
+be live. `recompute-cse` removes dead originals.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def clone_marked(
 def clone_with_plans(
     module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NO_PERMISSION, steps: Steps | None = None
 ) -> Cloned:
-    """Apply existing plans, which must have been made for exactly this module.
+    """Apply existing plans. They must have been made for exactly this module.
 
     Raises:
         Refusal: A plan does not match its step, a step has no plan, or a plan has no step.
@@ -187,7 +187,7 @@ def _wrong_program_message(difference: str) -> str:
 
 
 def _missing_entry_message(name: str, planned: Sequence[StepPlan]) -> str:
-    """Return a message for a step without an entry in the plan, which lists the entries."""
+    """Return a message for a step without an entry in the plan. The message lists the entries."""
     steps = ", ".join(sorted(f"@{step_plan.function}" for step_plan in planned))
     return f"the plan has no entry for @{name}; it has entries for {steps or 'none'}"
 
@@ -271,7 +271,7 @@ class ClonePass(ModulePass):
     """
     copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
     chain: each copy group also waits for the gradient operation before it.
-    collectives: allow copies of collectives, which run equally often on all devices and on new channels.
+    collectives: allow copies of collectives; the copies run equally often on all devices and on new channels.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw different numbers. The proof
     refuses such a result, so it is written only with `--no-proof`.
     strict: report an error, instead of a remark, if a mark or a segment has no effect.

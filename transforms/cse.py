@@ -5,8 +5,7 @@
     %3 = stablehlo.sine %x        // gradient: kept, or %1 would be live until here; both get `recompute.phase`
 
 A general CSE compares attributes. Some attributes remain: `recompute.copy`, `recompute.id` on copies, and
-`recompute.phase` on twins, which are equal operations, of different phases. They prevent later CSE passes from undoing
-the recomputation.
+`recompute.phase` on equal operations of different phases. They prevent later CSE passes from undoing the recomputation.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class ValueNumbers:
         by_key: The first operation with each key, and its value number. Equal operations have the same key.
         attributes_by_id: Each attribute and its number, by the id of the attribute object.
         attribute_numbers: The number of each attribute; equal attributes share a number.
-        first_results: For each result of an unmerged twin, the corresponding result of the first operation.
+        first_results: For each result of an unmerged duplicate, the corresponding result of the first operation.
         count: The largest value number so far.
     """
 
@@ -62,7 +61,7 @@ class ValueNumbers:
     count: int = 0
 
     def of(self, op: Operation) -> int:
-        """Return the value number of the operation, which is new unless an equal operation has been numbered."""
+        """Return the value number of the operation. It is new unless an equal operation has been numbered."""
         listed = self.by_key.setdefault(self._key(op), [])
         for other, number in listed:
             if _same_regions(op, other):
@@ -116,9 +115,9 @@ def cse(
     Args:
         module: The module, which is changed in place.
         phases_of: The phases of functions before copies and tokens were inserted.
-        call_of: Maps an operation to the inlined call that it comes from. Twins from different calls are merged only if
-            they are constants, and operations in the loops of a call are not merged; otherwise the call could not be
-            re-outlined.
+        call_of: Maps an operation to the inlined call that it comes from. Equal operations from different calls are
+            merged only if they are constants, and operations in the loops of a call are not merged; otherwise the call
+            could not be re-outlined.
 
     Returns:
         The number of removed operations.
@@ -128,27 +127,27 @@ def cse(
         block = single_block(function)
         drop_dead_code(function.body)
         classified = updated_phases(phases_of[function]) if function in phases_of else phases(function)
-        # Merged twins have the same operands, so merging them makes no operation dead and changes no phase.
-        kinds = _merge_twins(block, _merge_phase_of(classified), call_of)
+        # Merged duplicates have the same operands, so merging them makes no operation dead and changes no phase.
+        kinds = _merge_duplicates(block, _merge_phase_of(classified), call_of)
         if classified is not None:
-            _write_phases_of_twins(kinds, classified)
+            _write_phases_of_duplicates(kinds, classified)
     return before - len(every_operation(module))
 
 
 def merge_into_first(module: ModuleOp, may_replace: Callable[[Operation], bool]) -> int:
-    """Merge equal operations regardless of phases, which may be unknown, and erase dead ones.
+    """Merge equal operations regardless of their phases, and erase dead ones. The phases may be unknown.
 
     Args:
         module: The module, which is changed in place.
-        may_replace: Returns whether an operation may be replaced by an earlier twin, which extends the live range of
-            the twin.
+        may_replace: Returns whether an operation may be replaced by an equal earlier operation. The replacement extends
+            the live range of the earlier operation.
 
     Returns:
         The number of removed operations.
     """
     before = len(every_operation(module))
     for function in functions_of(module):
-        _merge_twins(single_block(function), lambda _: "", lambda _: None, may_replace)
+        _merge_duplicates(single_block(function), lambda _: "", lambda _: None, may_replace)
         drop_dead_code(function.body)
     return before - len(every_operation(module))
 
@@ -172,7 +171,7 @@ def _never_merged(kind: type[Operation]) -> bool:
     return kind.name == "recompute.token" or kind.has_trait(IsTerminator)
 
 
-def _merge_twins(
+def _merge_duplicates(
     block: Block,
     place: Callable[[Operation], str],
     call_of: Callable[[Operation], object],
@@ -187,7 +186,7 @@ def _merge_twins(
     for op in operations_in(block):
         for region in op.regions if op.regions and call_of(op) is None else ():
             for inner in region.blocks:
-                _merge_twins(inner, lambda _: "", call_of, may_replace)
+                _merge_duplicates(inner, lambda _: "", call_of, may_replace)
         if not _may_merge(op):
             continue
         kind = kinds.of(op)
@@ -206,7 +205,7 @@ def _merge_twins(
 
 
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Return whether exactly one of two twins is recomputed, and the backward pass reads the other twin.
+    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads the other one.
 
     In that case the merged value would be saved, and the copy would free no memory.
     """
@@ -225,18 +224,18 @@ def _transfer_attributes(original: Operation, merged: Operation) -> None:
             original.attributes[name] = merged.attributes[name]
 
 
-def _write_phases_of_twins(kinds: Mapping[Operation, int], classified: Phases) -> None:
-    """Write the phase on each operation that has a twin in another phase, so that no later CSE merges the two.
+def _write_phases_of_duplicates(kinds: Mapping[Operation, int], classified: Phases) -> None:
+    """Write the phase on each operation that has a duplicate in another phase, so that no later CSE merges the two.
 
     A forward operation between two gradients of one forward pass is skipped, since its location would contradict the
-    attribute; the phase of its twin suffices.
+    attribute. The phase of its duplicate suffices.
     """
     first = dict[int, Operation]()
-    twins = dict[int, list[Operation]]()
+    duplicates = dict[int, list[Operation]]()
     for op, kind in kinds.items():
         if (earlier := first.setdefault(kind, op)) is not op:
-            twins.setdefault(kind, [earlier]).append(op)
-    for group in twins.values():
+            duplicates.setdefault(kind, [earlier]).append(op)
+    for group in duplicates.values():
         if not is_constant(group[0]) and len({classified.phase[op] for op in group}) > 1:
             for op in group:
                 phase = classified.phase[op]

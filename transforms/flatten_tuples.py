@@ -32,7 +32,7 @@ from ..support.operations import block_of, every_operation, terminator_of
 
 
 def flatten_tuples(module: ModuleOp) -> int:
-    """Flatten the tuples that uncalled functions return, and return the number of changed functions.
+    """Flatten the tuples that uncalled functions return. Return the number of changed functions.
 
     Raises:
         Refusal: Attributes of a tuple would be lost.
@@ -66,7 +66,7 @@ def _erase(op: Operation) -> None:
 
 
 def _has_attributes(op: Operation) -> bool:
-    """Return whether the operation has attributes of other dialects, which would be lost with it."""
+    """Return whether the operation has foreign attributes. They would be lost with it."""
     return any(not name.startswith(Names.PREFIX) for name in op.attributes)
 
 

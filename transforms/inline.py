@@ -130,7 +130,7 @@ class _Inliner:
     def require_bounded_size(self, order: Sequence[FuncOp]) -> None:
         """Raise `Refusal` if a function would have more than `MAX_OPERATIONS` operations after inlining.
 
-        `order`: the functions, where callees precede their callers.
+        `order`: the functions; callees precede their callers.
         """
         sizes = dict[str, int]()
         for function in order:
@@ -148,7 +148,7 @@ class _Inliner:
             sizes[name] = total
 
     def inline_calls_in(self, function: FuncOp) -> int:
-        """Inline the calls in a function, and return the number of calls.
+        """Inline the calls in a function. Return the number of calls.
 
         The calls in its callees must already be inlined.
         """

@@ -2,8 +2,8 @@
 
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
-A composite represents an operation of another library. It is never copied, because a consumer that replaces it by its
-own kernel could compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
+A composite represents an operation of another library. It is never copied: a consumer may replace it by its own kernel,
+    and so compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .inline import inline, why_calls_stay
 
 
 def call_decompositions(module: ModuleOp) -> int:
-    """Replace each composite by a call of its decomposition, and return the number of composites.
+    """Replace each composite by a call of its decomposition. Return the number of composites.
 
     Raises:
         Refusal: A composite has regions, or its decomposition is not in the module.
@@ -35,7 +35,7 @@ def call_decompositions(module: ModuleOp) -> int:
         if op.regions:
             raise Refusal(
                 op,
-                f"composite '{name}' cannot be inlined: it has regions, which a call would lose",
+                f"composite '{name}' cannot be inlined: it has regions, and a call would lose them",
             )
         if op.callee is None:
             raise Refusal(op, f"composite '{name}' cannot be inlined: its decomposition is not in the module")

@@ -29,7 +29,7 @@ from ..support.phase import Phase
 
 
 def inline_gradient(module: ModuleOp) -> int:
-    """Flatten every gradient region, and return the number of regions.
+    """Flatten every gradient region. Return the number of regions.
 
     Raises:
         Refusal: A region is at an invalid place.
@@ -71,7 +71,8 @@ def _write_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """Return the operations on which gradients depend, except for constant expressions, which may run anywhere."""
+    """Return the operations on which gradients depend, without constant expressions. Constant expressions may run
+    anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):

@@ -6,10 +6,10 @@
       recompute.yield %b : tensor<8xf32>                    {recompute.segment = "block0", recompute.checkpoint}
     } : tensor<8xf32>
 
-Two kinds of values are kept, unless the segment has `recompute.output_recompute`: outputs of the segment, which later
-forward operations read, and values that are live after the backward pass. A segment with `recompute.recompute = false`
-is kept as a whole; any other mark of a segment becomes the mark of its operations. The operations of a nested segment
-get its path, such as `outer/inner`, as the name of their segment. If a name is taken, a number is appended, as in
+Two kinds of values are kept, unless the segment has `recompute.output_recompute`: outputs of the segment (later forward
+operations read them), and values that are live after the backward pass. A segment with `recompute.recompute = false` is
+kept as a whole; any other mark of a segment becomes the mark of its operations. The operations of a nested segment get
+its path, such as `outer/inner`, as the name of their segment. If a name is taken, a number is appended, as in
 `block0#1`. Attributes that an operation already has take precedence.
 """
 
@@ -44,7 +44,7 @@ KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomput
 
 @dataclass(frozen=True)
 class FlattenedSegment:
-    """A flattened segment: its attributes, and its operations except for those of nested segments."""
+    """A flattened segment: its attributes, and its operations outside nested segments."""
 
     attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]
@@ -64,7 +64,7 @@ class FlattenedSegment:
 
 
 def inline_segments(module: ModuleOp) -> int:
-    """Flatten every segment, mark its operations, and return the number of segments. Scopes that mark segments are
+    """Flatten every segment, and mark its operations. Return the number of segments. Scopes that mark segments are
     turned into attributes.
 
     Raises:
@@ -98,7 +98,7 @@ def _segment_names_of(function: FuncOp) -> set[str]:
 
 
 def _flatten(segment: SegmentOp, outer: str, used_names: set[str]) -> list[FlattenedSegment]:
-    """Flatten a segment and its nested segments, and return the flattened segments, the outermost first."""
+    """Flatten a segment and its nested segments. Return the flattened segments, starting with the outermost."""
     attributes = dict(segment.attributes)
     segment_name = _unique_name(segment, outer, used_names)
     propagate_names(segment, segment.terminator.operands, set(segment.body.block.ops))

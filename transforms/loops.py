@@ -85,7 +85,7 @@ NO_LOOP_RECOMPUTATION = LoopRecomputation(0, 0, ())
 def recompute_loops(
     module: ModuleOp, selection: Selection = AUTO, loops: Loops | LoopSchedule = True
 ) -> LoopRecomputation:
-    """Cut every pair of loops that share stacks, outer loops before inner ones.
+    """Cut every pair of loops with shared stacks, outer loops before inner ones.
 
     Args:
         module: The module, which is changed in place.
@@ -152,7 +152,7 @@ class _Cutter:
             split_branches(joined, self.copies > copies_before, self.replaced)
 
     def _save_carries(self, block: Block, crossings: Crossings) -> None:
-        """Replace the stacks of each remaining pair of loops by saved carries if the carries need fewer bytes."""
+        """For each remaining loop pair, replace the stacks by saved carries if the carries need fewer bytes."""
         for saved in self._pairs_with_saved_carries(block, crossings):
             self.extra_flops += saved.extra_flops * runs_of(saved.pair.writer.op)
             if isinstance(saved, Chunks):
@@ -199,9 +199,8 @@ def _nested_blocks(operations: Iterable[Operation]) -> list[Block]:
 
 
 def _next_cut(pairs: Iterable[LoopPair], cut_of: CutOf, whole: Collection[Operation]) -> LoopCut | None:
-    """Return the first worthwhile cut among the pairs of loops; None if there is none.
-
-    The caller lists the pairs anew after each cut, which replaces its loops.
+    """Return the first worthwhile cut among the loop pairs; None if there is none. A cut replaces its loops, so the
+    caller lists the pairs anew after each cut.
     """
     cuts = (cut_of(pair) for pair in pairs if pair.writer.op not in whole)
     return next((cut for cut in cuts if cut.why_not is None), None)

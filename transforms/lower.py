@@ -61,7 +61,7 @@ def _lower_to_barriers(token: TokenOp, order: Order) -> None:
 
 
 def _insert_barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
-    """Replace a `recompute.depend` by a barrier, and return the results that replace the gates for later readers."""
+    """Replace a `recompute.depend` by a barrier. Return the results that replace the gates for later readers."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
     barrier.location = depend.location

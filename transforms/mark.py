@@ -1,4 +1,4 @@
-"""recompute-mark: translate a selection into marks, which `recompute-clone` applies.
+"""recompute-mark: translate a selection into marks. `recompute-clone` applies them.
 
 `segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth recomputing:
 

@@ -4,10 +4,10 @@
     %b = stablehlo.optimization_barrier %x                loc("transpose(jvp(f))/remat2")
     %c = stablehlo.sine %b                                loc("transpose(jvp(f))/checkpoint/rematted_computation/sin")
 
-becomes `%a` alone, which replaces `%c`. Some operations of the second forward pass have no twin, which is an equal
-operation, in the first one. An example is a derivative that the backward pass reads. They move to the first forward
-pass, where they would be without `jax.checkpoint`. Other barriers and other repeated operations stay. If there is a
-barrier of `jax.checkpoint`, private functions are inlined first.
+becomes `%a` alone, which replaces `%c`. Some operations of the second forward pass have no equal operation in the first
+one. An example is a derivative that the backward pass reads. They move to the first forward pass, where they would be
+without `jax.checkpoint`. Other barriers and other repeated operations stay. If there is a barrier of `jax.checkpoint`,
+private functions are inlined first.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def merge_remat(module: ModuleOp) -> int:
     barriers = [op for op in every_operation(module) if is_of_remat(op)]
     for barrier in barriers:
         _remove_barrier(barrier)
-    # Twins are now equal as expressions, and the first twin is in the same block as the second or in an enclosing one.
+    # Duplicates are now equal as expressions. The first one is in the same block as the second one or in an enclosing
+    # block.
     merged = merge_into_first(module, _may_be_merged)
     for function in functions_of(module):
         _move_to_first_pass(single_block(function))
@@ -74,10 +75,10 @@ def is_of_remat(op: Operation) -> bool:
 
 
 def _may_be_merged(op: Operation) -> bool:
-    """Return whether the operation may be replaced by an earlier twin: whether it belongs to a second forward pass, or
-    is a constant, whose live range costs no memory.
+    """Return whether the operation may be replaced by an equal earlier operation. It may if it belongs to a second
+    forward pass, or is a constant: the live range of a constant costs no memory.
 
-    The body of a loop in a second forward pass stays as it is, so that the whole loop equals its twin.
+    The body of a loop in a second forward pass stays as it is, so that the whole loop equals the loop in the first one.
     """
     around = op.parent_op()
     return is_constant(op) or (_is_in_second_pass(op) and (around is None or not _is_in_second_pass(around)))

@@ -10,10 +10,10 @@ becomes
     %d = stablehlo.custom_call @annotate_device_placement(%h) {… "device" …, recompute.recompute = true}
     %9 = stablehlo.multiply %ct, %d            // gradient
 
-Fetching a value is treated as recomputing an operation whose operand uses no device memory. `recompute-clone` copies
-the fetch to where the gradient reads the value, and gates it by a token, as it does for any other operation. Plans and
-proofs treat the fetch like other copies. `recompute-cse` removes a move to the host if no copy fetches the value
-(`remove_unused_moves`).
+A fetch is treated as the recomputation of an operation whose operand uses no device memory. `recompute-clone` copies
+the fetch to the point where the gradient reads the value, and gates it by a token, as it does for any other operation.
+Plans and proofs treat the fetch like other copies. `recompute-cse` removes a move to the host if no copy fetches the
+value (`remove_unused_moves`).
 """
 
 from __future__ import annotations
@@ -167,8 +167,8 @@ def insert_host_moves(
         module: The module, which is changed in place.
         selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
             values; all of them are always moved.
-        offload: The option that states whether marked values are moved, and the transfer speed.
-        offered: Other values of each step, which are moved only if that saves memory.
+        offload: The offloading option. It states whether marked values are moved, and the transfer speed.
+        offered: Other values of each step. They are moved only if that saves memory.
 
     Returns:
         Remarks on marks without effect.
@@ -212,7 +212,7 @@ def _values_to_offload(phases: Phases, selected: Set[SSAValue]) -> Iterator[SSAV
 
 
 def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -> int:
-    """Insert a move to the host and a fetch after each value, redirect all uses to the fetch, and return the number of
+    """Insert a move to the host and a fetch after each value, and redirect all uses to the fetch. Return the number of
     values.
 
     Args:

@@ -31,7 +31,7 @@ from .inline_gradient import inline_gradient
 
 
 def outline_gradient(module: ModuleOp) -> int:
-    """Move the gradient operations of each function into regions, and return the number of regions.
+    """Move the gradient operations of each function into regions. Return the number of regions.
 
     Raises:
         Refusal: The phases of a function contradict each other.

@@ -49,9 +49,10 @@ NO_GRADIENT_OPERATION = (
 
 
 def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
-    """Write the phases that follow from the user's hint, which names results, values or cotangents of the forward pass.
+    """Write the phases that follow from the user's hint. The hint names results or values of the forward pass, or
+    cotangents.
 
-    Operations that only the primal results need move before the gradient. Without a hint, and if no operation has a
+    Operations that only the primal results need move before the gradient. If there is no hint and no operation has a
     phase, the loss is guessed, and remarks on the guess are returned.
 
     Raises:
@@ -95,7 +96,7 @@ def _write_phases_of_function(function: FuncOp, hint: PhaseHint, primal: Sequenc
 
 
 def _move_late_operations(order: Order, hint: PhaseHint, primal: Sequence[Operation]) -> Order:
-    """Move the operations that only primal results need before the gradient, unless they have effects; return the new
+    """Move the operations that only primal results need before the gradient, unless they have effects. Return the new
     order."""
     end, late = late_operations(order, hint, primal)
     if not late or any(why_impure(order.operations[index]) is not None for index in late):

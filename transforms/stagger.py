@@ -43,14 +43,14 @@ def stagger(
     phases_of: Mapping[FuncOp, Phases] = MappingProxyType({}),
     unchanged: dict[FuncOp, NumberedGraph] | None = None,
 ) -> list[EarlyPart]:
-    """Insert a barrier before each part of a segment that an executor could run too early; return these parts.
+    """Insert a barrier before each segment part that an executor could run too early. Return these parts.
 
     Args:
         module: The module, which is changed in place.
         segments: `auto`, or a shell-style pattern for scopes.
         phases_of: The phases of the functions before copies and tokens were inserted.
-        unchanged: A dictionary that receives the graph of each function in which no barrier is inserted. The graph
-            lacks the data that only planners read.
+        unchanged: A dictionary that receives the graph of each function without an inserted barrier. The graph lacks
+            the data that only planners read.
 
     Raises:
         Refusal: The pattern matches no segment.
@@ -80,7 +80,8 @@ def stagger(
 def _insert_barrier(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue]) -> None:
     """Insert the barrier before an early part.
 
-    `newest`: maps each value to the result of its latest barrier, which later segments read; it is updated.
+    `newest`: maps each value to the result of its latest barrier. Later segments read this result. The map is updated
+        in place.
     """
     values = step.numbered.values_of(part.barrier_operands)
     start = part.operations[0]

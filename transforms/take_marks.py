@@ -91,7 +91,7 @@ def _is_checkpoint(mark: CustomCallOp) -> bool:
 
 
 def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
-    """Write a mark on the operations that define the marked value, and return the reasons if the mark has no effect."""
+    """Write a mark on the operations that define the marked value. Return the reasons if the mark has no effect."""
     target = mark.call_target_name.data
     resolution = definitions.resolve(mark.operands[0])
     for definition in resolution.results:
@@ -113,7 +113,7 @@ def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: in
         earlier: The number of checkpoints of earlier marks; unnamed checkpoints are numbered from there.
 
     Returns:
-        The names of the checkpoints, and the reasons why values are not checkpoints.
+        The names of the checkpoints, and the reasons that values are not checkpoints.
     """
     names = [name for name in name_in(mark).split(",") if name]
     reasons = list[str]()
@@ -166,7 +166,7 @@ class _Definitions:
         if not isinstance(function, FuncOp):
             return _Resolution(
                 reasons=(
-                    "the value is an argument of a region, which gets a new value each time the region runs; mark a "
+                    "the value is an argument of a region, and gets a new value each time the region runs; mark a "
                     "value that is computed inside the region",
                 )
             )

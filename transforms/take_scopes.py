@@ -52,7 +52,7 @@ class _Scopes:
 
 
 def take_scopes(module: ModuleOp) -> int:
-    """Write attributes for the scopes of marked calls, and return the number of operations in such scopes.
+    """Write attributes for the scopes of marked calls. Return the number of operations in such scopes.
 
     Raises:
         Refusal: A scope has an unknown switch.

@@ -104,7 +104,7 @@ def verify(module: ModuleOp, steps: Steps | None = None) -> None:
 COPY_WITHOUT_GRADIENT = (
     "this copy is in a function without gradient operations: no location names transpose(jvp(...)) and no operation "
     'has recompute.phase = "gradient"; probably a tool has dropped the locations: print the module with locations, or '
-    "run recompute-phase before recompute-clone, which writes the phases as attributes"
+    "run recompute-phase before recompute-clone, so that attributes state the phases"
 )
 NOTHING_TO_VERIFY = (
     "no copies to verify: there is no recompute.token, and no operation has the attribute recompute.copy; run "

@@ -45,7 +45,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """Return the reason that recomputing the value cannot free its memory, or None if it can.
+    """Return the reason that recomputing the value cannot free its memory; None if it can.
 
     A value that the function returns or that the update reads is live after the backward pass in any case.
     """
@@ -67,7 +67,7 @@ def _why_update_reads(step: Step, value: SSAValue) -> str:
     op = step.operation(reader)
     hint = (
         f'; the phase "update" of this {name_of(op)} was inferred: if it belongs to the backward pass, write '
-        f'{Names.PHASE} = "gradient" on it, which overrides this'
+        f'{Names.PHASE} = "gradient" on it to override this'
     )
     return (
         f"{name_of(op)} at {position_of(op)} in the update reads it, so it is live through the whole backward pass "
@@ -135,7 +135,7 @@ def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, 
 def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
     """Add to the targets their views, and the values computed from them that only the backward pass reads.
 
-    `marked`: operations that the user has marked, whose values are not added.
+    `marked`: operations that the user has marked. Their values are not added.
     """
     demanded = [value for value in targets.values if is_demanded(step.value(value))]
     residual_targets = with_residuals(step.graph, targets, demanded, marked)

@@ -17,7 +17,7 @@ from .segment_decisions import Decision, SegmentDecisions
 
 
 class MarkSource(Enum):
-    """The origin of the mark of an operation."""
+    """The origin of an operation's mark."""
 
     DECISION = "the decision for its segment"
     USER = "the user's mark, which takes precedence over the decision"
@@ -26,7 +26,7 @@ class MarkSource(Enum):
 
 @dataclass(frozen=True)
 class DecidedMark:
-    """The mark of an operation.
+    """The mark of an operation, as decided or as given by the user.
 
     Attributes:
         operation: The operation.

@@ -4,8 +4,8 @@
     chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
     slots    the carries in the slots, and the slice of one iteration
 
-These schedules apply to the stacks that remain after the smallest cut of the body (`loop_cuts.py`). Often these hold
-the carry of every iteration, which is too large if the loop is long.
+These schedules apply to the stacks that remain after the smallest cut of the body (`loop_cuts.py`). Often these stacks
+hold the carry of every iteration. For a long loop this takes too much memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .loop_cuts import EFFECTS, WRITTEN_ON_THE_READER, DroppedStacks, MayRepeat
 
 OTHER_TRIPS = "the loop runs {writer} times, but the loop that reads its stacks runs {reader} times"
 OTHER_ORDER = "its slices are read neither in the order in which they were written nor in reverse order"
-NOT_AGAIN = "the values that the later loop reads depend on {name}, which must not be recomputed"
+NOT_AGAIN = "the values that the later loop reads depend on {name}, and {name} must not be recomputed"
 FORWARDS = (
     "slots require that the later loop reads the slices in reverse order, but it reads them in the order in which they "
     "were written"
@@ -148,7 +148,7 @@ class SavedCarries(DroppedStacks, ABC):
             return OTHER_TRIPS.format(writer=writer.trips, reader=reader.trips)
         if {reading.written for reading in self.dropped_reads} not in ({Affine(1, 0)}, {Affine(-1, writer.trips - 1)}):
             return OTHER_ORDER
-        # Operations without operands and regions are constants, which may always be repeated.
+        # Operations without operands and regions are constants. They may always be repeated.
         once = [op for op in self.recomputed_part.operations if (op.operands or op.regions) and not may_repeat(op)]
         if once:
             return NOT_AGAIN.format(name=name_of(once[0]))
@@ -196,7 +196,7 @@ class Chunks(SavedCarries):
 
 @dataclass(frozen=True)
 class Slots(SavedCarries):
-    """A schedule that saves carries in a fixed number of slots, which are reused while the reading loop runs."""
+    """A schedule that saves carries in a fixed number of slots. The slots are reused while the reading loop runs."""
 
     slots: int
 
@@ -265,8 +265,8 @@ because it needs no extra loops for an incomplete chunk."""
 
 
 def _min_chunks(pair: LoopPair, dropped: tuple[Stack, ...], recomputed: LoopPart) -> Chunks:
-    """Return the chunks whose size needs the fewest bytes; among nearly equal sizes, prefer a divisor of the trip
-    count."""
+    """Return the chunks with the chunk size that needs the fewest bytes. Among sizes with nearly equal bytes, prefer a
+    divisor of the trip count."""
     trips = pair.writer.trips
     chunks = Chunks(pair, dropped, recomputed, 1)
     carry, slices = chunks.carry_bytes, chunks.slice_bytes

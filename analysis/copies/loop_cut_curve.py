@@ -20,13 +20,13 @@ from ..step.stacks import LoopPair
 from .loop_cuts import LoopCut, MayRepeat, loop_cut
 
 MAX_CORNERS = 16
-"""The maximum number of corners to compute, each of which costs a minimum cut for every pair of loops. Beyond it,
-corners between the computed ones are missing."""
+"""The maximum number of corners to compute. Each corner costs a minimum cut for every pair of loops. If the curve has
+more corners, some between the computed ones are missing."""
 
 
 @dataclass(frozen=True)
 class Corner:
-    """A corner of the curve of bytes against FLOPs.
+    """A corner of the curve of bytes and FLOPs.
 
     Attributes:
         kept_bytes: Bytes of the stacks that all loops keep.

@@ -3,9 +3,10 @@
 The input is a loop that writes stacks, and a later loop that reads them. The minimum cut is the smallest set of values
 to stack from which the reading loop can recompute the other values that it needs.
 
-The values of the writing loop's body form a graph, in which keeping a value costs the bytes of one slice per iteration.
-Values that are available in every iteration cost nothing: the counter, constants, and live values that the loop does
-not change. The minimum cut may be the carry, as with `jax.checkpoint` around the body, or a smaller set of values.
+The values of the writing loop's body form a graph. In this graph, keeping a value costs the bytes of one slice per
+iteration. Values that are available in every iteration cost nothing: the counter, constants, and live values that the
+loop does not change. The minimum cut may be the carry, as with `jax.checkpoint` around the body, or a smaller set of
+values.
 """
 
 from __future__ import annotations
@@ -140,13 +141,13 @@ def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = Non
 
 
 CutOf = Callable[[LoopPair], LoopCut]
-"""A function that returns the cut of a pair of loops."""
+"""A function that returns the cut of a loop pair."""
 
 
 def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: Selection) -> frozenset[Operation]:
     """Return the loops in named segments that are recomputed as a whole.
 
-    Whole loops are recomputed one after the other, so that only the stacks of one loop are live at a time, whereas the
+    Whole loops are recomputed one after the other, so only the stacks of one loop are live at a time. In contrast, the
     stacks that the cuts keep are all live together. So whole loops are recomputed if the stacks of the largest loop
     have fewer bytes than the stacks that all cuts keep.
     """
@@ -270,7 +271,7 @@ def _is_inside(value: SSAValue, loop: CountedLoop) -> bool:
 
 
 def look_through_reshapes(value: SSAValue) -> SSAValue:
-    """Return the value from which a chain of reshapes starts, which has the same elements in the same order."""
+    """Return the value from which a chain of reshapes starts. It has the same elements in the same order."""
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value

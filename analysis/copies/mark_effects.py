@@ -106,8 +106,8 @@ class _MarkEffects:
         return NOT_PREFERRED.format(operation=operation, reason=reason)
 
     def useless_marks(self, group: CopyGroup) -> Iterator[Remark]:
-        """Yield a remark on the first operation of a copy group that consists of operations marked by the user, if the
-        group saves no memory."""
+        """For each copy group of user-marked operations that saves no memory, yield a remark on the group's first
+        operation."""
         operations = [self.step.operation(number) for number in group.operations]
         is_marked = all(MarkKind.MUST_RECOMPUTE in map(mark_of, op.results) for op in operations)
         if not operations or not is_marked or group.saved_bytes > 0:

@@ -223,7 +223,7 @@ class _SegmentAnalysis:
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
     ) -> dict[int, frozenset[int]]:
-        """Return the outputs of a segment that its own gradient reads, each with its readers in that gradient.
+        """Return the segment outputs that the segment's own gradient reads, each with its readers in that gradient.
 
         The result is empty without `scopes`. Readers are matched by scope rather than by dependence, because an
         operation between two segments belongs to neither.
@@ -256,7 +256,7 @@ def _is_live_after_backward(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """Return the values of the segment that forward operations outside it read, and the owners of their storage.
+    """Return the segment's values that forward operations outside it read, and the owners of their storage.
 
     They are kept so that recomputing a segment does not require recomputing the segment before it.
     """

@@ -71,7 +71,7 @@ class SegmentLimits:
 
 @dataclass(frozen=True)
 class SegmentChoice:
-    """The choice of the values that the segments of one step save within their budgets.
+    """The values that the segments of one step save within their budgets.
 
     Attributes:
         limits: The limits, with a plan that meets them.

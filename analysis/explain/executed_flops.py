@@ -1,4 +1,4 @@
-"""Count the FLOPs of an operation over all its iterations, and its runs in the surrounding loops."""
+"""Count an operation's FLOPs over all iterations, and its runs in the surrounding loops."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def executed_flops(op: Operation) -> int:
 
 
 def runs_of(op: Operation) -> int:
-    """Return the number of times that the operation runs in one step: the product of the trip counts of the surrounding
-    loops."""
+    """Return the number of times that the operation runs in one step. This is the product of the surrounding loops'
+    trip counts."""
     around, holder = list[Operation](), op.parent_op()
     while holder is not None:
         around.append(holder)

@@ -83,8 +83,8 @@ class Explanation:
         values: The saved values.
         loops: The loops that write stacks for later loops.
         measured_bytes: The temporaries of the plain step as the compiler reports them; None if it was not compiled.
-        place: Where the step is, if it is only a part of the function, such as `inside the loop at train.py:17:12`; ""
-            if it is the whole function.
+        place: The location of a step that is only a part of the function, such as `inside the loop at train.py:17:12`;
+            "" if the step is the whole function.
     """
 
     function: str
@@ -207,11 +207,11 @@ class _SavedBytes:
 def _consistent_with_choice(
     named: SegmentDecisions, chosen: SegmentDecisions, why_unchanged: str | None
 ) -> SegmentDecisions:
-    """Return the decisions on named segments, or the decisions of the choice if the two contradict each other.
+    """Return the decisions on named segments. If they contradict the chosen decisions, return the chosen ones.
 
     Args:
         named: The decisions on named segments.
-        chosen: The chosen decisions, which are returned if no named segment is recomputed.
+        chosen: The chosen decisions. They are returned if no named segment is recomputed.
         why_unchanged: The reason that the rewrite leaves the step unchanged; None if it changes the step.
     """
     if why_unchanged is not None:

@@ -168,7 +168,7 @@ def _describe_still_saved(phases: Phases, value: SSAValue, reasons: Mapping[str,
 def _saved_value(
     value: SSAValue, op: Operation, segment: str, crosses: tuple[str, ...], reason: str | None
 ) -> SavedValue:
-    """Return the description of a result of `op`, with the name and position of the operation that computes it."""
+    """Describe a result of `op`, with the name and position of the operation that computes it."""
     made_by = _maker(value, op)
     module = module_of_stack(value) if isinstance(value, OpResult) else ""
     return SavedValue(

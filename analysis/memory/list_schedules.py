@@ -43,7 +43,7 @@ from ..step.phases import Phases, phases
 
 @dataclass(frozen=True)
 class Precedence:
-    """Precedence constraints between operations, which are identified by their position in program order.
+    """Precedence constraints between operations. Operations are identified by their position in program order.
 
     Attributes:
         stretches: The stretches, as ranges of positions. The terminator belongs to none of them, and runs last.
@@ -95,8 +95,8 @@ def _has_phase_source(op: Operation) -> bool:
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
-    """Return the pairs of successive operations with effects, which must stay in order. Effects include unknown effects
-    and reads of memory."""
+    """Return the pairs of successive operations with effects. They must stay in order. Effects include unknown effects
+    and memory reads."""
     impure = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
     return list(pairwise(impure))
 

@@ -45,7 +45,7 @@ class Peaks:
 
     Attributes:
         orders: The peaks in program order and of the eager schedule.
-        xla_peak: The peak of the XLA:CPU model, which takes long to compute.
+        xla_peak: The peak under the XLA:CPU model. It takes long to compute.
     """
 
     orders: Deferred[OrderPeaks] = field(repr=False)
@@ -68,8 +68,7 @@ class Peaks:
         return cls.of(step.graph, lambda: xla_timeline(function, step.phases).peak_bytes)
 
     def with_orders(self) -> Peaks:
-        """Compute the peaks of program order and of the eager schedule now instead of on first use, and return
-        `self`."""
+        """Compute the peaks of program order and of the eager schedule now instead of on first use. Return `self`."""
         _ = self.orders.value
         return self
 
@@ -93,7 +92,7 @@ class Peaks:
         return self.eager <= MAX_EAGER_FACTOR * self.in_order
 
     def notes(self) -> Iterator[str]:
-        """Yield a remark if the eager schedule needs much more memory than the program order: both peaks, and a
+        """If the eager schedule needs much more memory than the program order, yield a remark with both peaks and a
         remedy."""
         if not self.is_steady:
             budget = interface_wording("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
@@ -136,12 +135,12 @@ class Forecast:
         return cls(step.graph, lambda: plain.value, emission.keeps_barriers, emission.staggered)
 
     def read_function(self) -> None:
-        """Read the function now, so that later changes of it do not affect this forecast or the peaks that it
+        """Read the function now, so that later changes to it do not affect this forecast or the peaks that it has
         returned."""
         _ = self.plain()
 
     def detach(self) -> Forecast:
-        """Read the function now, and return a copy of the forecast that does not refer to the function."""
+        """Return a copy of the forecast that does not refer to the function. The function is read now."""
         plain = self.plain()
         return replace(self, plain=lambda: plain)
 

@@ -109,8 +109,7 @@ class Timeline:
         live_bytes: For each operation, the bytes of temporaries that are live while it runs, including `inner_bytes`.
         argument_bytes, result_bytes: Bytes of the function's arguments and results.
         aliased_bytes: Bytes of the donated arguments whose memory the results reuse.
-        in_results: Values that are stored in the memory of results until these are written. They are not part of
-            `live_bytes`.
+        in_results: Values that share a result's buffer until the result is written. They are not part of `live_bytes`.
         in_loops: Copies that the bodies of loops store, each with its bytes over all iterations and without a live
             range. `inner_bytes` includes their bytes within one iteration.
     """
@@ -168,7 +167,7 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
 
 
 def peak_in_order(function: FuncOp) -> int:
-    """Return the peak of `timeline` in bytes, without the labels of its buffers, which take most of its time.
+    """Return the peak of `timeline` in bytes. Buffer labels are not computed, because they take most of the time.
 
     Raises `Refusal` for dynamic shapes.
     """

@@ -70,7 +70,7 @@ class Segments:
 
     Attributes:
         segment: The segment of each operation that is in a segment.
-        kept: The values of the checkpoints, which are saved.
+        kept: The checkpoint values. They are saved.
         remarks: One remark per ignored checkpoint.
     """
 
@@ -170,8 +170,8 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
 
 
 def _add_companions(phases: Phases, segment: dict[Operation, int], kept_values: Set[SSAValue]) -> None:
-    """Assign each forward operation that only the backward pass reads to the segment of a forward reader of its
-    operands.
+    """Assign each forward operation that only the backward pass reads to a segment: the segment of another forward
+    reader of its operands.
 
     Without such a reader, assign it to the segment that computes the operands. An operation that reads only checkpoints
     does not join their segments, because the next segment, or the tail, begins there.

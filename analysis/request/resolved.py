@@ -1,4 +1,4 @@
-"""Resolution of a selection to the segments of a step and the values to save inside them."""
+"""Resolution of a selection: find the segments of a step, and the values to save inside them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def resolve(
         segment_of = find_segments(phases, selection.segments)
     members = _join_segments(_members(segment_of), 0 if segment_of_op is not None else selection.segment_count)
     saved = {op for operations in members.values() for op in _saved_operations(operations, selection)}
-    # A loop that is recomputed iteration by iteration must not be copied as a whole too.
+    # A loop that is recomputed iteration by iteration must not also be copied as a whole.
     saved |= {op for op in segment_of if is_repeated_inside(op)}
     values = frozenset(value for op in saved for value in op.results)
     return ResolvedSelection(
@@ -148,7 +148,8 @@ INSIDE = (
 
 
 MARK_INSIDE = (
-    "the mark on {marked} has no effect inside {holder}, which is recomputed or kept as a whole: mark {holder}"
+    "the mark on {marked} has no effect inside {holder}, because {holder} is recomputed or kept as a whole: "
+    "mark {holder}"
 )
 
 

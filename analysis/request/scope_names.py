@@ -28,7 +28,7 @@ class Switches:
     """Options of one segment, as in MindSpore's `Cell.recompute` and Paddle's `recompute`.
 
     Attributes:
-        output_recompute: Recompute the outputs of the segment too.
+        output_recompute: Also recompute the outputs of the segment.
         mp_comm_recompute: Allow collectives that all devices execute equally often to be repeated, except collectives
             that gather parameters.
         parallel_optimizer_comm_recompute: Allow collectives that gather parameters (all-gathers of an argument) to be

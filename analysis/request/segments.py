@@ -100,8 +100,8 @@ def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, s
 
 
 def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Operation, str]:
-    """Return the scope of each gradient operation that is in one, which is also the name of the first instance of the
-    corresponding forward segment."""
+    """Return the scope of each gradient operation that is in a scope. The scope is also the name of the corresponding
+    forward segment's first instance."""
     forward, chosen = _paths(phases), _matching(pattern)
     if pattern == "auto":
         chosen = _auto(forward)
@@ -110,7 +110,7 @@ def segments_of_gradients(phases: Phases, pattern: str = "auto") -> Mapping[Oper
 
 
 def instance_name(segment: str) -> str:
-    """Return the scope of which a segment is an instance: `layer` for `layer#1`."""
+    """Return the scope that a segment instantiates: `layer` for `layer#1`."""
     return segment.partition("#")[0]
 
 

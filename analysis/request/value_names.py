@@ -66,6 +66,6 @@ def all_values_of_scope(pattern: str, operations: Iterable[Operation]) -> str | 
 
 
 def is_named(op: Operation, patterns: Iterable[str]) -> bool:
-    """Return whether one of the patterns matches one of the operation's names."""
+    """Return whether any pattern matches any of the operation's names."""
     pattern_list = tuple(patterns)
     return bool(pattern_list) and any(fnmatchcase(name, pattern) for name in names_of(op) for pattern in pattern_list)

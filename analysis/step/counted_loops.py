@@ -25,7 +25,7 @@ from ...support.operations import name_of, terminator_of
 from ...support.type_guards import is_unsigned
 
 MAX_COUNTER = 2**31 - 1
-"""The bound on counters, which are integers of at least 32 bits, and on the values computed from them."""
+"""The bound on counters and on the values computed from them. Counters are integers of at least 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def _comparison(op: WhileOp) -> tuple[BlockArgument, int] | None:
 
 
 def _bound(op: WhileOp, value: SSAValue) -> int | None:
-    """Return the constant bound of the counter, which the condition defines or the loop carries unchanged."""
+    """Return the constant bound of the counter. The condition defines this bound, or the loop carries it unchanged."""
     value = _unconstrained(value)
     if isinstance(value, BlockArgument) and value.block is op.cond.block:
         last = op.body.block.last_op

@@ -41,7 +41,7 @@ class Crossings:
         self._has_directions = any(_has_direction(op) for op in operations)
 
     def loop_pairs(self, block: Block) -> list[LoopPair]:
-        """Return the loop pairs of the block that cross, in the order of `stacks.loop_pairs`.
+        """Return the block's loop pairs that cross from forward to backward, in the order of `stacks.loop_pairs`.
 
         A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
         recomputes it. A backward loop that reads only outputs, such as the gradient of the forward loop, reads the

@@ -21,7 +21,7 @@ from .jax_paths import path_of, scope_of
 
 WHILE = "stablehlo.while"
 LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
-"""Parts of the paths of operations in loops and conditionals that are not modules of the user."""
+"""Path parts of operations in loops and conditionals. They are not modules of the user."""
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
@@ -124,10 +124,10 @@ def is_scope(segment: str) -> bool:
 
 
 def place_in_model(operations: Iterable[Operation]) -> str:
-    """Return where the operations are in the user's model.
+    """Return the location of the operations in the user's model.
 
-    This is the path of the first operation with named scopes, or else the line of the first operation with a source
-    position (`train.py:41`), or else "".
+    The location is the path of the first operation with named scopes. If there are no such scopes, it is the line of
+    the first operation with a source position (`train.py:41`), or otherwise "".
     """
     operations = list(operations)
     if scopes := next((scopes for op in operations if (scopes := _scopes_of(op))), ()):

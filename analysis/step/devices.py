@@ -11,7 +11,7 @@ from ...dialects.sdy.sharding_lookup import mesh_of, sharding_of
 from .order import functions_of
 
 PARTITIONS = "mhlo.num_partitions"
-"""The attribute of a module that gives XLA the number of devices. JAX writes it for one device too."""
+"""The attribute of a module that gives XLA the number of devices. JAX also writes it for one device."""
 
 
 def partitions_of(module: ModuleOp) -> int:

@@ -6,10 +6,10 @@ from enum import Enum
 
 
 class Direction(Enum):
-    """The pass to which an operation belongs; the values name it in error messages.
+    """The pass to which an operation belongs. Error messages quote the values.
 
-    The built-in phase sources return the pass of the outermost differentiation. A source that cannot tell which
-    differentiation of a gradient of a gradient is the outermost returns `NESTED`, and the step is refused.
+    The built-in phase sources return the pass of the outermost differentiation. For a gradient of a gradient, a source
+    that cannot tell which differentiation is the outermost returns `NESTED`. The step is then refused.
     """
 
     NONE = "neither direction"

@@ -29,10 +29,10 @@ def has_other_effects(op: Operation) -> bool:
     return any(has_other_effects(inner) for region in op.regions for block in region.blocks for inner in block.ops)
 
 
-WITH_COLLECTIVES = "it contains collectives, which are recomputed only with collectives=true"
+WITH_COLLECTIVES = "it contains collectives, and collectives are recomputed only with collectives=true"
 NOT_ALIKE = (
-    "it contains collectives inside a branch or a loop of unknown length, which devices may execute a different number "
-    "of times: such operations are never recomputed"
+    "it contains collectives inside a branch or a loop of unknown length: devices may execute it a different number "
+    "of times, so it is never recomputed"
 )
 
 

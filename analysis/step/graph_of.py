@@ -96,7 +96,7 @@ def graph_of(
     Args:
         order: The order of the block's operations.
         phase: The phase of each operation; None if unknown.
-        constants_outside: Captured values that are computed only from constants.
+        constants_outside: Captured values that depend only on constants.
         strided_outside: Captured values that are not stored in row-major order.
         bare: Omit the fields that only planners read.
         costs: The recomputation costs that planners minimize; None for FLOPs.
@@ -252,8 +252,8 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
     """Return the peak bytes of a region's block.
 
-    `hands_on`: the index of the first operand of the terminator that the block hands on. These operands are counted as
-    live at the end of the block, together with the copies that are made to yield them.
+    `hands_on`: the index of the terminator's first operand that the block hands on. This operand and the following ones
+        count as live at the end of the block, together with the copies that are made to yield them.
     """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)

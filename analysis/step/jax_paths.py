@@ -24,7 +24,7 @@ from .direction import Direction
 _WRAPPER = re.compile(r"^([\w.]+)\((.*)\)$")
 # Parts that mark repeated computation.
 _REPETITIONS = frozenset({"checkpoint", "rematted_computation", "recompute"})
-# Parts that JAX and this library insert, which are not user-given scopes. From jax 0.12 on, loop bodies are in
+# Parts that JAX and this library insert. They are not user-given scopes. From jax 0.12 on, loop bodies are in
 # `eval_jaxpr`.
 _PLUMBING = _REPETITIONS | {"eval_jaxpr"}
 _CALLS = frozenset({"jit", "pjit"})

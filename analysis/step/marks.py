@@ -84,7 +84,7 @@ def is_to_recompute(value: SSAValue) -> bool:
 def is_demanded(value: SSAValue) -> bool:
     """Return whether the mark of the result is `must_recompute`.
 
-    Operations that read such a result, and whose results only the backward pass reads, are then recomputed too.
+    Operations that read such a result are then also recomputed if only the backward pass reads their results.
     """
     op = value.owner
     if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
@@ -100,7 +100,7 @@ def asks_to_recompute(op: Operation) -> bool:
 
 
 def is_forced(op: Operation) -> bool:
-    """Return whether the mark of some result is `must_recompute`, which applies even if it saves no memory."""
+    """Return whether the mark of some result is `must_recompute`. This mark applies even if it saves no memory."""
     return Names.RECOMPUTE in op.attributes and any(mark_of(result) is MarkKind.MUST_RECOMPUTE for result in op.results)
 
 

@@ -72,7 +72,7 @@ def steps_of(module: ModuleOp) -> Iterator[tuple[FuncOp, Phases]]:
 
 
 def _no_gradient(place: Operation, module: ModuleOp) -> NoGradient:
-    """Return a refusal of a module without a gradient, which is reported at `place`."""
+    """Return the refusal for a module without a gradient. It is reported at `place`."""
     operations = [op for function in functions_of(module) for op in every_operation(function)]
     forward = sum(scope_of(op.location).direction is Direction.FORWARD for op in operations)
     if forward and any((transpositions(path_of(op.location)) or 0) > 0 for op in operations):

@@ -60,8 +60,8 @@ class Order:
 
     @classmethod
     def from_operations(cls, block: Block, operations: Iterable[Operation]) -> Order:
-        """Return an order in which the block's operations run as given; every operation must follow the definitions
-        that it reads."""
+        """Return an order with the block's operations as given. Every operation must follow the definitions of its
+        operands."""
         ordered = tuple(operations)
         return cls(block, ordered, {op: index for index, op in enumerate(ordered)})
 
@@ -126,7 +126,7 @@ class Order:
         return operations
 
     def readers(self, value: SSAValue) -> list[Operation]:
-        """Return the operations of this block that read the value, themselves or in their regions, in program order."""
+        """Return the block's operations that read the value, either directly or in their regions, in program order."""
         owners = {owner for use in value.uses if (owner := self.owner_here(use.operation)) is not None}
         return sorted(owners, key=self.position.__getitem__)
 
@@ -176,7 +176,7 @@ def _add_inner(op: Operation, read: dict[int, SSAValue], definitions: set[int]) 
 
 
 def producers(op: Operation) -> list[Operation]:
-    """Return the operations that define the values that `op` reads."""
+    """Return the operations that define the values that `op` reads, including its regions."""
     return [value.op for value in read_values(op) if isinstance(value, OpResult)]
 
 

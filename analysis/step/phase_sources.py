@@ -4,8 +4,8 @@ A frontend that does not write JAX's paths registers its own source:
 
     register_source("acme", PhaseSource(direction_of, lambda op: "the attribute acme.pass"))
 
-Sources are queried in the order of their registration, and the first answer applies. A different answer from a later
-source is an error, since a wrong direction leads to wrong memory estimates.
+Sources are queried in the order of their registration, and the first answer applies. It is an error if a later source
+disagrees, since a wrong direction leads to wrong memory estimates.
 """
 
 from __future__ import annotations

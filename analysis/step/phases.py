@@ -3,7 +3,7 @@
     primal     forward pass: ancestors of a result that exists before the gradient, such as the loss
     residual   forward pass: computed only for the backward pass, such as masks and local derivatives
     gradient   backward pass: operations that depend on a cotangent
-    update     operations after the gradient that it does not need, such as the optimizer
+    update     operations after the gradient on which it does not depend, such as the optimizer
 
 The forward pass is more than the ancestors of the loss, since masks and local derivatives are not among them.
 
@@ -106,7 +106,7 @@ def _directions(
 
     The direction of `constants` counts only if no other operation is backward. Otherwise operations that are computed
     only from constants take the phase of the surrounding operations, because compilers hoist them to arbitrary places:
-    JAX divides two constants for the gradient of an inner loss under the path of the outer gradient.
+    for example, JAX divides two constants of an inner loss's gradient under the path of the outer gradient.
     """
     direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
     if Direction.BACKWARD not in direction.values():

@@ -1,4 +1,4 @@
-"""Residuals: the forward values that the backward pass reads, and that a training step therefore saves."""
+"""Residuals: the forward values that a training step saves because the backward pass reads them."""
 
 from __future__ import annotations
 

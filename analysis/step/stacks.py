@@ -55,7 +55,7 @@ class StackRead:
         stack: The stack.
         loop: The reading loop.
         op: The operation that reads the slice.
-        written: For iteration n of the reading loop, the index of the iteration that wrote the slice it reads.
+        written: For iteration n of the reading loop, the index of the iteration that wrote the slice.
     """
 
     stack: Stack
@@ -72,7 +72,7 @@ class LoopPair:
         writer, reader: The two loops.
         readings: The operations in the reading loop that read stacks.
         all_stacks: All stacks that the writing loop writes.
-        only_read: The indices of the stacks of which every use, in any loop, reads a slice.
+        only_read: The indices of the stacks whose every use, in any loop, reads a slice.
         outputs: The indices of the stacks that a forward loop reads, if the directions of the loops are known.
     """
 
@@ -156,7 +156,7 @@ def _start_at_zero(starts: Sequence[SSAValue]) -> bool:
 
 
 def _users(value: SSAValue, loops: Mapping[Operation, CountedLoop]) -> Iterator[tuple[SSAValue, Operation]]:
-    """Yield the users of the value and of its reshapes, each with the value that it uses.
+    """Yield the users of the value and of its reshapes. Each user comes with the value that it uses.
 
     If a loop carries the value unchanged, the users inside its regions are yielded instead of the loop.
     """

@@ -65,7 +65,7 @@ def value_bytes(value: SSAValue) -> int:
 
 def _maker(value: SSAValue) -> Operation:
     owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
-    assert owner is not None, "a value is made by an operation or is an argument of one of its blocks"
+    assert owner is not None, "a value is the result of an operation or an argument of one of its blocks"
     return owner
 
 

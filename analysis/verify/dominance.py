@@ -1,4 +1,4 @@
-"""Verification that every operand is defined before it is read, which xDSL's verifier does not check."""
+"""Verification that every operand is defined before it is read. xDSL's verifier does not check this."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def verify_dominance(module: ModuleOp) -> None:
 def _check_operation(op: Operation, visible: set[int]) -> None:
     """Check the operands in the regions of an operation.
 
-    `visible`: the ids of the visible values, which are several times as fast to look up as the values.
+    `visible`: the ids of the visible values. Looking up ids is several times as fast as looking up values.
     """
     isolated = op.has_trait(IsolatedFromAbove, value_if_unregistered=False)
     for region in op.regions:

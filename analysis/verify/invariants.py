@@ -83,7 +83,7 @@ def violations(step: Step) -> Iterator[Violation]:
 
 
 def _incomplete_copies(function: RecomputedStep) -> Iterator[Violation]:
-    """Yield copies that lack an attribute that keeps CSE from merging them with their originals."""
+    """Yield copies without the attribute that keeps CSE from merging them with their originals."""
     required = (Names.DUPLICATED, Names.COPY, Names.ID)
     for op in function.phases.order.operations:
         if Names.DUPLICATED not in op.attributes and Names.COPY not in op.attributes:
@@ -93,7 +93,7 @@ def _incomplete_copies(function: RecomputedStep) -> Iterator[Violation]:
 
 
 def _reads_of_originals(function: RecomputedStep) -> Iterator[Violation]:
-    """Yield gradient operations that read an original that is marked for recomputation, unless it is a constant."""
+    """Yield gradient operations that read an original marked for recomputation, unless it is a constant."""
     phases = function.phases
     for op in phases.order.operations:
         if Names.ID not in op.attributes or not asks_to_recompute(op) or not phases.is_forward(op):

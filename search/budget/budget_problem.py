@@ -63,7 +63,7 @@ class BudgetProblem:
         return replace(result, peaks={name: peak for name, peak in named.items() if name})
 
     def live_peaks(self, result: RewriteResult) -> Mapping[str, int]:
-        """Return the peaks of a result in bytes, without dead code, which a rewrite removes."""
+        """Return the peaks of a result in bytes, without dead code. A rewrite removes dead code."""
         if result.module is not None:
             return result.peaks
         module = flat_copy(self.module)

@@ -49,12 +49,12 @@ class CompiledRewrite(Generic[R, T]):
 
     @property
     def work(self) -> tuple[object, ...]:
-        """A key for the work of the rewrite, which is equal for equal plans."""
+        """A key for the work of the rewrite. Equal plans have equal keys."""
         return work_key(self.rewritten)
 
 
 def work_key(rewritten: RewrittenStep) -> tuple[object, ...]:
-    """Return a key for the work of a rewrite, which is equal for equal plans.
+    """Return a key for the work of a rewrite. Equal plans have equal keys.
 
     It consists of the number of copies, their FLOPs, and the groups of copies in the plans. The first two include
     copies in loops, which are not part of a plan.
@@ -64,7 +64,7 @@ def work_key(rewritten: RewrittenStep) -> tuple[object, ...]:
 
 @dataclass
 class _StopRecord:
-    """A stop predicate, with a record of whether it has ended a part of a search.
+    """A stop predicate that records whether it has ended a part of a search.
 
     Attributes:
         stop: The predicate.
@@ -160,8 +160,8 @@ class CompiledSearch(Generic[R, T]):
 
     def _compile(self, rewritten: R, words: str, predicted_bytes: int | None) -> CompiledRewrite[R, T]:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
-        # With a limit, any candidate may be the one that runs. With "min", the first one, which is predicted to be the
-        # smallest, is likely to run.
+        # With a limit, any candidate may be the one that runs. With "min", it is the first one, which is predicted to
+        # be the smallest, is likely to run.
         limit_bytes = self.request.limit_bytes
         is_final = limit_bytes is not None or not self.rounds
         compiled = self.backend.compile(rewritten, is_final)
@@ -179,7 +179,7 @@ class CompiledSearch(Generic[R, T]):
 
         It is better if it is within the limit, or for `min`, if it needs less memory than the best candidate. So `min`
         never needs more memory than no budget, and a budget that this choice meets is never refused, even after a time
-        limit. The pool stores the measured size for later searches.
+        limit. The measured size is stored in the pool for later searches.
         """
         if best is not None and self._stop.check():
             return None

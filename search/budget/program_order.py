@@ -147,7 +147,7 @@ class _OrderSearch:
 
 @dataclass
 class _SolverRounds:
-    """Rewrites according to plans of the solvers, which are repeated while the result exceeds the budget.
+    """Rewrites according to plans of the solvers. They are repeated while the result exceeds the budget.
 
     If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered.
 
@@ -226,8 +226,7 @@ class _SolverRounds:
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
-    """Return whether these plans are so close to the lower bounds of their cost that a further search is not
-    worthwhile."""
+    """Return whether these plans are close enough to the lower bounds of their cost to end the search."""
     from ...planning.solvers.effort import OPEN_GAP
 
     proofs = [plan.plan.optimality for plan in plans]
@@ -236,11 +235,11 @@ def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """The public functions that contain the steps, and the bytes that they need outside these steps.
+    """The public functions around the steps, and the bytes that these functions need outside the steps.
 
     Attributes:
-        of_graph: The function that contains each step, and the bytes that it needs outside the step, by the
-            fingerprint of the step's graph. A step inside a loop is outlined.
+        of_graph: For each step, by its graph's fingerprint: the function around it, and the bytes that this function
+            needs outside the step. A step inside a loop is outlined.
         single: The function and its peak, if the module is a single step (`BudgetProblem.is_single_step`).
     """
 
@@ -258,7 +257,7 @@ class _Surroundings:
         """Compute the bytes that functions need outside each step.
 
         Args:
-            outcome: The outcome of a rewrite, which names the steps and the functions that contain them.
+            outcome: The outcome of a rewrite. It names the steps and the functions that contain them.
             peaks: The peaks of the functions before anything is copied, without dead code.
             graphs: The graphs of the steps, by fingerprint.
         """

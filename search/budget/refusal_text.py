@@ -1,4 +1,4 @@
-"""The text of a refused budget: the failure, the limit, the smallest measured need, and the measured candidates.
+"""The message for a refused budget: the failure, the limit, the smallest measured need, and the measured candidates.
 
 Example:
 
@@ -16,8 +16,8 @@ def refusal_text(failure: str, limit: str, least: str, candidates: Iterable[obje
 
     Args:
         failure: The failure, such as `no plan is within the budget 5%`.
-        limit: The limit and the quantity that it limits.
-        least: The smallest need that was measured, or the reason why nothing was measured.
+        limit: The limit with the name of the limited quantity.
+        least: The smallest measured need, or the reason that nothing was measured.
         candidates: The measured candidates, whose strings state their needs.
         separator: The string between the first part and the candidates.
     """

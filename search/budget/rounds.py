@@ -55,10 +55,10 @@ class Rounds(Generic[C, T]):
         stop: A predicate that ends the search once there is a result.
         is_over: A predicate that ends the planning of more candidates.
         measured_needs: The measured needs of candidates, by position in the pool. Needs from earlier searches are
-            included, and this search adds more.
+            included. This search adds further ones.
         results: The results of the measured candidates, by position in the pool.
-        extra_candidates: The maximum number of additional candidates, of kinds without a measurement, that are measured
-            before a search ends without a result.
+        extra_candidates: The maximum number of additional candidates to measure before a search ends without a result.
+            They are of kinds without a measurement.
     """
 
     pool: CandidatePool[C]

@@ -30,7 +30,7 @@ from .program_order import search_in_program_order
 from .rounds import Rounds
 
 MAX_REWRITES = 6
-"""Maximum number of rewrites in a search under the model of XLA:CPU, each of which costs a rewrite and a run of the
+"""Maximum number of candidates in a search under the XLA:CPU model. Each candidate costs a rewrite and a run of the
 model. Beyond the limit, the best result so far is returned, or the budget is refused."""
 
 

@@ -1,4 +1,4 @@
-"""Make families of smaller plans, which copy fewer operations than a given plan (`plan_reduction.py`).
+"""Make families of smaller plans. They copy fewer operations than a given plan (`plan_reduction.py`).
 
 The plan of an attempt is reduced segment by segment. The plans of two attempts with different policies are mixed
 segment by segment. A solver's plan is reduced place by place; a place is a point of the program at which a group of
@@ -98,8 +98,8 @@ def families_by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[Re
 
 
 def _without_marks_of_others(notes: Iterable[OperationNote], names: frozenset[str]) -> tuple[OperationNote, ...]:
-    """Return the notes without the marks of segments that are not in `names`. Operations keep the names of their
-    segments."""
+    """Return the notes without the marks of the segments outside `names`. The notes still name the segment of each
+    operation."""
     return tuple(
         note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)
         for note in notes

@@ -100,10 +100,10 @@ class StepCandidates:
 
     @part("plan")
     def search(self, ratio: Ratio, stop: Stop) -> None:
-        """Forecast plans whose work is close to the least work that is expected to fit.
+        """Forecast plans with little more work than the cheapest plan that is expected to fit.
 
         Args:
-            ratio: A function that maps a prediction to the expected need, as a multiple of the limit.
+            ratio: Maps a prediction to the expected need, as a multiple of the limit.
             stop: A predicate that ends the search.
         """
         solutions = self.solvers.search(self.forecasts, ratio, stop)

@@ -1,5 +1,4 @@
-"""Families of plans in order of decreasing work, which are searched for the plan with the least work within a memory
-limit.
+"""Families of plans in order of decreasing work. A search finds the plan with the least work within a memory limit.
 
 Within a family, the extra work falls from plan to plan, and the predicted memory need nearly always rises. So a binary
 search finds the plan with the least work that fits, and only the plans that it visits are made and forecast.
@@ -43,7 +42,7 @@ class UnscoredPlan:
 
 @dataclass
 class PlanFamily:
-    """Plans in order of decreasing work, each of which is made when it is first visited.
+    """Plans in order of decreasing work. Each plan is made when it is first visited.
 
     Attributes:
         makers: Functions that make one plan each, or return None if it cannot be made. They end early once `stop` is
@@ -55,8 +54,8 @@ class PlanFamily:
     made: dict[int, UnscoredPlan | None] = field(default_factory=dict[int, UnscoredPlan | None])
 
     def search(self, judge: Callable[[UnscoredPlan | None], float], stop: Stop, stride: int = 0) -> None:
-        """Visit plans to find the one with the least work that fits: by a binary search, and then among the plans that
-        follow its result.
+        """Find the fitting plan with the least work. A binary search is followed by visits to the plans after its
+        result.
 
         Args:
             judge: A function that returns the need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` to

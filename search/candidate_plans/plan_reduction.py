@@ -30,14 +30,15 @@ def thin_out(plan: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
 
 
 def mix(plan: Plan, cheaper: Plan) -> Iterator[Sequence[tuple[frozenset[str], Plan]]]:
-    """Yield two sequences of plans in which more and more segments are copied as in `cheaper`, a plan with the same
-    segments. Each plan comes with the names of the segments that are copied as in `plan`."""
+    """Yield two sequences of plans that mix `plan` with `cheaper`, a plan with the same segments. Along each sequence,
+    more and more segments are copied as in `cheaper`. Each plan comes with the names of the segments that are copied as
+    in `plan`."""
     for names in _segment_sequences(plan):
         yield [(segments, _with_others(_with_segments(plan, segments), cheaper, segments)) for segments in names]
 
 
 def _segment_sequences(plan: Plan) -> Iterator[Sequence[frozenset[str]]]:
-    """Yield two sequences of smaller and smaller subsets of the plan's segments, as sets of names."""
+    """Yield two sequences of shrinking subsets of the plan's segments, as sets of names."""
     groups = dict[str, list[CopyGroup]]()
     for group in sorted(plan.groups, key=lambda group: group.before):
         groups.setdefault(group.segment, []).append(group)
@@ -62,8 +63,8 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
 
 
 def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
-    """Yield two sequences of smaller and smaller subsets of the plan's groups. In the first one, groups are dropped in
-    the order of the backward pass, and in the second one by increasing number of saved bytes per FLOP."""
+    """Yield two sequences of shrinking subsets of the plan's groups. The first sequence drops groups in the order of
+    the backward pass, the second one in the order of increasing saved bytes per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         yield list(_shorter_suffixes(order, steps))

@@ -1,9 +1,9 @@
 """Collect candidate plans for a module with their forecast memory needs, for callers that measure the rewritten or
 compiled module.
 
-A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans whose work is close
-to the least work that is expected to fit. This module rewrites nothing. Candidates refer to operations by index, and
-each plan is checked against the step when it is applied. `pool_cache.py` caches the pools of recent modules.
+A pool begins with the attempts that `recompute` compares without a budget. `Pool.search` adds plans with little more
+work than the cheapest plan that is expected to fit. This module rewrites nothing. Candidates refer to operations by
+index, and each plan is checked against the step when it is applied. `pool_cache.py` caches the pools of recent modules.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ MAX_ATTEMPTS = 8
 """Maximum number of attempts for each step, one more than without a budget (`ATTEMPTS` in
 `options/recompute_options.py`). Further attempts are not planned."""
 NEED_LEVELS = 10
-"""The approximate number of needs at which the plans of several steps are combined. Without it there would be a
-candidate for each combination of plans."""
+"""The approximate number of needs at which the plans of several steps are combined. Without this limit, there would be
+a candidate for each combination of plans."""
 PLAIN_NEED_SHARE = 1.0
 """The need of the plain step. All needs are shares of this need."""
 
 
 @dataclass(frozen=True)
 class CandidateKey:
-    """The identity of a candidate in its pool. Two candidates are the same if their loops are cut in the same way, and
-    their plans have the same origins and the same forecast.
+    """The identity of a candidate in its pool. Two candidates are the same if they have the same loop schedule, and
+    their plans have the same origins and forecast.
 
     The plans are not compared, and neither are the values that they move to the host: only the forecast tells two plans
     of the same origin apart.
@@ -133,7 +133,7 @@ class Pool:
         candidates: The candidates that have been forecast. Their positions are stable, because new ones are appended.
         measured: The measured needs of candidates, for later searches: by the key of the compiler that measures
             (`CompilerBackend.key`), and by the position in `candidates`.
-        unbudgeted: The measured need of the choice that is made without a budget, by the key of the compiler.
+        unbudgeted: The measured need of the choice without a budget, by compiler key.
     """
 
     candidates: list[ModuleCandidate] = field(default_factory=list[ModuleCandidate])
@@ -169,10 +169,10 @@ class Pool:
         return [candidate.prediction for candidate in self.candidates]
 
     def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
-        """Add candidates whose work is close to the least work that is expected to fit.
+        """Add candidates with little more work than the cheapest candidate that is expected to fit.
 
         Args:
-            ratio: A function that maps a prediction to the expected need, as a multiple of the limit.
+            ratio: Maps a prediction to the expected need, as a multiple of the limit.
             stop: A predicate that ends the search.
 
         Returns:
@@ -249,8 +249,8 @@ def _combinations(per_step: Sequence[Sequence[StepCandidate]]) -> Iterator[Seque
 
 
 def _cheapest(candidates_of_step: Sequence[StepCandidate], most_share: float) -> StepCandidate:
-    """Return the candidate with the least work whose need share is at most `most_share`; if there is none, the
-    candidate with the lowest need."""
+    """Return the candidate with the least work among those with a need share of at most `most_share`. If there are
+    none, return the candidate with the lowest need."""
     within = [candidate for candidate in candidates_of_step if candidate.need_share <= most_share]
     if within:
         return min(within, key=lambda candidate: candidate.work)

@@ -1,5 +1,5 @@
-"""Make the plans of the solvers for one step. The plans for different budgets in program order form a family, which is
-searched for the plan with the least work within the budget of the module."""
+"""Make the solvers' plans for one step. The plans for different budgets in program order form a family. A search in
+this family finds the plan with the least work within the module's budget."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ because needs under XLA:CPU do not rise steadily with the budgets."""
 
 @dataclass
 class SolverPlans:
-    """The plans of the solvers for one step. Only the plans that a search visits are made.
+    """The solvers' plans for one step. Only the plans that a search visits are made.
 
     Attributes:
         graph: The graph of the step.
-        segment_limits: The limits of segments with budgets, which are planned first; None if there are none.
+        segment_limits: The limits of segments with budgets; None if there are none. These segments are planned first.
         notes: The attributes of operations in the unchanged step.
     """
 
@@ -53,8 +53,8 @@ class SolverPlans:
         self._family = PlanFamily([partial(self._plan, share_of_peak) for share_of_peak in shares])
 
     def search(self, forecasts: StepForecasts, ratio: Ratio, stop: Stop) -> Sequence[StepCandidate]:
-        """Forecast plans whose work is close to the least work that fits, and return the candidates of all plans made
-        so far."""
+        """Forecast plans with little more work than the cheapest plan that fits. Return the candidates of all plans
+        made so far."""
         judge = partial(forecasts.judge, ratio)
         if not _has_limit(ratio):
             self._family.search(judge, stop)

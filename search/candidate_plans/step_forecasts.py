@@ -47,7 +47,7 @@ class StepForecasts:
         graph: The graph of the step.
         forecast: The forecaster of the peaks of a plan.
         share_of: A function that maps forecast peaks to the need, as a share of the need of the plain step.
-        segment_limits: The limits of segments with budgets, which every plan must meet; None if there are none.
+        segment_limits: The limits of segments with budgets; None if there are none. Every plan must meet them.
         candidates: The candidates, in the order in which they were forecast.
     """
 

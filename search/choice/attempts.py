@@ -47,7 +47,7 @@ class SegmentSource(Enum):
         USER: Segments that the user states, by attributes or by a selection that leaves no choice. Only the way of
             copying them varies. Marks on single operations are not a source: they apply within every attempt.
         NAMES: The scopes of the step. The search may also divide the step in other ways.
-        STRUCTURE: The structure of the step, which has no scopes.
+        STRUCTURE: The structure of a step without scopes.
     """
 
     USER = auto()
@@ -87,7 +87,7 @@ class Attempt:
 
     @property
     def kind(self) -> AttemptKind:
-        """The kind of the attempt, which does not contain the positions of its cuts."""
+        """The kind of the attempt. It does not contain the positions of the cuts."""
         cuts = self.segmentation.cuts
         copying = replace(self, segmentation=replace(self.segmentation, cuts=None))
         return AttemptKind(cuts and cuts.method, cuts and cuts.segment_count, copying)

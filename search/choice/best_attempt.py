@@ -7,8 +7,8 @@
 `choose.py` makes and scores the attempts and calls these functions. The best attempt may still be worse than the
 unchanged step: `why_worse` in `vetoes.py` decides that, before the choice is applied and after.
 
-Named segments are trusted most, then repeated blocks of the program, and least the segments that are derived only from
-the structure of the graph (*by structure*).
+Named segments are preferred most, then repeated blocks of the program, and last the segments that are derived only from
+the graph's structure (*by structure*).
 """
 
 from __future__ import annotations

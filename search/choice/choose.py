@@ -44,7 +44,7 @@ class ChosenAttempt:
         before: The peaks of the unchanged step.
         chosen: The best attempt.
         tried: All scored attempts.
-        refused: The veto against the best attempt, which is the reason why the unchanged step is better; None without a
+        refused: The veto against the best attempt: the reason that the unchanged step is better. None if there is no
             veto.
         is_free: Whether the best attempt has copies, and no mark forces any of them.
     """

@@ -1,5 +1,5 @@
-"""Choose among the attempts at a module by the measured memory of their results, for example as a compiler reports
-it."""
+"""Choose among the attempts at a module by the measured memory of their results. For example, a compiler reports this
+memory."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def plan_attempt(
 def _targets_of_decisions(
     step: Step, decided: SegmentDecisions, unrepeatable: Set[Operation]
 ) -> tuple[Targets, frozenset[int]]:
-    """Return the targets according to the marks of the decisions, and the indices of the operations with marks.
+    """Return the targets that follow from the decisions' marks, and the indices of the marked operations.
 
     `unrepeatable`: operations that must not run twice, regardless of their marks.
     """
@@ -104,7 +104,7 @@ def _targets_of_decisions(
 
 
 def _as_chosen(mark: DecidedMark, unrepeatable: Set[Operation]) -> ChosenMark:
-    """Convert a decided mark to a `ChosenMark`, which is not written to the operation."""
+    """Convert a decided mark to a `ChosenMark`. The mark is not written to the operation."""
     results = mark.operation.results
     match mark.source:
         case MarkSource.DECISION:

@@ -16,8 +16,7 @@ _IN_OTHERS = "in the rest of the step: "
 
 
 def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Reword the remarks on a step whose loops have been cut, to say that only the rest of the step is left
-    unchanged."""
+    """Adapt the remarks on a step with cut loops: they say that only the rest of the step is left unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(UNCHANGED) + _OTHERS_UNCHANGED)
         if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED) and _OTHERS_UNCHANGED not in remark.reason

@@ -31,11 +31,11 @@ from .unchanged_steps import remark_on_unchanged_step
 
 
 def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better; None if a peak falls by more than the share
+    """Return the reason that the unchanged step is better; None if a peak falls by more than the share
     `MIN_SAVED_SHARE`, and no peak rises by more than this share.
 
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that the peaks under an
-    eager executor and under XLA:CPU count too.
+        eager executor and under XLA:CPU also count.
     """
     if (raised := why_peak_rises(before, after, keeps_barriers)) is not None:
         return raised
@@ -43,7 +43,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         return None
     if keeps_barriers and is_worth_it(before.xla, after.xla):
         return None
-    # Without barriers the target is not XLA, and its peaks may no longer be computable after a rewrite.
+    # Without barriers, the target is not XLA, and the peaks under XLA:CPU may not be computable after a rewrite.
     xla = (
         f", and from {readable_bytes(before.xla)} to {readable_bytes(after.xla)} under XLA:CPU"
         if keeps_barriers

@@ -129,8 +129,8 @@ class MatchedCall:
 
 
 def _have_equal_regions(op: Operation, other: Operation) -> bool:
-    """Return whether two operations have equal regions. The caller has checked that the inner operations are of the
-    same kinds.
+    """Return whether two operations have equal regions. The caller has checked that the inner operations have the same
+    kinds.
 
     Regions are equal if their arguments have the same types, and their operations read corresponding values of the
     regions and no outside values.
@@ -172,7 +172,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values, one of which must be the other one after it has passed through barriers.
+    """Return the later of two values. One of them must be the other one after it has passed through barriers.
 
     The restored call may read the later value, because it may wait for more operations than the original call did.
 

@@ -46,7 +46,7 @@ OF_THE_ORIGINAL = frozenset({Names.RECOMPUTE, Names.PHASE, Names.CHECKPOINT})
 
 
 def foreign_attributes(attributes: Mapping[str, Attribute], function: FuncOp) -> list[str]:
-    """Return the names of the attributes of other dialects that inlining a call would lose.
+    """Return the names of the foreign attributes that inlining a call would lose.
 
     Args:
         attributes: The attributes of the call.
@@ -151,7 +151,7 @@ def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr
 
 
 class AttributePropagator:
-    """Propagates the attributes of calls to their inlined operations, without replacing existing attributes.
+    """A propagator of call attributes to inlined operations. It does not replace existing attributes.
 
     Each operation of a copied call gets an id that it shares only with its original.
     """

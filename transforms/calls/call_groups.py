@@ -1,4 +1,5 @@
-"""Replace groups of operations, each from one inlined call, by calls: find the insertion point, and redirect uses.
+"""Replace groups of operations by calls. All operations of a group come from one inlined call. The module finds the
+insertion point, and redirects uses.
 
 The operations of a group need not be adjacent.
 
@@ -6,9 +7,9 @@ The operations of a group need not be adjacent.
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
-The call is inserted at the first operation of its group, or after the last definition that it reads. Operations before
-that point that read results of the group move after the call. If the call reads a result of such an operation, there is
-no valid insertion point. The order of effects must not change.
+The call is inserted at the first operation of its group, or after the last definition that it reads. Readers of the
+group's results before that point move after the call. If the call reads a result of such a reader, there is no valid
+insertion point. The order of effects must not change.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class InsertionPoint:
 
 
 class Positions:
-    """Positions of a block's operations, which stay comparable while operations are replaced and moved."""
+    """Positions of a block's operations. They stay comparable while operations are replaced and moved."""
 
     def __init__(self, block: Block):
         self.block = block
@@ -192,7 +193,7 @@ class Group:
 def whole_body(
     group: Group, matched: MatchedCall, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """Return the body of the unmodified function if the group equals it, else None.
+    """Return the body of the unmodified function if the group equals it; otherwise None.
 
     Args:
         group, matched: The operations and their match with the template.
@@ -216,7 +217,7 @@ def whole_body(
 
 
 def part_body(matched: MatchedCall, needed: Iterable[SSAValue]) -> InlinedBody:
-    """Return the body of a part of the function, which contains the operations that still exist.
+    """Return the body of a part of the function. The part contains the operations that still exist.
 
     `needed`: the values of the template that the call must return.
 
@@ -255,7 +256,7 @@ def insert_call(call: CallOp, point: InsertionPoint, positions: Positions) -> No
 def redirect_passed_arguments(
     call: CallOp, group: Group, template: CallTemplate, enclosing: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Restore the uses of those results of the call that the function passes through from its arguments.
+    """Restore the uses of call results that the function passes through from its arguments.
 
     Inlining redirected these uses to the operands of the call.
 

@@ -90,7 +90,7 @@ class Origins:
 
         Args:
             call: The call.
-            body: Each operation of the callee, which contains no calls, with its clone.
+            body: Each operation of the callee, with its clone. The callee contains no calls.
             mapping: The cloned value for each value of the callee, by the id of the callee's value.
         """
         callee = call.callee.string_value()
@@ -136,7 +136,7 @@ class Origins:
                     del self.of[op]
 
     def follow_copies(self, module: ModuleOp) -> None:
-        """Record for each copy the origin of its original, which has the same `recompute.id`.
+        """Record for each copy the origin of its original. Both have the same `recompute.id`.
 
         A copy gets no origin, and stays inlined, if several originals share its id, or if it is in a different block
         from its original, as in repeated loops.

@@ -6,7 +6,7 @@
     %5 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2)      %3 = stablehlo.multiply …
 
 Copies wait for the last value of the gradient. If that value were a result of the call, a barrier would be inserted
-between the call and its reader, where `shard_map_import.cc` of XLA allows no other operation.
+between the call and its reader. XLA's `shard_map_import.cc` allows no other operation there.
 """
 
 from __future__ import annotations

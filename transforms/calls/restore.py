@@ -11,7 +11,7 @@ whole, the copy also becomes a call.
 
 There are two reasons to restore calls: XLA rounds a step with inlined calls differently from the original step
 (docs/bits.md), and the text is shorter with calls. Nested calls are outlined first, so that enclosing calls treat them
-as ordinary operations. A group of operations that does not match its function stays inlined, which computes the same
+as ordinary operations. A group of operations that does not match its function stays inlined. This computes the same
 values.
 """
 
@@ -59,7 +59,7 @@ class Restored:
         calls: The number of outlined calls.
         whole: The number of outlined calls whose callee is an unmodified function.
         left: The number of groups that stay inlined, by reason.
-        lost: The functions with foreign attributes of which at least one call stays inlined.
+        lost: The functions with foreign attributes and at least one call that stays inlined.
     """
 
     calls: int
@@ -162,7 +162,7 @@ class _Restoring:
     def _add_to_group(self, op: Operation, waiting: Waiting) -> None:
         """Add the operation to the group of its call if it was at the top level of the callee.
 
-        Literals are skipped, because they are outlined with their readers.
+        Literals are skipped because they are outlined with their readers.
         """
         origin = self.origins.of.get(op)
         if origin is None or origin.instance is None or op.parent is None or is_constant(op):

@@ -46,7 +46,7 @@ class CallTemplate:
 
     @cached_property
     def locations(self) -> tuple[Operation, ...]:
-        """The operations of the original function in pre-order, for their locations, which `bare` lacks."""
+        """The operations of the original function in pre-order. They have the locations that `bare` lacks."""
         return tuple(self.function.walk())
 
     @property

@@ -101,9 +101,10 @@ def put_back(nested: Sequence[NestedStep], delays_later_steps: bool = False) -> 
 
 
 def _insert_barrier(operations: Sequence[Operation]) -> None:
-    """Insert a barrier that delays the values that the forward pass of a later step reads.
+    """Insert a barrier to delay the values that a later step's forward pass reads.
 
-    The gate is a value of the previous step's gradient: a value that the forward pass reads, or else the last value.
+    The gate is a value of the previous step's gradient. It is a value that the forward pass reads, or otherwise the
+    last value.
 
     `operations`: the operations of the later step.
     """
@@ -136,8 +137,7 @@ def _insert_barrier(operations: Sequence[Operation]) -> None:
 
 
 def _gradient_dependents(order: Order, backward: Sequence[Operation], start: int) -> set[SSAValue]:
-    """Return the values defined before position `start` that backward operations compute, and the values that depend
-    on these."""
+    """Return the values before position `start` that are computed by backward operations or depend on such values."""
     dependents = set[SSAValue](result for op in backward for result in op.results)
     for op in order.operations[order.position[backward[0]] if backward else start : start]:
         if not dependents.isdisjoint(read_values(op)):

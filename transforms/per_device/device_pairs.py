@@ -1,4 +1,4 @@
-"""Find the pairs of per-device bodies that are a forward pass and its gradient.
+"""Find the pairs of per-device bodies that consist of a forward pass and its gradient.
 
     %0:2 = sdy.manual_computation(%x) {…}           a result and a residual of the second body
     %1 = sdy.manual_computation(%ct, %0#1) {…}
@@ -6,8 +6,8 @@
 JAX lowers the gradient of a `shard_map` to such bodies. Two bodies are a pair if the second belongs to the gradient,
 runs on the same devices, and reads results of the first with the same sharding.
 
-When a pair is joined, two placeholder operations represent the rest of the step, which runs between forward pass and
-gradient and also uses memory:
+When a pair is joined, two placeholder operations represent the rest of the step. The rest runs between forward pass and
+gradient, and also uses memory:
 
     %y = …                                        the forward pass
     %end = forward_end(%y)
@@ -56,7 +56,7 @@ class OperandSource:
 
 @dataclass(frozen=True)
 class DevicePair:
-    """Two per-device bodies that are a forward pass and its gradient.
+    """A pair of per-device bodies: a forward pass and its gradient.
 
     Attributes:
         forward, backward: The bodies.
@@ -71,7 +71,7 @@ class DevicePair:
 
 
 def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
-    """Yield the pairs of a function in the order of their gradients, those in inner blocks last.
+    """Yield the pairs of a function in the order of their gradients. Pairs in inner blocks come last.
 
     A body is in at most one pair.
     """
@@ -167,7 +167,7 @@ def insert_cotangent_delay(
 
     Args:
         cotangents: The cotangents.
-        needed: The results of the forward pass, which must be defined before the cotangents.
+        needed: The results of the forward pass. They must be defined before the cotangents.
         held: The bytes of other values that are live when the gradient begins.
         before: The first operation of the gradient.
     """
@@ -203,7 +203,7 @@ def has_cotangents(pair: DevicePair) -> bool:
 
 
 def residual_bytes_between(pair: DevicePair, pairs: Sequence[DevicePair]) -> int:
-    """Return the bytes per device of the residuals of the pairs that run between the two bodies of this pair."""
+    """Return the residual bytes per device of the pairs that run between the two bodies of this pair."""
     block = block_of(pair.forward)
     position = {op: index for index, op in enumerate(block.ops)}
     inner = [

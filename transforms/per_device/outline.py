@@ -6,9 +6,9 @@
     %1 = sdy.manual_computation(%ct, %0#1) {                return %y, %dx
       gradient; sdy.return %dx }                          }
 
-Every pass over steps then applies to the function. Two empty bodies replace the original bodies: the first returns the
-results of the forward pass that the rest of the step uses, and the second reads the cotangents and the operands of the
-forward pass.
+Every pass over steps then applies to the function. Two empty bodies replace the original bodies. The first one returns
+the forward results that the rest of the step uses. The second one reads the cotangents and the operands of the forward
+pass.
 
 The location paths inside a `shard_map` do not include the path around it, so they are completed:
 
@@ -44,7 +44,7 @@ from .device_pairs import (
 
 
 def complete_paths(around: Operation, inside: Iterable[Operation]) -> None:
-    """Prepend the path of the enclosing operation to the location paths of the operations in it, at every depth."""
+    """Prepend the path of an operation to the location paths of the operations in it, at every depth."""
     prefix = split_path(path_of(around.location))[:-1]
     if not prefix:
         return
@@ -158,7 +158,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     """Outline a pair.
 
     Args:
-        module: The module, to which the function is added.
+        module: The module. The function is added to it.
         pair: The pair.
         parent, number: The name of the function that contains the pair, and the index of the pair in it.
         held: The bytes of other values that are live when the gradient begins.
@@ -173,7 +173,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
     if is_late and joined.gradient:
         needed = [joined.forward_results[index] for index in indices]
         delay = insert_cotangent_delay(joined.cotangents, needed, held, joined.gradient[0])
-    # The gradient may return a cotangent, which is a delayed value by now.
+    # The gradient may return a cotangent. By now, this is a delayed value.
     returned = terminator_of(pair.backward.body.block).operands
     values = [*(joined.forward_results[index] for index in indices), *returned]
     joined.block.add_op(ReturnOp(*values))
@@ -265,7 +265,7 @@ def _join(pair: DevicePair, unlinked: Sequence[int]) -> _JoinedBodies:
 
 
 def _mark_as_gradient(gradient: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Mark the operations without a phase as gradient operations, and return these operations."""
+    """Mark the operations without a phase as gradient operations. Return these operations."""
     unmarked = tuple(op for op in gradient if Names.PHASE not in op.attributes)
     for op in unmarked:
         op.attributes[Names.PHASE] = StringAttr(Phase.GRADIENT.value)

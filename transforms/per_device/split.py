@@ -40,7 +40,8 @@ from .device_pairs import remove_cotangent_delay
 from .outline import DeviceStep, move, outline_device_steps, rebuild, replace_results
 
 NOT_SHARDABLE = (
-    "the gradient on each device would read a forward value of type {type}, which cannot be passed as a sharded array"
+    "the gradient on each device would read a forward value of type {type}, but such a value cannot be passed as a "
+    "sharded array"
 )
 
 
@@ -112,7 +113,7 @@ class _Parts:
 
     Attributes:
         own, cotangents: The arguments of the function for the forward pass and for the gradient.
-        kept, returned: The results of the forward pass that other operations read, and the results of the gradient.
+        kept, returned: The forward results that other operations read, and the results of the gradient.
     """
 
     forward: tuple[Operation, ...]
@@ -147,8 +148,8 @@ class _Crossing:
     """The forward values that the gradient reads.
 
     Attributes:
-        constants: The constants, which are cloned.
-        shared: The indices of the values that are arguments of the forward pass.
+        constants: The constants. They are cloned.
+        shared: The argument indices of the values that are arguments of the forward pass.
         residuals: All other values.
     """
 
@@ -192,7 +193,7 @@ class _Bodies:
         self._write_backward(gradient, residuals)
 
     def _write_forward(self, block: Block) -> Sequence[SSAValue]:
-        """Insert the forward body, and return the residuals as global values."""
+        """Insert the forward body. Return the residuals as global values."""
         empty = self.step.forward
         inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
         results = [
@@ -205,7 +206,7 @@ class _Bodies:
         return forward.results[len(results) :]
 
     def _write_backward(self, block: Block, residuals: Sequence[SSAValue]) -> None:
-        """Insert the backward body, which reads the residuals."""
+        """Insert the backward body. It reads the residuals."""
         empty = self.step.backward
         inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
         cotangents, own = inputs[: len(self.parts.cotangents)], inputs[len(self.parts.cotangents) :]

@@ -47,10 +47,10 @@ def _number(number: int) -> IntegerAttr:
 def copy_of_original(
     op: Operation, identity: int, number: int, clone: Callable[[Operation], Operation], reader: str = ""
 ) -> Operation:
-    """Clone an operation as a copy, with ids and backward locations; the clone is not inserted.
+    """Clone an operation as a copy, with ids and backward locations. The clone is not inserted.
 
     Args:
-        op: The original, which also gets the id.
+        op: The original. It also gets the id.
         identity: The id that links original and copy.
         number: The number of the copy.
         clone: Clones an operation with its operands replaced.
@@ -114,7 +114,7 @@ def apply_plan(step: Step, plan: Plan, numbers: FreeNumbers) -> None:
 
 @dataclass(frozen=True)
 class _LatestCopy:
-    """The latest copy of a value, which later uses read, and the operation before which it was inserted."""
+    """The latest copy of a value, and the operation before which it was inserted. Later uses read this copy."""
 
     value: SSAValue
     before: Operation
@@ -164,12 +164,12 @@ class _CopyInserter:
     def _token_and_copies(
         self, batch: Batch, gates: Iterable[SSAValue], cloner: Cloner, copy_of: Mapping[int, int]
     ) -> list[Operation]:
-        """Create a token and the copies of a batch of operations, whose inputs wait for the token.
+        """Create a token and the copies of a batch of operations. The inputs of the copies wait for the token.
 
         Args:
             batch: The batch.
             gates: Values for which the token waits, in addition to those that the batch awaits.
-            cloner: The mapping from originals to their copies so far, to which the copies of this batch are added.
+            cloner: The mapping from originals to their copies so far. The copies of this batch are added to it.
             copy_of: The copy number of each operation of the batch.
 
         Returns:

@@ -1,11 +1,11 @@
-"""Write the choice under segment budgets as marks: the values that each segment saves, and those that it recomputes.
+"""Write the choice under segment budgets as marks: each segment's saved values and recomputed values.
 
     segment-budgets="layer*:50%"
 
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-`analysis/copies/segments_within_budgets.py` chooses the values. Later passes treat the marks like marks of the user.
+`analysis/copies/segments_within_budgets.py` chooses the values. Later passes treat these marks like user-given marks.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _name(function: FuncOp) -> str:
 
 
 def selection_without_budgets(selection: Selection) -> Selection:
-    """Return the selection for segments without a budget, which are recomputed only if the selection names segments."""
+    """Return the selection for segments without a budget. They are recomputed only if the selection names segments."""
     is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
     if selection.segment_budgets and is_open:
         return replace(selection, segments="none", segment_budgets=())

@@ -40,7 +40,7 @@ class OutlinedSteps:
 
     @property
     def containing_functions(self) -> Mapping[str, str]:
-        """The name of the public function that contains each outlined step, by the name of the outlined function."""
+        """The name of the public function around each outlined step, by the name of the outlined function."""
         parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
         containing_functions = dict[str, str]()
         for name, parent in parents.items():
@@ -77,7 +77,7 @@ class OutlinedSteps:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A flat copy of a module, with the data to make a choice and to restore the form of the module.
+    """A flat copy of a module, with the data for making a choice and for restoring the module's form.
 
     Attributes:
         module: The copy.

@@ -35,7 +35,7 @@ from .sink_broadcasts import sink_broadcasts
 
 
 def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops according to the cut, and return the number of copies.
+    """Rewrite both loops according to the cut. Return the number of copies.
 
     Earlier analyses of the loops become invalid.
     """
@@ -92,7 +92,7 @@ def _write_in_each_iteration(writer: WhileOp, index: int, value: SSAValue, like:
 
 @dataclass(frozen=True)
 class _Recomputation:
-    """Builds the copies in the reading body.
+    """A builder of the copies in the reading body.
 
     Attributes:
         cut: The cut.
@@ -106,7 +106,7 @@ class _Recomputation:
     written: Affine
 
     def replace(self, readings: Sequence[StackRead], stacked_values: Sequence[_StackedValue]) -> int:
-        """Replace the reads by copies, which are inserted before the first read; return the number of copies."""
+        """Replace the reads by copies. The copies are inserted before the first read. Return the number of copies."""
         ops = {reading.op for reading in readings}
         first = next(op for op in self.cut.pair.reader.block.ops if op in ops)
         mapping = self._inputs(stacked_values, first)
@@ -150,7 +150,8 @@ class _Recomputation:
         return Affine(place.scale * self.written.scale, place.scale * self.written.offset + place.offset)
 
     def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:
-        """Emit the value of a function of the reading loop's iteration index, unless an equal value exists already."""
+        """Emit an affine function's value at the reading loop's iteration index, unless an equal value exists
+        already."""
         reader = self.cut.pair.reader
         for op in _operations_before(before):
             if len(op.results) == 1 and op.results[0].type == type_ and reader.affine(op.results[0]) == number:
@@ -179,7 +180,7 @@ class _Recomputation:
 
 
 def _bypass_reshapes(slice_: SSAValue, value: SSAValue) -> None:
-    """Let readers of reshapes of the slice read the value itself, so that equal conditions become one value."""
+    """Redirect readers of the slice's reshapes to the value itself, so that equal conditions become one value."""
     for use in list(slice_.uses):
         if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
             use.operation.result.replace_all_uses_with(value)

@@ -21,7 +21,7 @@ Replaced = dict[SSAValue, SSAValue]
 
 
 def append_carries(loop: WhileOp, initial: Sequence[SSAValue], replaced: Replaced) -> WhileOp:
-    """Append carries with the given initial values, which the body yields unchanged, and return the new loop."""
+    """Append carries with the given initial values. The body yields them unchanged. Return the new loop."""
     if not initial:
         return loop
     for region in (loop.cond, loop.body):
@@ -87,7 +87,7 @@ def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
 def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], carries: Sequence[int], replaced: Replaced) -> WhileOp:
     """Rebuild the loop with its regions and new operands.
 
-    The results of the new loop replace the results of the old loop whose indices are in `carries`.
+    The results of the new loop replace the old loop's results with the indices `carries`.
     """
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)

@@ -52,7 +52,8 @@ class _SavedCarries:
 
 
 class _ForwardInChunks:
-    """Replaces the forward loop by a loop over chunks, which saves the carries at the start of each chunk.
+    """A rewriter that replaces the forward loop by a loop over chunks. The new loop saves the carries at the start of
+    each chunk.
 
     Attributes:
         needed: The part of the forward loop that is still needed without the dropped stacks.
@@ -68,7 +69,7 @@ class _ForwardInChunks:
         self.saved = [self.needed.carries.index(index) for index in chunks.checkpoints]
 
     def replace(self, replaced: Replaced) -> _SavedCarries:
-        """Build the new loop, redirect uses of the old loop's results to it, and return the saved carries."""
+        """Build the new loop, and redirect uses of the old loop's results to it. Return the saved carries."""
         builder, chunks = builder_before(self.loop), self.chunks
         initial = [self.loop.op.operands[index] for index in self.needed.carries]
         results = builder.loop(chunks.whole_chunks, [*initial, *self._empty_stacks(builder)], self._chunk)
@@ -96,8 +97,8 @@ class _ForwardInChunks:
 
 
 class _BackwardInChunks:
-    """Replaces the backward loop by a loop over chunks. Each iteration reruns a chunk from its saved carries, then
-    computes its gradients.
+    """A rewriter that replaces the backward loop by a loop over chunks. Each iteration reruns a chunk from its saved
+    carries, then computes its gradients.
 
     Attributes:
         needed: The part of the backward loop that is needed when other operations provide the slices of the dropped

@@ -110,7 +110,7 @@ class Iterations:
         clone: CloneOperation,
         extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
-        """Emit a loop over iterations, and return its final carries.
+        """Emit a loop over iterations. Return its final carries.
 
         Args:
             builder: The builder that inserts the operations.
@@ -152,7 +152,7 @@ class Iterations:
 
 @dataclass(frozen=True)
 class Rerun:
-    """A second run of some iterations of a loop, which computes the slices that the loop stacks."""
+    """A second run of some loop iterations. It computes the slices that the loop stacks."""
 
     loop: CountedLoop
     needed: LoopPart
@@ -161,8 +161,7 @@ class Rerun:
     def emit_loop(
         self, builder: Builder, trips: int, initial: Sequence[SSAValue], counter: OriginalCounter, numbers: FreeNumbers
     ) -> Sequence[SSAValue]:
-        """Emit the loop, and return stacks that hold only the slices of these iterations, in the order in which they
-        are computed."""
+        """Emit the loop. Return stacks with only the slices of these iterations, in the order of computation."""
         iterations = Iterations(self.loop, self.needed)
         slices = [stack.slice for stack in self.stacks]
         empty = [builder.empty(trips, shape_of(slice_)[1:], element_of(slice_)) for slice_ in slices]

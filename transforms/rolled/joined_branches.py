@@ -41,7 +41,7 @@ class JoinedBranches:
     """Two conditionals whose branches are joined.
 
     Attributes:
-        forward, backward: The conditionals, which have the same condition.
+        forward, backward: The conditionals. They have the same condition.
         markers: For each region of the gradient, a placeholder between the forward operations and its own operations.
         outer: The indices of the forward results that operations outside the gradient use.
         returned: The original operands of the terminator of each forward branch.
@@ -162,7 +162,7 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
 
 
 def _bypass_results(forward: Operation, yielded: Sequence[SSAValue], gradient: Block) -> list[Read]:
-    """Let the gradient's operations read values of the forward branch instead of results of the conditional.
+    """Make the gradient's operations read values of the forward branch instead of the conditional's results.
 
     Returns:
         The operands that were changed.
@@ -177,8 +177,8 @@ def _bypass_results(forward: Operation, yielded: Sequence[SSAValue], gradient: B
 
 
 def _move_before_gradient(branch: Block, gradient: Block) -> Operation:
-    """Move the operations of a branch to the start of its gradient, and return the placeholder that separates them
-    from the gradient's operations."""
+    """Move the operations of a branch to the start of its gradient. Return the placeholder between them and the
+    gradient's operations."""
     marker = UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
     first, last = gradient.first_op, terminator_of(branch)
     assert first is not None, "the region was checked to have a terminator"
@@ -198,7 +198,7 @@ def _ops_before(marker: Operation) -> list[Operation]:
 
 
 def _crossing_values(operations: Sequence[Operation], marker: Operation) -> list[OpResult]:
-    """Return the values of the forward branch that the gradient reads, except for constants, which are cloned into the
+    """Return the values of the forward branch that the gradient reads, without constants. Constants are cloned into the
     gradient."""
     results = {result for op in operations for result in op.results}
     read, current = dict[SSAValue, None](), marker.next_op
@@ -254,7 +254,7 @@ def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResul
 
 def _return_crossing_values(conditional: Operation, crossing: Sequence[Sequence[OpResult]]) -> Sequence[Attribute]:
     """Append the values in `crossing` to the results of the branches that compute them, and zeros to the results of the
-    other branches; return the types of the new results."""
+    other branches. Return the types of the new results."""
     ends = [terminator_of(region.block) for region in conditional.regions]
     returned_already = [set(end.operands) for end in ends]
     new = [

@@ -95,7 +95,7 @@ class Builder:
         return self.value(ReshapeOp(slice_, TensorType(element_of(stack), shape_of(stack)[1:])))
 
     def loop(self, trips: int | SSAValue, initial: Sequence[SSAValue], emit_body: EmitBody) -> Sequence[SSAValue]:
-        """Emit a loop with a counter from 0 to `trips` - 1, and return its final carries without the counter.
+        """Emit a loop with a counter from 0 to `trips` - 1. Return its final carries without the counter.
 
         Args:
             trips: The trip count.

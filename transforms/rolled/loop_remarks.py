@@ -16,8 +16,8 @@ from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.operations import name_of
 from ...support.units import format_bytes, readable_bytes
 
-WHOLE = "the loop is recomputed as a whole with its segment, which needs less memory than a cut"
-EXCHANGES = "; {name} in it contains collectives, which are recomputed only with collectives=true"
+WHOLE = "the loop is recomputed as a whole with its segment, because that needs less memory than a cut"
+EXCHANGES = "; {name} in it contains collectives, and collectives are recomputed only with collectives=true"
 _TOPICS = {
     SMALLEST: Topic.LOOP_STACKS_SMALLEST,
     NOT_COUNTED: Topic.LOOP_NOT_COUNTED,

@@ -1,5 +1,5 @@
-"""Sink broadcasts into the body of the loop that reads them, because outside, their results are live during the whole
-loop.
+"""Sink broadcasts into the body of the loop that reads them. Outside the loop, their results would be live during the
+whole loop.
 
     %m = broadcast_in_dim %row : 4x128x128                  while … do {
     while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }

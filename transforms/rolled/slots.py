@@ -1,6 +1,6 @@
 """Rewrite two loops that share stacks: instead of the stacks, save carries in slots (binomial checkpointing).
 
-A fixed number of carries is saved in slots, which are refilled while the later loop runs backwards:
+A fixed number of carries is saved in slots. The slots are refilled while the later loop runs backwards:
 
     while n < 8 { stack %h; %h1 = f(%h, n) }          run iterations, and fill the first slots in between
     while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
@@ -40,7 +40,7 @@ from .loop_replacement import replace_loop, used_results
 
 
 def save_in_slots(slots: Slots, numbers: FreeNumbers, replaced: Replaced) -> int:
-    """Rewrite both loops to use slots, and return the number of copies."""
+    """Rewrite both loops to use slots. Return the number of copies."""
     schedule = reversal(slots.pair.writer.trips, slots.slots)
     filled = _ForwardInSlots(slots, schedule, numbers).replace(replaced)
     _BackwardInSlots(slots, schedule, numbers).replace(filled, replaced)
@@ -100,7 +100,7 @@ class _StepTables:
 
 @dataclass(frozen=True)
 class _SlotFiller:
-    """Emits loops that run iterations and fill slots according to a table of advances.
+    """An emitter of loops that run iterations and fill slots according to a table of advances.
 
     Attributes:
         iterations: The iterations.
@@ -115,7 +115,7 @@ class _SlotFiller:
     advances: _AdvanceTables
 
     def fill(self, builder: Builder, count: int | SSAValue, first: SSAValue, state: _SlotState) -> _SlotState:
-        """Emit a loop that processes `count` entries of the table from entry `first` on, and return the new state."""
+        """Emit a loop that processes `count` entries of the table from entry `first` on. Return the new state."""
         carries = len(state.carries)
 
         def advance(builder: Builder, k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -134,7 +134,7 @@ class _SlotFiller:
 def _write_to_slot(
     builder: Builder, stacks: Sequence[SSAValue], values: Sequence[SSAValue], slot: SSAValue
 ) -> list[SSAValue]:
-    """Emit a write of each value to the slot in its stack, and return the updated stacks."""
+    """Emit a write of each value to the slot in its stack. Return the updated stacks."""
     slices = [builder.as_slice(value) for value in values]
     return [builder.write(stack, slice_, slot) for stack, slice_ in zip(stacks, slices, strict=True)]
 
@@ -157,7 +157,7 @@ class _ForwardInSlots:
         self.saved = [self.needed.carries.index(index) for index in slots.checkpoints]
 
     def replace(self, replaced: Replaced) -> Sequence[SSAValue]:
-        """Build the new loops, redirect uses of the old loop's results to them, and return the slots."""
+        """Build the new loops, and redirect uses of the old loop's results to them. Return the slots."""
         builder = builder_before(self.loop)
         start = self.loop.start
         state = self._fill_first_slots(builder)
@@ -173,7 +173,7 @@ class _ForwardInSlots:
         return stacks
 
     def _fill_first_slots(self, builder: Builder) -> _SlotState:
-        """Emit the first advances of the schedule, which start from the initial carries, and return the new state."""
+        """Emit the first advances of the schedule, which start from the initial carries. Return the new state."""
         initial = [self.loop.op.operands[index] for index in self.needed.carries]
         stacks = [self._slots_with_first(builder, initial[index]) for index in self.saved]
         state = _SlotState(initial, stacks, builder.integer(0))
@@ -189,8 +189,8 @@ class _ForwardInSlots:
 
 
 class _BackwardInSlots:
-    """Replaces the backward loop by a new loop. Each of its iterations reruns forward iterations from a slot, fills
-    further slots, and computes one gradient.
+    """A rewriter that replaces the backward loop by a new loop. Each of its iterations reruns forward iterations from a
+    slot, fills further slots, and computes one gradient.
 
     Attributes:
         reruns: The iterations of the forward loop that compute the dropped slices.
@@ -252,7 +252,7 @@ class _BackwardInSlots:
     def _gradient(
         self, builder: Builder, m: SSAValue, carries: Sequence[SSAValue], forward: ValueMap
     ) -> Sequence[SSAValue]:
-        """Emit backward iteration `m`, and return its carries. `forward`: the recomputed forward values."""
+        """Emit backward iteration `m`. Return its carries. `forward`: the recomputed forward values."""
         mapping = self.gradients.map_inputs(builder.add_constant(m, self.loop.start), carries)
         for reading in self.slots.dropped_reads:
             mapping[reading.op.result] = forward.get(reading.stack.slice, reading.stack.slice)

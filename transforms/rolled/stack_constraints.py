@@ -112,8 +112,8 @@ def _constraint_on(value: SSAValue) -> ShardingConstraintOp | None:
 
 
 def _read_slices(stack: SSAValue) -> Iterator[tuple[CountedLoop, DynamicSliceOp]]:
-    """Yield the loops that carry the stack unchanged, directly or through reshapes, each with an operation that reads
-    slices of it."""
+    """Yield the loops that carry the stack unchanged, directly or through reshapes. Each loop comes with an operation
+    that reads slices of the stack."""
     for use in stack.uses:
         if keeps_order(use.operation):
             yield from _read_slices(use.operation.results[0])

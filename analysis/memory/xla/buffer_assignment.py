@@ -5,8 +5,9 @@ stays in place; an elementwise kernel overwrites an operand that dies with it; a
 the step until that result is written; a donated argument is copied if a reader of it may run after its memory is
 overwritten.
 
-As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one,
-which is copied first if a reader may run later. Only use-def edges decide whether a reader may, not the schedule.
+As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one.
+The old value is copied first if one of its readers may run later. Use-def edges alone decide this; the schedule does
+not.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .kernel_fusion import Fusion
 from .traits import Trait
 
 _BEFORE = 1
-"""Number of steps before step 0, since step -1 is valid too."""
+"""Number of steps before step 0, since step -1 is also valid."""
 
 
 class OccupiedPlaces:
@@ -109,7 +110,7 @@ def lives(fused: Fusion, schedule: Sequence[int], owners: Mapping[int, int]) -> 
 
 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
-    """Map each value that shares another value's storage to that value.
+    """Map each value with a shared storage to the value that owns the storage.
 
     Results of barriers and loops share the storage of an operand, as do results that are written over an operand.
     """
@@ -121,8 +122,8 @@ def storage_owners(fused: Fusion) -> Mapping[int, int]:
         unchanged = program.handed_on.get(op, frozenset())
         values = [program.root[operand] for operand in program.operands[op]]
         for index, (result, value) in enumerate(zip(program.makes[op], values, strict=False)):
-            # A loop overwrites its initial values. It copies those that other operations read or own, and those that
-            # are passed to it twice.
+            # A loop overwrites its initial values. It copies the values that other operations read or own, and those
+            # that are passed to it twice.
             own = program.maker[value] in fused.reads and value not in program.constants
             once = own and values.index(value) == index
             if forwards or index in unchanged or (once and all_before(op, readers[value] - {op}, fused)):

@@ -1,8 +1,8 @@
 """Rewrites of XLA:CPU before fusion: operations that it inserts, replaces or removes.
 
 Layouts: an operand whose layout differs from the layout that its kernel requires (`traits.py`) is transposed into a
-copy. The convolution that computes a kernel gradient reads such a copy of the forward activation, which is made as soon
-as the activation exists. Products in bf16 are computed in f32.
+copy. The convolution that computes a kernel gradient reads such a copy of the forward activation. The copy is made as
+soon as the activation exists. Products in bf16 are computed in f32.
 
 Equal constants: equal values that are computed only from constants are computed once. If several operations overwrite
 such a value, each gets a copy, except for the last if use-def edges order all other readers of the value before it
@@ -10,8 +10,8 @@ such a value, each gets a copy, except for the last if use-def edges order all o
 
 Pooling: the gradient of a maximum over windows, `select_and_scatter`, becomes a windowed reduction that finds the index
 of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends
-only on the operand, so it runs in the forward pass. It reads the indices of all elements, which are computed at the
-start of the step: for each dimension of the operand, one array of the operand's shape.
+only on the operand, so it runs in the forward pass. It reads the indices of all elements. These are computed at the
+    start of the step: for each dimension of the operand, one array of the operand's shape.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _possibly_changed(program: SourceProgram) -> set[int]:
 
 @dataclass
 class _KernelWriter:
-    """Writes the rewritten program, one operation at a time.
+    """A writer that builds the rewritten program, one operation at a time.
 
     Attributes:
         program, new: The original program, and the draft of the rewritten program.
@@ -198,7 +198,7 @@ class _KernelWriter:
     def _add_product(self, op: int, operands: Sequence[int]) -> None:
         """Add a multiplication.
 
-        XLA turns a multiplication by a converted mask into a select, which its kernel library does not support.
+        XLA turns a multiplication by a converted mask into a select. Its kernel library does not support selects.
         """
         read = [self._mask(value) for value in operands]
         self.new.keep(op, read, without=Trait.LIBRARY if read != list(operands) else Trait.NONE)
@@ -225,7 +225,8 @@ class _KernelWriter:
         return self.replacement[value] != value
 
     def _is_scaled(self, op: int) -> bool:
-        """Return whether the product with a broadcast is multiplied by a scalar, which XLA folds into the broadcast."""
+        """Return whether the product with a broadcast is multiplied by a scalar. XLA folds such a scalar into the
+        broadcast."""
         for _ in range(2):
             if len(readers := self.program.readers[op]) != 1 or self.program.names[readers[0]] not in _PRODUCTS:
                 return False

@@ -1,16 +1,16 @@
-"""Fusion of operations into kernels by XLA:CPU: which results are stored, and which are computed inside their
-readers.
+"""Fusion of operations into kernels by XLA:CPU. It determines which results are stored, and which are computed inside
+their readers.
 
 Library kernels are formed first, as in `xla/backends/cpu/transforms/library_rewriter.cc`. From the last reduction to
 the first, a kernel absorbs producers of its operands that have no other readers, and then the reader of its result if
 there is only one. A library kernel is never fused with others: its operands and results are stored.
 
 The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
-CPU subclass). A producer is fused into each reader that permits it. It is also stored if another reader does not, such
-as a matrix product, which reads its operands from memory. Two cases affect the bytes most:
+CPU subclass). A producer is fused into each reader that permits it. It is also stored if another reader does not permit
+it. For example, a matrix product reads its operands from memory. Two cases affect the bytes most:
 
-- A cheap producer with one large operand is fused into several readers, each of which recomputes it, so that its
-  *operand* is live until the last of them: the random bits of a dropout instead of its mask.
+- A cheap producer with one large operand is fused into several readers. Each reader recomputes it, so that its
+    *operand* is live until the last of them: for example, the random bits of a dropout instead of its mask.
 - An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 """
 
@@ -93,8 +93,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of the operands of `ops` that have no reader outside the group. Each comes with True,
-        which means that it precedes the group."""
+        """Yield the operand producers of `ops` that have no reader outside the group. Each comes with True: it precedes
+        the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -152,7 +152,7 @@ def fusion(program: KernelProgram) -> Fusion:
 
 
 class _Descendants:
-    """The transitive readers of each operation, as bit sets that are added from the last operation to the first.
+    """The transitive readers of each operation, as bit sets. They are added from the last operation to the first.
 
     The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
     It is deleted once all producers of the operation have been added, so that the total memory is not quadratic in the
@@ -164,7 +164,7 @@ class _Descendants:
         self._last = len(program.sources) - 1
         self._rows = dict[int, int]()
         self._last_needed = dict[int, list[int]]()
-        """For each operation, the rows that no earlier operation needs."""
+        """For each operation, the rows that are not needed by any earlier operation."""
         for op, sources in enumerate(program.sources):
             self._last_needed.setdefault(min(sources, default=op), []).append(op)
 
@@ -179,7 +179,8 @@ class _Descendants:
         rows[op] = row
 
     def depends_on(self, op: int, producer: int) -> bool:
-        """Return whether `op` depends, directly or transitively, on the producer, which must have been added last."""
+        """Return whether `op` depends, directly or transitively, on the producer. The producer must have been added
+        last."""
         return op > producer and bool(self._rows[producer] >> (self._last - op) & 1)
 
 

@@ -1,6 +1,6 @@
 """Peak bytes of temporaries of a function on XLA:CPU, unchanged or under a plan.
 
-This is the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result and runs in
+This is the memory model `xla`. It keeps barriers. The model `order`, in contrast, stores every result and runs in
 program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules kernels
 breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`), and assigns
 several values to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states
@@ -156,7 +156,7 @@ def _buffer(
 
 
 def _loop_results(program: KernelProgram, origin: Sequence[Operation]) -> Mapping[int, OpResult]:
-    """Return the result of a loop that each storage becomes, for storages that a loop carries."""
+    """Map each loop-carried storage to the loop result that it becomes."""
     return {
         program.root[value]: origin[op].results[index]
         for op, name in enumerate(program.names)

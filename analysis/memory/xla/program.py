@@ -73,7 +73,7 @@ class Columns:
         self.operands.append(operand_numbers)
         is_simple = not captured and len(operand_numbers) < 2
         read = operand_numbers if is_simple else tuple(dict.fromkeys([*operand_numbers, *captured]))
-        # Share one tuple if both are equal, which makes later comparisons fast.
+        # Share one tuple if both are equal, so that later comparisons are fast.
         self.reads.append(operand_numbers if read == operand_numbers else read)
         self.makes.append(tuple(makes))
 
@@ -108,7 +108,7 @@ class Kernel:
 
 
 class WindowShape(NamedTuple):
-    """Sizes of the gradient of a maximum over windows.
+    """Sizes for the gradient of a windowed maximum.
 
     `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of an index array that has one
     element per element of the operand and of the source, respectively.
@@ -124,7 +124,7 @@ class KernelProgram:
     """A block as columns of integers, in the form in which XLA:CPU fuses it into kernels.
 
     Attributes:
-        arguments: The number of block arguments, which are the first values.
+        arguments: The number of block arguments. They are the first values.
         names, traits: The name and the traits of each operation.
         operands: The operands of each operation, with repetitions.
         reads: The values that each operation and its regions read, without repetitions.
@@ -136,7 +136,7 @@ class KernelProgram:
         constants: Values that use no memory and are computed in their readers.
         broadcasts: Results of broadcasts.
         bodies: The blocks of each loop and branch, not yet rewritten.
-        handed_on: For each loop, the indices of the carried values that no iteration changes.
+        handed_on: For each loop, the indices of the carried values that stay unchanged in all iterations.
     """
 
     arguments: int
@@ -221,7 +221,7 @@ class SourceProgram(KernelProgram):
         masks: Operations that convert a mask to numbers.
         kernels: The requirements of products and convolutions.
         alike: For each value that is computed only from constants, the id of its class of equal values.
-        pools: Gradients of maxima over windows.
+        pools: Gradients of windowed maxima.
         spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
     """
 

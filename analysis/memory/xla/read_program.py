@@ -135,7 +135,7 @@ def _literal(value: Attribute) -> SplatNumber | None:
 
 POOL = "stablehlo.select_and_scatter"
 _INDEX_BYTES = 4
-"""Bytes of the number of an element, which XLA stores in s32."""
+"""Bytes of an element index. XLA stores such indices in s32."""
 
 
 def kernel_of(op: Operation) -> Kernel:
@@ -149,7 +149,7 @@ def kernel_of(op: Operation) -> Kernel:
 
 
 def pool_of(op: Operation) -> WindowShape:
-    """Return the sizes of the gradient of a maximum over windows."""
+    """Return the sizes for the gradient of a windowed maximum."""
     operand, source, _ = op.operands
     return WindowShape(shape_of(operand), prod(shape_of(operand)) * _INDEX_BYTES, prod(shape_of(source)) * _INDEX_BYTES)
 
@@ -187,9 +187,9 @@ def program_of(block: Block, order: Order | None = None) -> SourceProgram:
 
 @dataclass
 class _ProgramReader:
-    """Numbers the operations and values of a block, and collects their columns.
+    """A reader that numbers the operations and values of a block, and collects their columns.
 
-    Values are keyed by id, which is safe because they live as long as the block.
+    Values are keyed by id. This is safe because they live as long as the block.
     """
 
     order: Order
@@ -335,8 +335,8 @@ class _ProgramReader:
         )
 
     def _bodies_of(self, op: Operation, cache: dict[Key, tuple[SourceProgram, ...]]) -> tuple[SourceProgram, ...]:
-        """Return the programs of the regions; structurally equal operations share one object, which is then analysed
-        once."""
+        """Return the programs of the regions. Structurally equal operations share one object, so that it is analysed
+        only once."""
         captured = captured_values(op)
         if any(_reshape_operand(value) is not None for value in captured):
             # The operands of captured reshapes matter too, and are not in the key.
@@ -365,7 +365,7 @@ def _is_broadcast(value: SSAValue) -> bool:
 
 
 def unchanged_carries(loop: Operation) -> frozenset[int]:
-    """Return the indices of the carried values that no iteration of the loop, nor of loops nested in it, changes."""
+    """Return the indices of the carried values that neither the loop nor a loop nested in it changes."""
     body = loop.regions[1].blocks[0]
     assert body.last_op is not None, "a loop's body has a terminator"
     pairs = zip(body.args, body.last_op.operands, strict=True)

@@ -1,12 +1,12 @@
 """Breadth-first schedule of a block's kernels, as in XLA:CPU, and the live bytes at each of its steps.
 
-Kernels run in the order in which they become ready, first in, first out, which keeps several threads busy
+Kernels run in the order in which they become ready, first in, first out, so that several threads are busy
 (`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). So kernels that depend only on arguments run first: for example,
 the random bits of all layers are computed before the first layer.
 
 A result is written into the memory of the argument that is donated for it. If the result does not depend on a kernel
-that reads the argument, this kernel might run later. So it reads a copy of the argument, which is made at the start.
-The argument's memory can then hold temporaries until the result is written.
+that reads the argument, this kernel might run later. So it reads a copy of the argument that is made at the start. The
+argument's memory can then hold temporaries until the result is written.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _donation(
     Args:
         argument, result: The donated argument, and the result that is written into its memory.
         run: The schedule.
-        readers: The steps that read the argument.
-        before: The result's step and the steps on which it depends, as a bit set.
+        readers: The schedule positions that read the argument.
+        before: The result's schedule position and the positions on which it depends, as a bit set.
     """
     size = run.program.sizes[argument]
     alive = Life(argument, size, 0, max(readers, default=0))

@@ -58,7 +58,7 @@ def _drops_a_batch(op: Operation) -> bool:
 
 
 def _is_read_either_way(permutation: Sequence[int], contracted: int) -> bool:
-    """Return whether the permutation only exchanges the last two dimensions of a matrix or of a batch of matrices."""
+    """Return whether the permutation exchanges only the last two dimensions of a matrix or a batch of matrices."""
     *batch, row, column = permutation if len(permutation) > 1 else (0, 1)
     return contracted == 1 and batch == sorted(batch) and batch == list(range(len(batch))) and row > column
 
@@ -280,9 +280,10 @@ def _reuses_elements(op: Operation) -> bool:
 
 
 _MAX_PIECES = 8
-"""Maximum number of operands of a concatenation that its readers compute. With more, XLA copies the rows of each."""
+"""Maximum number of operands of a concatenation that its readers compute. If there are more operands, XLA copies the
+rows of each."""
 _MIN_COPIED_ROW = 64
-"""Rows of at least this many elements are copied as a whole, which is faster than computing them in the reader."""
+"""Rows of at least this many elements are copied as a whole. This is faster than computing them in the reader."""
 
 
 def _is_copied_row_by_row(op: Operation) -> bool:

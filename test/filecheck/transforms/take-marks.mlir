@@ -79,5 +79,5 @@ func.func public @arguments(%x: tensor<i32>) -> tensor<i32> {
 // CHECK-LABEL: func.func public @arguments
 // CHECK-NOT:     custom_call
 // REMARK:      take-marks.mlir:{{\d+}}:{{\d+}}: remark: 'save' has no effect here: the value is an argument of the step, and is live anyway
-// REMARK-NEXT: take-marks.mlir:{{\d+}}:{{\d+}}: remark: 'offload' has no effect here: the value is an argument of a region, which gets a new value each time
+// REMARK-NEXT: take-marks.mlir:{{\d+}}:{{\d+}}: remark: 'offload' has no effect here: the value is an argument of a region, and gets a new value each time
 // REMARK-NEXT: take-marks.mlir:{{\d+}}:{{\d+}}: remark: 'offload' only saves the value: offload=marked would also move it to the host; the attribute stays for other tools

@@ -16,7 +16,7 @@ func.func @ungated(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, ten
 
 // A copy in a function without a gradient has no gate. Most probably, the locations that named the phases are lost.
 func.func @no_gradient(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // expected-error@+1 {{this copy is in a function without gradient operations: no location names transpose(jvp(...)) and no operation has recompute.phase = "gradient"; probably a tool has dropped the locations: print the module with locations, or run recompute-phase before recompute-clone, which writes the phases as attributes}}
+  // expected-error@+1 {{this copy is in a function without gradient operations: no location names transpose(jvp(...)) and no operation has recompute.phase = "gradient"; probably a tool has dropped the locations: print the module with locations, or run recompute-phase before recompute-clone, so that attributes state the phases}}
   %c = stablehlo.sine %x {recompute.id = 0, recompute.copy = 1, recompute.duplicated} : tensor<4xf32>
   func.return %c, %c : tensor<4xf32>, tensor<4xf32>
 }

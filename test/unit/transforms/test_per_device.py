@@ -131,7 +131,7 @@ def test_unsupported_residual_is_refused_with_location() -> None:
     result = UnrealizedConversionCastOp(operands=[[]], result_types=[[IndexType()]])
     block.insert_op_before(result, first)
     block.insert_op_before(UnrealizedConversionCastOp(operands=[result.results], result_types=[[]]), last)
-    with pytest.raises(Refusal, match="type index, which cannot be passed as a sharded array"):
+    with pytest.raises(Refusal, match="type index, but such a value cannot be passed as a sharded array"):
         split_device_steps(steps)
 
 

@@ -164,10 +164,12 @@ def check(name: str) -> None:
 def check_reason_for_unchanged_step() -> None:
     loss, arguments = inside_a_scan(lambda item: item)
     lowered = recompute.jax.jit(jax.value_and_grad(loss), measure=False).lower(*arguments)
-    assert lowered.why is not None and "which are recomputed only with collectives=true" in lowered.why, lowered.why
+    assert lowered.why is not None and "and collectives are recomputed only with collectives=true" in lowered.why, (
+        lowered.why
+    )
     assert lowered.why.endswith("allow them with recompute.jax.jit(step, collectives=True)"), lowered.why
     lowered = recompute.jax.jit(jax.value_and_grad(in_a_branch), measure=False, collectives=True).lower(WEIGHTS[0], X)
-    assert lowered.why is not None and "such operations are never recomputed" in lowered.why, lowered.why
+    assert lowered.why is not None and "so it is never recomputed" in lowered.why, lowered.why
     assert lowered.why.endswith("or give the loop a constant length"), lowered.why
     # Not at our own lines, at which JAX lowers.
     assert not any("frontends/jax" in str(remark) for remark in lowered.remarks), lowered.remarks
