@@ -121,7 +121,7 @@ class GroupOp(IRDLOperation):
 
 @irdl_op_definition
 class SegmentOp(GroupOp):
-    """Run a named part of the forward pass that is to be recomputed, and return the operands of `recompute.yield`.
+    """Run a named part of the forward pass that is to be recomputed. Return the operands of `recompute.yield`.
 
     Outputs with forward uses are saved, unless `recompute.output_recompute` is set.
     """
@@ -163,7 +163,7 @@ class SegmentOp(GroupOp):
 
 @irdl_op_definition
 class GradientOp(GroupOp):
-    """Run a part of the backward pass, and return the operands of `recompute.yield`."""
+    """Run a part of the backward pass. Return the operands of `recompute.yield`."""
 
     name = "recompute.gradient"
 
@@ -175,7 +175,7 @@ class GradientOp(GroupOp):
 
 
 def splice(group: GroupOp) -> list[Operation]:
-    """Replace the group by the operations of its region, and return them in order.
+    """Replace the group by the operations of its region. Return them in order.
 
     Raises `Refusal` if the group has an attribute of another dialect, which would be lost.
     """

@@ -55,8 +55,8 @@ def rewrite(
         recompute.rewrite(step, policy="dots_saveable", budget="50%")
 
     Args:
-        step: A module of xDSL or of MLIR's Python bindings, which is left unchanged, its text, or the result of
-            `jax.jit(f).lower(...)`.
+        step: A module of xDSL or of MLIR's Python bindings, its text, or the result of `jax.jit(f).lower(...)`. It is
+            left unchanged.
         options: The operations to recompute, and the form of the result.
         name: The name of the input in error messages, if it is text.
         **keywords: The fields of `RecomputeOptions` and of `Selection`, instead of `options`.
@@ -124,7 +124,7 @@ def explain(step: StepInput, selection: Selection = AUTO, cost: str = FLOPS) -> 
 def explain_verified(
     module: ModuleOp, selection: Selection = AUTO, cost: str = FLOPS, options: RecomputeOptions | None = None
 ) -> Explanations:
-    """Explain a module that is already verified, such as the part that runs on one device.
+    """Explain a verified module, such as the part of a step that runs on one device.
 
     `options`: the options of a rewrite whose choice the explanations must describe; None for no rewrite.
     """

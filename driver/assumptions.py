@@ -55,8 +55,8 @@ class Assumptions:
     def of_passes(cls, passes: Iterable[ModulePass]) -> Assumptions:
         """Return the assumptions that a pipeline requests.
 
-        These are requested by the option `repeatable` of passes of this project, by `recompute-shard-kept`, which adds
-        sharding constraints, and by `recompute-flatten-tuples`, which flattens results.
+        The option `repeatable` of this project's passes requests assumptions. So do `recompute-shard-kept` (it adds
+        sharding constraints) and `recompute-flatten-tuples` (it flattens results).
         """
         ours = [each for each in passes if each.name in UNIVERSE.all_passes]
         patterns = chain.from_iterable(each.repeatable for each in ours if isinstance(each, _HasRepeatable))

@@ -8,8 +8,7 @@ the temporaries, or the arguments and results alone, exceed the budget. Otherwis
 
 XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
 bound must exceed the budget by more than the measured error of program order, and the answer `yes` says that the
-compiler decides. For a step on several devices the model counts
-whole arrays, not their shards, so that nothing is refused.
+compiler decides. For a step on several devices, the model counts whole arrays instead of shards, so nothing is refused.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ from .step_input import StepInput, as_module
 from .verified import verify_module
 
 MAX_ANSWERS = 64
-"""The maximum number of answers that are stored in a process, so that a repeated question needs no search. The least
-recently used answer is dropped first."""
+"""The maximum number of answers to store in a process. A repeated question needs no search. The least recently used
+answer is dropped first."""
 _ANSWERS: OrderedDict[str, Fit] = OrderedDict()
 
 
@@ -67,8 +66,8 @@ def fit(
     """Decide whether a step fits a memory budget.
 
     Args:
-        step: A module of xDSL or of MLIR's Python bindings, which is left unchanged, its text, or the result of
-            `jax.jit(f).lower(...)`.
+        step: A module of xDSL or of MLIR's Python bindings, its text, or the result of `jax.jit(f).lower(...)`. It is
+            left unchanged.
         memory: The budget: bytes of the device (`8GiB` or an int), or a share of the temporaries (`50%` or 0.5).
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.
@@ -193,7 +192,7 @@ def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, 
 
 
 def _fit_recomputed(module: ModuleOp, budget: Budget, unfit: Fit, limits: BudgetLimits, search: _SearchControls) -> Fit:
-    """Search for a rewrite within the budget, and return the answer for a step that does not fit unchanged."""
+    """Search for a rewrite within the budget. Return the answer for a step that does not fit unchanged."""
     limit_bytes, stop = limits.limit_bytes or {}, search.stop
     search.progress(f"looking for a plan within {budget.text}")
     try:

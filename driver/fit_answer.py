@@ -207,7 +207,7 @@ def _compiling(answer: Fit) -> str:
 
 
 def _whole_arrays(answer: Fit) -> Iterator[str]:
-    """Yield a line for a step on several devices, which states that bytes are counted for whole arrays instead of
+    """For a step on several devices, yield a line that says that bytes are counted for whole arrays instead of
     shards."""
     if answer.devices == 1:
         return
@@ -215,7 +215,7 @@ def _whole_arrays(answer: Fit) -> Iterator[str]:
     if answer.fits:
         yield f"  bytes are counted for whole arrays; {shards} need at most as much"
     else:
-        yield f"  the model counts whole arrays, not {shards}, which need less: {_compiling(answer)} on one device"
+        yield f"  the model counts whole arrays, but {shards} need less: {_compiling(answer)} on one device"
 
 
 def _minimum(answer: Fit) -> Iterator[str]:

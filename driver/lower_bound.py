@@ -19,12 +19,12 @@ MAX_LISTED = 10
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A proven lower bound on the temporaries of every plan, and the operation and values that determine it.
+    """A proven lower bound on the temporaries of any plan, with the operation and values that determine it.
 
     Attributes:
         bytes: The lower bound.
         operation: The operation at the bound, with its source line.
-        values: The values that are live there, with their bytes, the largest first, at most ten.
+        values: At most ten of the values that are live there, with their bytes, in order of decreasing size.
         unlisted_count: The number of live values that are not listed.
         spanning_value: A description of a value that a later operation reads, and that must be live here or be
             recomputed afterwards; empty if the operation itself needs all of `values`.
@@ -64,7 +64,7 @@ def lower_bound(step: Step) -> LowerBound:
 
 
 def _between_two(step: Step, problem: Problem, over: TwoPointBound) -> LowerBound:
-    """Describe the bound that follows from two operations and a value that the second one reads."""
+    """Describe a bound that follows from two operations and a value. The second operation reads the value."""
     maker, reader = _operation_text(step, int(problem.makers[over.value])), _operation_text(step, over.reader)
     since = f"with {maker}, which {reader} reads later: kept or recomputed in between, whichever needs less memory"
     accessed = {*problem.operands_of(over.before), *problem.results_of(over.before)}

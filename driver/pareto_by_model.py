@@ -62,8 +62,8 @@ class _MeasuredRewrites:
     flops: dict[int, int] = field(default_factory=dict[int, int])
 
     def _measure(self, number: int) -> float | None:
-        """Apply a candidate, and return the ratio of its temporaries to the temporaries of the plain step; None if the
-        candidate cannot be applied."""
+        """Apply a candidate. Return its temporaries as a multiple of the plain step's temporaries; None if it cannot be
+        applied."""
         candidate = self.pool.candidates[number]
         try:
             result = run_with_alternatives(self.module, RecomputeOptions(plan=candidate.plans, loops=candidate.loops))
@@ -96,7 +96,7 @@ class _MeasuredRewrites:
 
 
 class ModelSweepObserver(Protocol):
-    """The receiver of the results of a sweep, as soon as they are known."""
+    """A receiver of sweep results. It gets each result as soon as it is known."""
 
     def begin(self, name: str, plain_peak_bytes: int) -> None:
         """Receive the name of the curve and the temporaries of the plain step."""

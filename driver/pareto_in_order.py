@@ -39,7 +39,7 @@ MAX_NAMED_VALUES = 3
 
 
 class SweepObserver(Protocol):
-    """The receiver of the messages and results of a sweep, as soon as they are known."""
+    """A receiver of sweep messages and results. It gets each of them as soon as it is known."""
 
     def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
         """Receive the block whose budgets are solved next; the arguments are as in `SweptStep`."""
@@ -69,7 +69,7 @@ class SweepOptions:
     """Options of a curve.
 
     Attributes:
-        count: The number n of budgets, which are 1/n, 2/n, … of the plain peak.
+        count: The number n of budgets. The budgets are 1/n, 2/n, … of the plain peak.
         solver: The name of the solver.
         effort: The effort of the solver.
         seconds: The time limit for each budget; None for no limit.
@@ -131,8 +131,8 @@ def swept_steps(module: ModuleOp, options: SweepOptions, cost: str = FLOPS) -> I
 
 
 def _sweep_step(name: str, step: Step, options: SweepOptions, shares: tuple[float, float]) -> SweptStep:
-    """Solve a block for each budget. `shares`: the shares of the whole work at which that of the block begins and
-    ends."""
+    """Solve a block for each budget. `shares`: the start and the end of the block's work, as shares of the whole
+    work."""
     problem = problem_of_graph(step.graph)
     plain = peak_bytes(step.graph)
     budgets = tuple(max(1, plain * at // options.count) for at in range(1, options.count + 1))

@@ -73,8 +73,8 @@ def _option_text(name: str, values: ParameterListType) -> str:
 
 
 def _value_text(value: ParameterType) -> str:
-    """Return the value of an option as pipelines spell it. Quotes in it are escaped, which xDSL's printer does not
-    do."""
+    """Return the value of an option as pipelines spell it. Quotes in it are escaped; xDSL's printer does not escape
+    them."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""The dialects, passes and targets of installed packages that have an entry point `xdsl.universe`.
+"""The dialects, passes and targets of installed packages with an entry point `xdsl.universe`.
 
 A package that cannot be loaded is skipped with a warning, so that commands that do not need it still run.
 """

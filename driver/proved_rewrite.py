@@ -6,7 +6,7 @@
     _by_measurement   runs `_by_search` for each attempt, and chooses a result by its measured memory
     _by_search        proves the result of a search; if that fails, searches again with loops left unchanged
 
-A search rewrites by `rewritten_copy` in `rewriting/rewrite.py`, which also applies given plans.
+A search rewrites with `rewritten_copy` in `rewriting/rewrite.py`. This function also applies given plans.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _search(original: ModuleOp, options: RecomputeOptions) -> tuple[ModuleOp, Re
     """Rewrite by a search or by given plans, and verify the module before and after.
 
     Returns:
-        A new module, which equals the original if nothing is recomputed, and the recomputation in it.
+        A new module and the recomputation in it. The module equals the original if nothing is recomputed.
 
     Raises:
         Refusal: For a module that cannot be rewritten with these options, or does not verify.
@@ -113,8 +113,8 @@ def _proved(original: ModuleOp, module: ModuleOp, outcome: Recomputation, option
 
 
 def _by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeline) -> Rewritten:
-    """Rewrite with the passes of a pipeline, and verify the module after each pass. Raises `BadPipeline`, which is a
-    `ValueError`."""
+    """Rewrite with the passes of a pipeline, and verify the module after each pass. Raises `BadPipeline` (a
+    `ValueError`)."""
     module, context = clone_of(original), make_context()
     passes = passes_of(pipeline)
     flops_of_copies = list[int]()
@@ -150,7 +150,7 @@ def _flops_of_copies(module: ModuleOp) -> list[int]:
 
 
 def _by_measurement(original: ModuleOp, options: RecomputeOptions, measure: Callable[[ModuleOp], int]) -> Rewritten:
-    """Rewrite according to each attempt, and return the result that `choose_by_measurement` chooses; the original if it
+    """Rewrite according to each attempt. Return the result that `choose_by_measurement` chooses; the original if it
     chooses none."""
     rewrites = [
         (words, _by_search(original, of_attempt))

@@ -98,7 +98,7 @@ def still_saved_of(module: ModuleOp, kept: Mapping[str, str]) -> list[SavedValue
 
 
 def _outline(module: ModuleOp) -> dict[str, str]:
-    """Outline the nested steps of an inlined module as functions, and return a phrase that locates each step."""
+    """Outline the nested steps of an inlined module as functions. Return a phrase that locates each step."""
     outline_device_steps(module)
     places = dict[str, str]()
     for step in outline_nested_steps(module):

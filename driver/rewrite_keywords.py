@@ -19,7 +19,7 @@ _OTHERS = ("options", "name")
 
 
 def rewrite_options(options: RecomputeOptions, keywords: Mapping[str, Any]) -> RecomputeOptions:
-    """Return the options of a call of `recompute.rewrite`, which are an object or keywords.
+    """Return the options of a call of `recompute.rewrite`, given as an object or as keywords.
 
     Args:
         options: The object; the default if there is none.

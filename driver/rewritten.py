@@ -48,7 +48,8 @@ class Rewritten:
         module: The rewritten module.
         plans: The plan of each step of the module.
         remarks: The decisions and their reasons.
-        proof: The proof that both modules compute the same; None if the options disable it, or if nothing was changed.
+        proof: The proof that both modules compute the same results; None if the options disable it, or if nothing was
+            changed.
         copies: The number of copies of operations. One operation may have several copies.
         extra_flops: The FLOPs of the copies, over all iterations of loops.
     """

@@ -92,7 +92,7 @@ def with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, 
 
 def _text_of(step: HasText) -> str:
     """Return the text of a lowered step, with locations if the step can print them. Equinox prints none, but its
-    attribute `lowered` is the lowered step of JAX, which does.
+    attribute `lowered` is JAX's lowered step, and that one prints them.
     """
     candidates: list[Any] = [step, getattr(step, "lowered", None)]
     for lowered in candidates:

@@ -21,7 +21,7 @@ from .rewritten import Rewritten
 
 @dataclass(frozen=True)
 class RewriteRecord:
-    """A rewrite without its modules, which the caller stores separately.
+    """A rewrite without its modules. The caller stores the modules separately.
 
     Attributes:
         plans: The text of the plans, as in `Rewritten.plan_text`.
@@ -175,8 +175,7 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
 
 def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
-    """Give the module the attribute order and the value names that `spelling_of` has returned, and return the
-    module."""
+    """Give the module the attribute order and the value names that `spelling_of` has returned. Return the module."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
     for value, number in zip(_values(module), spelling["name_of"], strict=True):

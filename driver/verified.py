@@ -137,16 +137,16 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
 
 
 def _redrawn_numbers_hint(module: ModuleOp) -> str:
-    """Return a hint that names copied random operations, which draw other numbers than their originals; "" if there are
-    none."""
+    """Return a hint that names the copied random operations; "" if there are none. They draw other numbers than their
+    originals."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied & HIDDEN_STATE))
     return f"({option('preserve-rng-state')} is false: copies of {names} draw other numbers) " if names else ""
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:
-    """Return a hint that names copied operations that are declared pure to the passes but not to the proof; "" if there
-    are none."""
+    """Return a hint that names copied operations declared pure to the passes but not to the proof; "" if there are
+    none."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:

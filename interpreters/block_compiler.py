@@ -187,8 +187,8 @@ class BlockCompiler:
         return structured_kernel(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
-        """Record which results are views, and return the kernel. The kernel of a dense view copies an operand that is
-        not row-major."""
+        """Record which results are views. Return the kernel. The kernel of a dense view copies an operand that is not
+        row-major."""
         name = name_of(op)
         if name in FORWARDS:
             pairs = list(zip(op.results, op.operands, strict=False))

@@ -302,7 +302,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """Parse the name of a resource, and return a unique name for it.
+        """Parse the name of a resource. Return a unique name for it.
 
         Without this method, xDSL would rename the uses of a resource whose name is taken, but not its definition.
         """

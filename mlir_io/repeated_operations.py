@@ -150,7 +150,7 @@ def key_of(op: Operation) -> tuple[object, ...] | None:
 
 
 def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
-    """Add an operation to the parts of a key, and return whether it may belong to a key.
+    """Add an operation to the parts of a key. Return whether it may belong to a key.
 
     `values`: maps the ids of the values in the key to their indices. The results of the operation are added.
     """

@@ -51,7 +51,7 @@ def parse_offload(text: str, cost: str) -> Offload:
 
 
 def _parse_speed(text: str) -> int:
-    """Parse a speed such as `25GB/s`, and return it in bytes per second. Raises `BadOffload`."""
+    """Parse a speed such as `25GB/s`. Return it in bytes per second. Raises `BadOffload`."""
     try:
         if not text.endswith("/s") or text[:1].isspace():
             raise ValueError

@@ -202,8 +202,8 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
     """Try to prove that `after` computes the same results as `before`. Neither module is changed.
 
     Args:
-        before: The original program, which must verify.
-        after: The rewritten program, which must verify.
+        before: The original program. It must verify.
+        after: The rewritten program. It must verify.
         options: Assumptions that the proof may make.
 
     Returns:
@@ -268,7 +268,7 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 
 
 def _clearer(first: Proof, second: Proof) -> Proof:
-    """Return the failed proof with the clearer explanation: `first`, of tier 1, or `second`, of tier 2.
+    """Return the failed proof with the clearer explanation: `first` (tier 1) or `second` (tier 2).
 
     The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
     recomputation removes. The explanation of tier 2 may name an operation inside a loop. It is also clearer if tier 2
@@ -387,7 +387,7 @@ def _flatten_tuples(terms: Terms, function: Operation, outcome: FunctionTerms) -
 
 
 def _tuple_results(module: ModuleOp) -> int:
-    """Return the number of results of public functions that are tuples."""
+    """Return the number of tuple results of public functions."""
     functions = functions_of(module)
     types = [type_ for name in public_functions(functions) for type_ in result_types(functions[name])]
     return sum(isinstance(type_, TupleType) for type_ in types)
@@ -416,8 +416,8 @@ def _with_loops(proof: Proof) -> Proof:
 def _why_not_preserved(
     numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms
 ) -> str | None:
-    """Return a message about an operation that must be preserved but is in one program only, or that may fail and runs
-    only in the rewritten program. Return None if there is no such operation."""
+    """Return a message about an operation that violates preservation; None if there is none. Such an operation must be
+    preserved but is in one program only, or it may fail and runs only in the rewritten program."""
     only = "in @{} occurs only in the {} program; it must not be {}"
     for number in sorted(before.preserved - after.preserved):
         if not numbering.is_covered(number, after.preserved):

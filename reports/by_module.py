@@ -1,9 +1,9 @@
-"""A table of memory by module of the model: the bytes saved for the backward pass, before and after the rewrite, and
-the bytes recomputed.
+"""A memory table by model module: the bytes saved for the backward pass before and after the rewrite, and the bytes
+recomputed.
 
     LM/Block_0    saves 3.7 MiB in the plain step, 128.0 KiB now, and recomputes 3.5 MiB
 
-Modules are the named scopes of the operations, which flax, `jax.named_scope` and `recompute.jax.block` set.
+Modules are the named scopes of operations. Flax, `jax.named_scope` and `recompute.jax.block` set these scopes.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _segment_in_model(buffer: Buffer) -> str:
 
 
 def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, ...]:
-    """Return a row for each module with saved or recomputed bytes, in program order, a module before its parts.
+    """Return a row for each module with saved or recomputed bytes, in program order. A module precedes its parts.
 
     `pairs`: for each step, the timelines of the plain step and of the rewritten step.
     """
@@ -134,7 +134,7 @@ def module_rows(pairs: Iterable[tuple[Timeline, Timeline]]) -> tuple[ModuleRow, 
 
 
 def _in_program_order(modules: Iterable[str]) -> list[str]:
-    """Return the distinct paths in the order in which their first components occur, a module before its parts."""
+    """Return the distinct paths in the order in which their first components occur. A module precedes its parts."""
     paths = [tuple(module.split("/")) for module in modules]
     first = dict[tuple[str, ...], int]()
     for index, path in enumerate(paths):

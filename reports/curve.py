@@ -1,6 +1,6 @@
 """The trade-off curve of memory and work: for each budget, the extra cost of the best plan and a proven lower bound.
 
-A curve is plain data; `curve_chart.py` and `curve_html.py` draw it.
+A curve is plain data; `curve_chart.py` and `curve_html.py` plot it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Point:
         peak_bytes: The peak under the plan.
         percent: The extra cost of the plan, in percent of the step's cost.
         bound_percent: A proven lower bound on the extra cost; None if the memory model has no bound.
-        bound_by: The method that proves the bound, or the reason why there is no bound.
+        bound_by: The method that proves the bound, or the reason that there is no bound.
         found_by: The solver that found the plan.
         finished: Whether the search was completed.
         recomputed_segments: The recomputed operations of each segment.
@@ -134,8 +134,7 @@ def curve_of(
         name: The name of the step.
         sweep: The outcomes for all budgets.
         markers: Plans of other planners to show along with the curve.
-        recomputation_of: A function that takes the plan of a solver, and returns the recomputed operations of each
-            segment.
+        recomputation_of: Maps a solver's plan to the recomputed operations of each segment.
         holding: The names of the values that determine the lower bound on the peak; by default, the names in the
             problem.
     """

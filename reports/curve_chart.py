@@ -24,7 +24,7 @@ ROOM = 1.06
 
 
 def to_svg(curves: Sequence[Curve], title: str) -> str:
-    """Draw a panel for each curve and return it as SVG text, which is identical on every run.
+    """Plot a panel for each curve. Return SVG text that is identical on every run.
 
     Raises:
         ImportError: matplotlib is not installed; the message explains how to install it.

@@ -235,7 +235,7 @@ def _end_of(name: str, most: int) -> str:
 
 
 def to_json(explanations: Sequence[Explanation]) -> str:
-    """Return the contents of the explanations as JSON.
+    """Return the explanations as JSON.
 
     Timelines are reduced to their totals; `-t memory-timeline{format=json}` prints them in full.
     """

@@ -1,5 +1,5 @@
-"""A table of the largest values that are live at the peak, by name and source line, and the number and size of the
-others.
+"""A table of the largest live values at the peak, by name and source line, with the number and size of the other
+values.
 
 largest at the peak
   %h   stablehlo.dot_general  block3  train.py:41:9   64.0 MiB   7.5 %

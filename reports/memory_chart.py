@@ -47,7 +47,7 @@ NEEDS_MATPLOTLIB = (
 
 
 def to_svg(timelines: Sequence[tuple[str, Timeline]], title: str) -> str:
-    """Draw a panel for each named timeline and return it as SVG text, which is identical on every run.
+    """Plot a panel for each named timeline. Return SVG text that is identical on every run.
 
     Ratios are relative to the first timeline.
 
@@ -81,7 +81,7 @@ def demand_matplotlib(formats: str = "SVG and PNG need", others: str = "HTML and
 
 @dataclass(frozen=True)
 class Scale:
-    """The vertical scale, its unit and the colours, which all panels share."""
+    """The vertical scale, its unit and the colours. All panels share them."""
 
     operations: int
     peak_bytes: int
@@ -207,8 +207,8 @@ def draw_layers(axes: Axes, timeline: Timeline, layers: Sequence[Band], scale: S
 
 
 def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `COLUMNS` columns of operations, and the operation with the most live bytes in
-    each."""
+    """Return the bounds of at most `COLUMNS` columns of operations, and each column's operation with the most live
+    bytes."""
     count = len(timeline.operations)
     columns = min(count, COLUMNS)
     bounds = [column * count // columns for column in range(columns + 1)]

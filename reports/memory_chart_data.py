@@ -1,7 +1,7 @@
 """The data of a memory chart for JSON: the layers with their colours, and the largest values of each layer.
 
-A large step has more operations than a screen has columns. Each column of the chart shows the operation that has the
-most live bytes among its operations.
+A large step has more operations than a screen has columns. Each column of the chart shows the operation with the most
+live bytes in the column.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def chart_data(timeline: Timeline) -> dict[str, Any]:
 
 
 def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `most` columns of operations, and the operation with the most live bytes in each."""
+    """Return the bounds of at most `most` columns of operations, and each column's operation with the most live
+    bytes."""
     count = len(timeline.operations)
     columns = min(count, most)
     bounds = [column * count // columns for column in range(columns + 1)] if columns else [0]

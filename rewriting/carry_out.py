@@ -75,7 +75,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     Args:
         module: The module, which is changed in place.
         steps: Its steps.
-        options: The options, whose selection determines the attempts.
+        options: The options. Their selection determines the attempts.
         has_cut_loops: Whether loops of the module have been cut.
 
     Raises:
@@ -98,7 +98,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     saved_share = _predicted_share(module, applied) if keeps_barriers and not has_cut_loops else None
     optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
     if keeps_barriers:
-        # The original peaks under XLA are computed on first access, which may come after the step has changed.
+        # The original peaks under XLA are computed on first access, and this may happen after the step has changed.
         for choice in optional.values():
             choice.forecast.read_function()
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)

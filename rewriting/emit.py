@@ -38,7 +38,7 @@ def emit(module: ModuleOp, origins: Origins, emission: Emission, before: Steps) 
         else:
             cse(module, phases_of)
     if not emission.keeps_barriers:
-        # Verify before lowering, which removes the tokens, so that only program order remains.
+        # Verify before lowering: lowering removes the tokens, so that only program order remains.
         with part("verify"):
             verify(module)
     with part("lower"):

@@ -50,8 +50,7 @@ from .rewrite import replace_content, rewritten_copy
 
 
 def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
-    """Mark the recomputed operations in the prepared module, and return remarks on the copies that free the most
-    memory.
+    """Mark the recomputed operations in the prepared module. Return remarks on the copies that free the most memory.
 
     `outcome`: the result of the search, whose plans apply to the prepared module.
     """
@@ -102,8 +101,7 @@ def _noun_for(op: Operation) -> str:
 
 
 def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteResult) -> list[Remark]:
-    """Mark the operations that the search chose to recompute, after the loop schedule and the moves that it chose were
-    applied.
+    """Apply the loop schedule and the moves of the search result, and mark the operations that it recomputes.
 
     Args:
         module: The module, which is changed in place.

@@ -67,7 +67,7 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 
 
 def replace_content(module: ModuleOp, source: ModuleOp) -> None:
-    """Replace the operations of the module by the operations of `source`, which is empty afterwards."""
+    """Replace the operations of the module by the operations of `source`. Afterwards, `source` is empty."""
     for op in list(module.ops):
         module.body.block.erase_op(op)
     for op in list(source.ops):
@@ -119,8 +119,8 @@ def search_within(
 
 
 def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Run the stages, and run them again for each alternative in the table of this module that may be better. The
-    budget of the options is ignored.
+    """Run the stages. Rerun them for each alternative in this module's table that may be better. The budget of the
+    options is ignored.
 
     Marks that are written as calls become attributes in the given module, which is not modified otherwise.
 
@@ -141,7 +141,7 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
 
 
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Run the stages, which inline calls and restore them, and run them again for the alternative that they return."""
+    """Run the stages. They inline calls and restore them. Rerun the stages for the alternative that they return."""
     result, alternative = run_stages(module, options)
     if alternative is Alternative.LOOPS_ALONE:
         remarks = reword_for_cut_loops(result.outcome.remarks)

@@ -93,7 +93,7 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 @dataclass(frozen=True, kw_only=True)
 class _ModuleToEmit:
-    """A prepared module with copies, which is emitted if that lowers a peak.
+    """A prepared module with copies. It is emitted if that lowers a peak.
 
     Attributes:
         original: The original module, which stays unchanged.
@@ -174,7 +174,7 @@ class _ModuleToEmit:
         return result, Alternative.FUNCTIONS_INLINED if may_raise_peak else None
 
     def _restore_calls(self) -> tuple[Restored, bool]:
-        """Restore the calls of the module, and return whether they may raise a peak."""
+        """Restore the calls of the module. Return whether they may raise a peak."""
         module, options = self.prepared.module, self.options
         if not options.calls:
             return restore_nothing(self.original), False

@@ -26,8 +26,8 @@ prims._low_memory_max_pool_offsets_to_indices.default prims._low_memory_max_pool
 prims.inductor_force_stride_order.default prims.inductor_lookup_seed.default prims.inductor_randint.default
 prims.inductor_random.default prims.prepare_softmax_online.default
 """
-"""Operations of Inductor. Its random operations are functions of a seed, which is an operand; the draw of the seeds is
-never copied."""
+"""Operations of Inductor. Its random operations are functions of a seed operand. The draw of the seeds is never
+copied."""
 _MEANS = """
 aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
 """

@@ -1,4 +1,4 @@
-"""Sizes of types in bytes, and which results share their storage with an operand."""
+"""Sizes of types in bytes, and the results that share their storage with an operand."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FORWARDS = OperationNames(lambda facts: facts.view is View.FORWARDS)
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """Return the operand of which the operation is a strided or dense view; None for any other operation."""
+    """Return the operand that the operation views (strided or dense); None if it is not a view."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -107,8 +107,8 @@ def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
 
 
 def carried_values(op: Operation, region: RegionStorage) -> tuple[SSAValue, ...]:
-    """Return the values with which the arguments of a region share their storage: the operands or the results of the
-    operation, or none."""
+    """Return the values that share their storage with the arguments of a region: the operation's operands, its results,
+    or no values."""
     if region.carry is Carry.NOTHING:
         return ()
     return tuple(op.operands if region.carry is Carry.OPERANDS else op.results)

@@ -1,4 +1,4 @@
-"""Facts about custom calls, which determine the calls that may be recomputed.
+"""Facts about custom calls. They determine which calls may be recomputed.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a known target
     stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: declared by the user
@@ -50,7 +50,7 @@ KNOWN_TARGETS = (
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
 )
-"""Prefixes of the targets of calls that are functions of their operands, with the code that emits or defines them."""
+"""Target prefixes of calls that are functions of their operands, each with the code that emits or defines the calls."""
 
 _PURE = pure()
 

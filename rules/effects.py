@@ -23,8 +23,8 @@ def is_constant(op: Operation) -> bool:
 
 
 def is_collective(op: Operation) -> bool:
-    """Return whether the operation is a collective, which all devices must run the same number of times and in the same
-    order."""
+    """Return whether the operation is a collective. All devices must run collectives the same number of times and in
+    the same order."""
     return _is(op, OpClass.COLLECTIVE)
 
 
@@ -61,7 +61,7 @@ PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
 # Operations that are pure if and only if all operations in their regions are.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
-# Operations that are not functions of their operands. Their facts state the reason.
+# Operations that are not functions of their operands. Their facts give the reason.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
 
 ON_MEMORY = (

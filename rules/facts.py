@@ -1,4 +1,4 @@
-"""Data types for facts about operations, and functions that make them, for the tables of dialects and for `register`.
+"""Data types for facts about operations, and functions that make them. The dialect tables and `register` use them.
 
 pure()                            a function of its operands and attributes
 pure_if_body_is()                 pure, if all operations in its regions are
@@ -87,7 +87,7 @@ class Facts:
 
     Attributes:
         effect: Whether the operation may run twice.
-        reason: The reason why it must not run twice, for messages; empty if it may.
+        reason: The reason that it must not run twice, for messages; empty if it may.
         op_classes: The classes of the operation.
         state: Index of the operand that contains the random state; None if the operation draws no random numbers.
         view: How the results share the storage of an operand; None if they do not.
@@ -136,7 +136,7 @@ def once(op: Operation) -> int:
 
 
 def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
-    """Return the facts about a pure operation: a function of its operands and attributes, which may run twice.
+    """Return the facts about a pure operation. It is a function of its operands and attributes, so it may run twice.
 
     The proof does not read these facts; it needs a call of `recompute.proof.register_pure`.
 
@@ -152,7 +152,7 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
 
 
 def pure_movement(*kinds: OpClass) -> Facts:
-    """Return the facts about a pure operation without arithmetic, which only copies or selects elements."""
+    """Return the facts about a pure operation without arithmetic. It only copies or selects elements."""
     return Facts(Effect.PURE, op_classes=frozenset(kinds), flops=no_work)
 
 
@@ -187,7 +187,7 @@ def without_arithmetic(facts: Facts) -> Facts:
 
 
 def impure(reason: str, *kinds: OpClass) -> Facts:
-    """Return the facts about an impure operation, which must not run twice.
+    """Return the facts about an impure operation. It must not run twice.
 
     Args:
         reason: The reason, as a clause that remarks quote: "acme.print is not recomputed: it prints".
@@ -209,7 +209,7 @@ def constant() -> Facts:
 
 
 def random(state: int = 0, flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
-    """Return the facts about an operation that draws random numbers from a state that is one of its operands.
+    """Return the facts about an operation that draws random numbers from a state operand.
 
     A copy reads the same state, so it draws the same numbers. An operation that lacks the operand is never copied. As
     for `pure`, the proof needs a call of `recompute.proof.register_pure`.

@@ -1,8 +1,8 @@
 """FLOPs of an operation, counted as in XLA's cost analysis: a multiply-add is two FLOPs.
 
-XLA counts calls of functions such as `exp` separately from FLOPs, and so does `work`. In the sum that `flops` returns,
-such a call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both counts with XLA's counts, operation
-by operation. `xla_cases.py` in the same folder lists the differences and their reasons.
+XLA counts calls of functions such as `exp` separately from FLOPs, and so does `work`. In the result of `flops`, such a
+call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both counts with XLA's counts, operation by
+operation. `xla_cases.py` in the same folder lists the differences and their reasons.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Work:
 
     Attributes:
         flops: Number of additions, multiplications, comparisons and similar operations.
-        transcendentals: Number of random draws and of calls of functions such as `exp`, `tanh` and `sqrt`, each of
-            which may take several machine instructions.
+        transcendentals: Number of random draws and of calls of functions such as `exp`, `tanh` and `sqrt`. Each of
+            these may take several machine instructions.
     """
 
     flops: int = 0

@@ -19,7 +19,7 @@ from .facts import (
 
 OPERATIONS: dict[str, Facts] = {
     "func.call": impure(
-        "a call can be recomputed only after inlining: run recompute-inline, which reports why a call is not inlined"
+        "a call can be recomputed only after inlining: run recompute-inline (it reports why a call is not inlined)"
     ),
     "func.call_indirect": impure("its callee is unknown"),
     "func.constant": pure_movement(),

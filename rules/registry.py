@@ -203,7 +203,7 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
 
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
-    """The set of the names of all operations whose facts satisfy the predicate `holds`, including operations that are
+    """The set of names of all operations whose facts satisfy the predicate `holds`. It includes operations that are
     registered later."""
 
     holds: Callable[[Facts], bool]

@@ -41,7 +41,7 @@ def devices(op: Operation) -> int:
 
 
 _EDGE = "its operand owns a Shardy edge, and must have no other user"
-_COLLECTIVE = "it is a Shardy collective, which moves a value between devices"
+_COLLECTIVE = "it is a Shardy collective, and moves a value between devices"
 
 OPERATIONS: dict[str, Facts] = {
     "sdy.mesh": pure(flops=no_work),

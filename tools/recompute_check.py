@@ -68,7 +68,7 @@ must also be equal."""
 @rare_collections()
 @command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script, and return the exit code."""
+    """Run the console script. Return the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     if options.before == options.after == "-":
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print the verdict on each pair of programs, and return the highest exit code of all pairs."""
+    """Print the verdict on each pair of programs. Return the highest exit code of all pairs."""
     (before, before_name), (after, after_name) = (read_text(path) for path in (options.before, options.after))
     parts = [list(chunks(text, options.split_input_file)) for text in (before, after)]
     if len(parts[0]) != len(parts[1]):
@@ -100,7 +100,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tuple[str, str]) -> int:
-    """Print the verdict on a pair of programs, and return the exit code."""
+    """Print the verdict on a pair of programs. Return the exit code."""
     sources = [InputText(name, text) for text, name in zip(texts, names, strict=True)]
     modules = list[ModuleOp]()
     try:

@@ -55,7 +55,7 @@ class Failed(Exception):
 @rare_collections()
 @command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script, and return the exit code."""
+    """Run the console script. Return the exit code."""
     try:
         return run(parse_arguments(arguments))
     except UsageError as error:
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(request: CommandLine) -> int:
-    """Execute a parsed command line, and return the exit code. Raises `UsageError`, `FileError` and `Failed`."""
+    """Execute a parsed command line. Return the exit code. Raises `UsageError`, `FileError` and `Failed`."""
     if request.answer is not None:
         write_text(request.output, request.answer)
         return 0

@@ -106,7 +106,7 @@ class _GraphTask:
 
 @command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script, and return the exit code."""
+    """Run the console script. Return the exit code."""
     options = parse_plan_arguments(argument_parser(), arguments)
     try:
         return _plan(options)
@@ -174,7 +174,7 @@ def _is_graph(text: str, name: str) -> bool:
 
 
 def _write(task: _GraphTask, outcome: Outcome) -> int:
-    """Write the files that the options request, print the outcome, and return the exit code."""
+    """Write the files that the options request, and print the outcome. Return the exit code."""
     options = task.options
     aside = "-" in (options.output, options.sequence)
     lines = [title(task.name, task.problem, task.plain_peak)]

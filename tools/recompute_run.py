@@ -48,7 +48,7 @@ from .start import version_of
 
 @command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the console script, and return the exit code."""
+    """Run the console script. Return the exit code."""
     parser = argument_parser()
     options = parser.parse_args(as_argparse_expects(parser, arguments))
     check_input_options(parser, options)
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Execute a parsed command line, and return the exit code. Raises `FileError`."""
+    """Execute a parsed command line. Return the exit code. Raises `FileError`."""
     with load_rules(options.load_rules):
         text, name = read_text(options.module)
         for chunk in chunks(text, options.split_input_file):

@@ -149,7 +149,7 @@ def _inner_paths(phases: Phases) -> list[Path]:
 
 
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
-    """Find the level of scopes that become segments, and return a function from a path to its scope at that level.
+    """Find the level of scopes that become segments. Return a function from a path to its scope at that level.
 
     Descend as long as one scope that is entered once contains nearly all operations. A scope that is entered repeatedly
     is a layer, regardless of its share of the operations.

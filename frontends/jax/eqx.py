@@ -55,9 +55,8 @@ JAX_ONLY_KEYWORDS = frozenset(
 """Keywords of `jax.jit` that `eqx.filter_jit` lacks, because it partitions the arguments itself."""
 DONATES_ALL = "it donates all arrays among the arguments, also the batch, so the caller must not use them again"
 LIBRARY_PREFIX, LAYERS_PREFIX = "equinox.", "equinox.nn."
-"""Prefixes of Python modules: of all modules of equinox, and of those that define layers.
-
-The other modules of equinox define transformations, whose calls are not layers.
+"""Prefixes of Python modules: all modules of equinox, and the modules that define layers. The other modules of equinox
+define transformations. Calls of transformations are not layers.
 """
 
 
@@ -110,7 +109,7 @@ class EqxJitted(ModuleStep[P, R]):
 
 
 class _Scoped(_EQX.Module):
-    """A wrapper around a function or module, which runs modules in named scopes while it is traced.
+    """A wrapper around a function or module. It runs modules in named scopes while it is traced.
 
     It is a pytree, so that its arrays are traced like the arrays of a jitted method or module.
     """
@@ -133,7 +132,7 @@ def _is_layer(kind: type[Any]) -> bool:
 
 
 class _StandIn(np.ndarray[Any, Any]):
-    """An array that replaces a `jax.ShapeDtypeStruct`, which equinox would treat as a static argument."""
+    """An array that replaces a `jax.ShapeDtypeStruct`. Equinox would treat the latter as a static argument."""
 
     shape_of_argument: Any
 

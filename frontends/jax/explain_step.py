@@ -31,13 +31,13 @@ source_info_util.register_exclusion(__file__)
 
 @shortened
 def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, **kwargs: Any) -> Report:
-    """Report on the memory of the plain step and of the rewritten step, both of which are compiled.
+    """Report on the memory of the plain step and of the rewritten step. Both are compiled.
 
     The first line of the report is the answer: `fits`, `does not fit` or `unknown`.
 
     With a budget, the report is on the step that a call of `recompute.jax.jit(step, budget=...)` would run: the plain
-    step if it fits, otherwise the result of a search for plans, which takes as long as such a call. If no plan meets
-    the budget, the report is on the step without a budget, and states the reason.
+    step if it fits, otherwise the result of a search for plans. The search takes as long as such a call. If no plan
+    meets the budget, the report is on the step without a budget, and states the reason.
 
     Args:
         step: A function, or the result of `jax.jit`, `recompute.jax.jit`, `recompute.eqx.filter_jit` or
@@ -49,7 +49,7 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
         **kwargs: The keyword arguments of the step.
 
     Returns:
-        The report, which `print` shows. Its attribute `fit` is the answer.
+        The report. `print` shows it. Its attribute `fit` is the answer.
 
     Raises:
         TypeError: For a budget of another type, and for the result of `nnx.jit` or `eqx.filter_jit`.

@@ -158,7 +158,7 @@ class Jitted(Generic[P, R]):
             **kwargs: The keyword arguments of the step.
 
         Returns:
-            The lowered step, which has `compile`, `as_text`, the remarks and the rewrite.
+            The lowered step. It has `compile`, `as_text`, the remarks and the rewrite.
 
         Raises:
             ValueError: For a selection that does not apply to the step.
@@ -218,9 +218,10 @@ class Jitted(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain which values the step saves, and the effect of recomputing each segment.
 
-        The segments are those that scopes name, or, if a call would divide the step differently, those that the call
-        chooses. For a step on several devices, bytes are counted for one device. To measure its temporaries, the plain
-        step is compiled once for all explanations and reports. Calls with arguments of equal types share the result.
+        The segments are the named scopes. If a call would divide the step differently, they are the segments that the
+        call chooses. For a step on several devices, bytes are counted for one device. To measure its temporaries, the
+        plain step is compiled once for all explanations and reports. Calls with arguments of equal types share the
+        result.
 
         Raises `Refusal` for a step without a gradient.
         """

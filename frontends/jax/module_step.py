@@ -39,7 +39,7 @@ class ModuleStep(ABC, Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], inner: Jitted[..., Any]):
-        """Wrap a function. `inner`: the step that takes arrays, which the framework calls."""
+        """Wrap a function. `inner`: the step that takes arrays. The framework calls it."""
         self._inner = inner
         update_wrapper(self, function, updated=())
 
@@ -65,7 +65,7 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @property
     def inner(self) -> Jitted[..., Any]:
-        """The inner step, which takes and returns arrays instead of modules."""
+        """The inner step. It takes and returns arrays instead of modules."""
         return self._inner
 
     def __repr__(self) -> str:

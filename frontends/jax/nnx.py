@@ -123,8 +123,8 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, including gradient and update, as `nnx.jit` does, so that it needs less memory.
 
     Args:
-        fn: The step, which updates modules, optimizers, metrics and streams of random numbers among its arguments in
-            place. Without it, `jit` is a decorator.
+        fn: The step. It updates modules, optimizers, metrics and random-number streams among its arguments in place.
+            Without it, `jit` is a decorator.
         segments, policy, budget, ...: As in `recompute.jax.jit`.
         donate_argnums, in_shardings, graph, ...: The keywords of `nnx.jit`.
 

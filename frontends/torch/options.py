@@ -78,7 +78,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:
-    """Subtract the reserve for tensors outside the graph from the budget, and return the result as a string.
+    """Subtract the reserve for tensors outside the graph from the budget. Return the result as a string.
 
     Raises `ValueError` for an invalid budget, for a reserve with a budget that is not in bytes, and for a reserve that
     leaves no memory.

@@ -205,7 +205,7 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
 
 
 def _combine(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
-    """Combine arrays from all devices elementwise, in the order of the group, and return the result."""
+    """Combine arrays from all devices elementwise, in the order of the group. Return the result."""
     dtype = dtype_at(op.regions[0].block.args[0])
     result = convert(exchanged[0], dtype).reshape(-1)
     for other in exchanged[1:]:

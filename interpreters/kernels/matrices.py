@@ -140,8 +140,7 @@ def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None
 
 
 def _substitute(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
-    """Solve triangular systems row by row, starting with the row that has a single unknown, and return the
-    solutions."""
+    """Solve triangular systems row by row, starting with the row that has a single unknown. Return the solutions."""
     size, solution = a.shape[-1], b.copy()
     for row in range(size) if is_lower else reversed(range(size)):
         solved = slice(0, row) if is_lower else slice(row + 1, size)

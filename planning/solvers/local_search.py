@@ -100,7 +100,7 @@ class LocalSearch:
             return self._pairs(kernels)
 
     def anneal(self, budget: int, pairs: Collection[Pair], annealing: Annealing) -> frozenset[Pair] | None:
-        """Run rounds of ruin and recreate, and return the cheapest copies.
+        """Run rounds of ruin and recreate. Return the cheapest copies.
 
         Args:
             budget: The budget in bytes.

@@ -76,7 +76,7 @@ class AttributeKeys:
         return self._first[number]
 
     def by_name(self, numbers: Iterable[tuple[str, int]]) -> dict[str, Attribute]:
-        """Return attributes by name. `numbers`: pairs of the name and the id of an attribute."""
+        """Return the attributes by name. `numbers`: pairs of an attribute's name and its id."""
         return {name: self.attribute(number) for name, number in numbers}
 
     def text(self, number: int) -> str:

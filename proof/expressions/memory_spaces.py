@@ -1,4 +1,4 @@
-"""Determine whether a value is in device memory, which the rule `device(host(x)) = x` requires.
+"""Determine whether a value is in device memory. The rule `device(host(x)) = x` requires this.
 
 A value is in the same memory as the operands of its operation, unless the operation moves it (`dialects/placements.py`)
 or has an attribute that states where it is computed. A function argument is in device memory unless its attributes name

@@ -124,7 +124,7 @@ class Head(NamedTuple):
 
 
 class RegionTerm(NamedTuple):
-    """A closed region, in which a value is identified by its position instead of a name.
+    """A closed region. Values in it are identified by their positions instead of names.
 
     Positions 0 to n - 1 are the n arguments, and position n is the state at the start of the region. The following
     positions are the entries, in order of discovery.
@@ -232,7 +232,7 @@ class Terms:
         return number
 
     def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """Return a fresh term, which equals no other term. Its kind is `variable` for an argument of a region at this
+        """Return a fresh term. It equals no other term. Its kind is `variable` for an argument of a region at this
         depth, and `state` for the state at the start of the region."""
         return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
 
@@ -262,7 +262,7 @@ class Terms:
         return types[index : index + 1]
 
     def close(self, inside: OpenRegion, types: tuple[int, ...], ending: int, depth: int) -> tuple[int, tuple[int, ...]]:
-        """Close a region: make its body, and collect its captures.
+        """Close a region: build its body and collect its captures.
 
         A term is part of the body if and only if its depth is at least `depth`. Such a term depends on the arguments of
         this region, because deeper regions are already closed.

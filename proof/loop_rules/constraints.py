@@ -30,7 +30,7 @@ CONSTRAINT = "sdy.sharding_constraint"
 
 
 class ConstraintTerms(Protocol):
-    """The part of the interface of `LoopRules` that the rules for sharding constraints use."""
+    """The part of the `LoopRules` interface that the rules for sharding constraints use."""
 
     terms: Terms
     integers: Integers

@@ -1,4 +1,4 @@
-"""Derived carries of a loop: carries that no iteration changes, and carries that depend only on the iteration number.
+"""Derived carries of a loop: invariant carries, and carries that depend only on the iteration number.
 
     while(%i = 0, %j = 7, %k = %x) %i < 8 do { ...; return %i + 1, %j - 1, %k }
 
@@ -215,7 +215,7 @@ def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
 
 
 def _source(value: SSAValue) -> SSAValue:
-    """Look through barriers and sharding constraints, and return the value from which `value` is copied."""
+    """Look through barriers and sharding constraints. Return the value from which `value` is copied."""
     while isinstance(value, OpResult) and name_of(value.op) in (CONSTRAINT, *IDENTITIES):
         value = value.op.operands[value.index]
     return value

@@ -1,4 +1,4 @@
-"""Loops as terms over their carries, and the analysis of the carries that no iteration changes.
+"""Loops as terms over their carries, and the analysis of invariant carries.
 
 Each result of a loop is a separate term. It contains the carry of the result and the carries from which this one is
 computed, in the order of discovery. It does not depend on other carries, nor on the order of the carries in the
@@ -52,7 +52,7 @@ class InvariantCarries:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """Look through barriers and invariant carries of nested loops, and return the value from which `value` is
+        """Look through barriers and invariant carries of nested loops. Return the value from which `value` is
         copied."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
@@ -82,7 +82,7 @@ class OpenLoop:
         initial: The values of the carries before the loop.
         next: The values of the carries after an iteration.
         types: Ids of the types of the carries.
-        state: Fresh term for the state at the start of an iteration, which has no effects of its own.
+        state: Fresh term for the state at the start of an iteration, before the iteration's own effects.
         depth: Nesting depth of the body.
     """
 
@@ -220,8 +220,8 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Return whether one of the roots depends on one of the `target` terms. `depth`: the smallest nesting depth that
-    these terms have."""
+    """Return whether any root depends on any of the `target` terms. `depth`: the smallest nesting depth of these
+    terms."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()

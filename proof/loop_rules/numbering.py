@@ -258,7 +258,7 @@ class LoopNumbering(Numbering):
             return None
         if body.state == loop.state:
             return numbered
-        # A loop that may not terminate must stay after the effects before it, which a carry does not express.
+        # A loop that may not terminate must stay after the effects before it. A carry does not express this.
         if any(body.executed.values()):
             return None
         with_state = replace(

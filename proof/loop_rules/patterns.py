@@ -25,7 +25,8 @@ from .rules import LoopRules
 MAX_CANDIDATES = 32
 """Maximum number of index expressions to try for each pattern."""
 MAX_CHOICES = 256
-"""Maximum number of combinations to try of index expressions, one for each loop of a pattern."""
+"""Maximum number of combinations of index expressions to try. A combination has one expression for each loop of a
+pattern."""
 
 
 class Patterns:
@@ -209,8 +210,8 @@ class Patterns:
         return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
-        """Return whether a sum takes on every value below the extent. It does if its scales are positional weights,
-        like those of the digits of a number."""
+        """Return whether a sum takes on every value below the extent. It does if its scales are positional weights, as
+        in a numeral system."""
         covered = 1
         for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
             interval = self._rules.integers.ranges.get(base)

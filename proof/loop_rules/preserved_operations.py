@@ -18,10 +18,10 @@ from .stack_terms import keeps_order
 
 
 class PreservedOperations:
-    """Records the unused operations in the loops of one program that must be preserved.
+    """A recorder of the unused operations that must be preserved in the loops of one program.
 
     Args:
-        rules: The rules, which both programs share.
+        rules: The rules. Both programs share them.
         origins: The first operation of each term. `record` adds the patterns.
     """
 
@@ -32,7 +32,7 @@ class PreservedOperations:
         self._origins = origins
 
     def record(self, op: Operation, numbered: NumberedLoop, scope: RegionScope) -> bool:
-        """Record the unused operations of all iterations of a loop in the scope that contains the loop.
+        """Record a loop's unused operations, over all its iterations, in the scope that contains the loop.
 
         Return False, and record nothing, if a sharding constraint cannot be separated from a loop that does not
         count.
@@ -78,7 +78,7 @@ class PreservedOperations:
             yield from self.constraints_in(self._terms.operands_of(term)[0])
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether every instance of a risk or constraint is an instance of one of the other terms."""
+        """Return whether every instance of a risk or constraint is an instance of another term."""
         if term in others:
             return True
         if self._terms.head_of(term).kind != "endless":
@@ -103,7 +103,7 @@ class PreservedOperations:
         return reaches(self._terms, roots, frozenset({constraint}), loop.depth)
 
     def _pattern(self, numbered: NumberedLoop, part: LoopPart, term: int) -> int:
-        """Return the pattern of a term that runs in a region of the loop, over all iterations."""
+        """Return the pattern of a term in a region of the loop, over all iterations."""
         if numbered.counting is None:
             return self._patterns.until_it_ends(numbered.loop, part, term)
         if self._terms.depth_of(term) < numbered.loop.depth:  # There is at least one iteration.

@@ -1,4 +1,4 @@
-"""Rewrite rules for the terms of loops. Each rule maps a term to a normal form, which equal terms share.
+"""Rewrite rules for loop terms. Each rule maps a term to a normal form. Equal terms share this normal form.
 
 The term `history(n, x)` is the value of carry x of a loop at the start of iteration n. `history(0, x)` is the initial
 value. The term contains only the part of the loop that computes x, so two loops that compute x in the same way have the
@@ -281,7 +281,7 @@ class LoopRules:
 
 
 class LoopTermRules(Protocol):
-    """The part of the interface of `LoopRules` that the rules for split loops use."""
+    """The part of the `LoopRules` interface that the rules for split loops use."""
 
     terms: Terms
     integers: Integers
@@ -298,8 +298,8 @@ class LoopTermRules(Protocol):
 
 
 def continue_loop(rules: LoopTermRules, loop: CountingLoop, index: int, at: int) -> int | None:
-    """Return the value of carry `index` at the start of iteration `at` as a term of the loop that `loop` continues.
-    Return None if `loop` does not continue another loop."""
+    """If `loop` continues another loop, return the value of carry `index` at the start of iteration `at` as a term of
+    that loop; otherwise None."""
     first = loop.initial[index]
     if rules.terms.head_of(first).kind != "history":
         return None

@@ -7,8 +7,8 @@ of the result of such a loop is the value that an iteration stored there, if an 
 
     dynamic_slice(history(trips, dynamic_update_slice(s, u(n, x), n)), j)   ->   u(j, history(j, x))
 
-A completely written stack is an array of rows, each of which is a function of its index. Therefore two stacks with
-equal rows are equal, even if loops write them in different orders:
+A completely written stack is an array of rows. Each row is a function of its index. Therefore two stacks with equal
+rows are equal, even if loops write them in different orders:
 
     history(8, dynamic_update_slice(s, u(n, x), 7 - n))       rows(8: j -> u(7 - j, history(7 - j, x)))
 
@@ -127,7 +127,7 @@ def keeps_order(terms: Terms, number: int) -> bool:
 
 
 class RowTerms(Protocol):
-    """The part of the interface of `LoopRules` that the rules for rows of stacks use."""
+    """The part of the `LoopRules` interface that the rules for stack rows use."""
 
     terms: Terms
     integers: Integers
@@ -142,7 +142,7 @@ class RowTerms(Protocol):
 
 
 class RowTermBuilder:
-    """Makes `rows` terms, which represent completely written stacks."""
+    """A builder of `rows` terms. They represent completely written stacks."""
 
     def __init__(self, rules: RowTerms):
         self._rules = rules

@@ -220,7 +220,7 @@ def position_attributes(function: Operation, name: str, count: int) -> list[dict
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
-"""Operations that call a function, and the attribute that names the function."""
+"""Call operations, each with the attribute that names the called function."""
 
 
 def callee_of(call: Operation, functions: Mapping[str, Operation]) -> str:

@@ -19,8 +19,8 @@ from .pure_operations import is_listed, target_of
 
 
 def declared_repeatable(before: ModuleOp, patterns: Collection[str]) -> frozenset[str]:
-    """Return the targets of custom calls in the original program that an attribute or a pattern declares to be pure.
-    Listed targets need no declaration.
+    """Return the custom-call targets in the original program that an attribute or a pattern declares to be pure. Listed
+    targets need no declaration.
 
     `patterns`: shell-style patterns of targets, from the caller.
     """

@@ -145,7 +145,7 @@ RUN_ELSEWHERE = frozenset({"sdy.manual_computation"})
 
 
 _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float64Type})
-"""Common element types, which contain no memref. They are checked first, by their exact class."""
+"""Common element types without memrefs. They are checked first, by their exact class."""
 
 
 class MemoryReferences:
@@ -156,7 +156,7 @@ class MemoryReferences:
         self._by_id = dict[int, tuple[Attribute, bool]]()
 
     def is_among(self, values: Iterable[SSAValue]) -> bool:
-        """Return whether the type of one of the values is or contains a memref."""
+        """Return whether any value's type is or contains a memref."""
         for value in values:
             if (entry := self._by_id.get(id(value.type))) is None:
                 entry = self._by_id[id(value.type)] = value.type, refers_to_memory(value.type)
@@ -216,7 +216,7 @@ FUNCTIONS_OF_THEIR_OPERANDS = (
     # Operations of CHLO and MHLO that are calls in StableHLO.
     "mhlo.",
     "chlo.",
-    # Markers for the partitioner, which return their operand with a sharding (xla/service/spmd).
+    # Markers for the partitioner. They return their operand with a sharding (xla/service/spmd).
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",

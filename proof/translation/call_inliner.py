@@ -27,24 +27,24 @@ MAX_OPERATIONS = 5_000_000
 """Maximum number of operations after inlining all calls. Nested calls can double it at each level."""
 
 OF_COMPOSITES = frozenset({"name", "composite_attributes", "version"})
-"""Attributes by which a consumer recognizes a composite. They do not change its results, which its decomposition
-defines."""
+"""Attributes by which a consumer recognizes a composite. They do not change its results: the decomposition defines the
+results."""
 SIGNATURE = frozenset({"sym_name", "sym_visibility", "function_type", "arg_attrs", "res_attrs"})
 
 TranslateBlock = Callable[[Block, RegionScope], tuple[int, tuple[int, ...]]]
-"""Translates the operations of a block, and returns the id of the head of its terminator and the terms of the
-operands of the terminator."""
+"""A function that translates the operations of a block. It returns the id of the terminator's head and the terms of the
+terminator's operands."""
 
 
 class CallInliner:
-    """Inlines the calls of one program.
+    """An inliner for the calls of one program.
 
     Args:
         functions: The functions of the program, by name.
         terms: The table of terms.
         heads: The heads of terms of this program.
         wrapping: Wraps the values that enter and leave a function.
-        origins: The first operation of each term of this program, which is extended.
+        origins: The first operation of each term of this program. It is extended in place.
 
     Attributes:
         composites: The name and the attributes of each composite that was inlined.
@@ -73,7 +73,7 @@ class CallInliner:
     def inline_call(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Inline the function that a `func.call` calls, and return the terms of its results.
+        """Inline the function that a `func.call` calls. Return the terms of its results.
 
         Args:
             op: The call.
@@ -86,7 +86,7 @@ class CallInliner:
     def inline_composite(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Translate a composite as a call of its decomposition, and return the terms of its results.
+        """Translate a composite as a call of its decomposition. Return the terms of its results.
 
         See `inline_call` for the arguments.
         """
@@ -115,7 +115,7 @@ class CallInliner:
         translate: TranslateBlock,
         own: Set[str],
     ) -> Sequence[int]:
-        """Inline the called function, and return the terms of its results.
+        """Inline the called function. Return the terms of its results.
 
         `own`: the names of attributes that belong to the call itself and are not compared.
         """
@@ -147,7 +147,7 @@ class CallInliner:
         return self._wrapping.wrap(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Translate a call of a function with a reserved name as an effect, and return the terms of its results. The
+        """Translate a call of a function with a reserved name as an effect. Return the terms of its results. The
         function itself is compared like a public function."""
         head = self._heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))

@@ -1,5 +1,5 @@
-"""Terms for collectives, which are functions of their operands on all devices, and for `sdy.manual_computation`, which
-computes on the parts of its operands that each device holds.
+"""Terms for collectives and for `sdy.manual_computation`. A collective is a function of its operands on all devices. A
+manual computation computes on the parts of its operands that each device holds.
 
 Two collectives on the same values therefore have the same results. This does not hold in a branch or a loop, because
 some devices may enter it and others may not. There a collective is an effect, like every operation without a rule.

@@ -23,8 +23,7 @@ from .scope import RegionScope
 _BY_FIRST_OPERAND = frozenset("scf.if scf.index_switch stablehlo.case stablehlo.if".split())
 _ENDLESS = Head("endless", "")
 MAX_CLOSED_APART = 64
-"""Maximum number of risks of a region that are closed separately. Each closure takes time linear in the size of the
-region."""
+"""Maximum number of risks to close separately in a region. Each closure takes time linear in the region's size."""
 
 
 def record_risk(terms: Terms, scope: RegionScope, term: int, *, ordered: bool = False) -> None:
@@ -87,7 +86,8 @@ def record_closure_risks(
 
 
 def is_decided_by_first_operand(terms: Terms, term: int) -> bool:
-    """Return whether the operation runs exactly one region, once, and its first operand alone determines which one."""
+    """Return whether the operation runs exactly one region, exactly once, and selects this region by its first operand
+    alone."""
     head = terms.head_of(term)
     return head.kind == "operation" and head.name in _BY_FIRST_OPERAND
 

@@ -60,7 +60,7 @@ class TransparentOperations(ABC):
         return self._wrapping.wrap(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Translate the operations of a group in the enclosing scope, and return the terms of the results."""
+        """Translate the operations of a group in the enclosing scope. Return the terms of the results."""
         block = body_of(op)
         last = block.last_op
         if (
@@ -116,15 +116,16 @@ class TransparentOperations(ABC):
 _FOR_EACH_VALUE = frozenset({"_xla_compute_type"})
 """Frontend attributes of a call that apply to each of its values separately (XLA: xla/side_effect_util.h)."""
 _REPEAT_THE_TYPE = frozenset({"jax.token"})
-"""Attributes of arguments and results of private functions that only repeat the type `_TOKEN`. JAX writes `jax.token`
-on each token (jax/_src/interpreters/mlir.py), but reads it only on public functions."""
+"""Argument and result attributes of private functions that only repeat the type `_TOKEN`. JAX writes `jax.token` on
+each token (jax/_src/interpreters/mlir.py), but reads it only on public functions."""
 _TOKEN = "!stablehlo.token"
 Part = tuple[str, Operation, Mapping[str, Attribute]]
 """A role (such as "call" or "function"), the operation for error messages, and the attributes to compare."""
 
 
 class Wrapping:
-    """Wraps the values that pass through a transparent operation or a call in terms that contain its attributes."""
+    """A wrapper for values that pass through a transparent operation or a call. It wraps them in terms that contain the
+    operation's attributes."""
 
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms

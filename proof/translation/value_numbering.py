@@ -78,7 +78,7 @@ class Numbering(TransparentOperations):
     Args:
         module: The program.
         side: 0 for the original program, 1 for the rewritten program.
-        terms: The table of terms, which both programs share.
+        terms: The table of terms. Both programs share it.
         options: The assumptions.
     """
 
@@ -157,7 +157,7 @@ class Numbering(TransparentOperations):
             return self._operands_from_around(op, scope)
 
     def _operands_from_around(self, op: Operation, scope: RegionScope) -> tuple[int, ...]:
-        """Return the terms of the operands, some of which an enclosing scope defines."""
+        """Return the terms of the operands. Enclosing scopes may define some of them."""
         numbers: list[int] = []
         for index, operand in enumerate(op.operands):
             if (number := scope.find(operand)) is None:
@@ -270,8 +270,8 @@ class Numbering(TransparentOperations):
         return head, effect
 
     def _is_added(self, constraint: int) -> bool:
-        """Record the term of a sharding constraint. Return whether it is an added constraint, which equals its
-        operand."""
+        """Record the term of a sharding constraint. Return whether it is an added constraint. An added constraint
+        equals its operand."""
         self.constraints.add(constraint)
         if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
             return False

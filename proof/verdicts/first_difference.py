@@ -127,7 +127,7 @@ def _origin(terms: Terms, side: Side, number: int) -> Operation | None:
 
 
 def _similar_origin(terms: Terms, side: Side, number: int) -> Operation | None:
-    """Return the operation that a term in the body of a loop most likely comes from; None if there is none.
+    """Return the operation from which a term in a loop body most likely comes; None if there is none.
 
     The rules for loops (tier 2) make new terms from the terms of operations. Such a term has the head of the operation,
     and operands with the same heads. If several operations have them, this is the first one in the original program,

@@ -110,8 +110,8 @@ def _positions(before: Operation, after: Operation) -> str:
 
 
 def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | None:
-    """Return the names and positions of the first two operations of the bodies that have different names; None if all
-    names agree."""
+    """Return the names and positions of the first pair of body operations with different names; None if all names
+    agree."""
     bodies = [
         [op for op in region.walk() if name_of(op) not in _NOT_COMPARED]
         for region in (before.regions[-1], after.regions[-1])
@@ -183,7 +183,7 @@ def _integer(value: SSAValue, loop: Operation | None) -> int | None:
 def _invariant_carry(value: SSAValue, loop: Operation) -> SSAValue | None:
     """Return the initial value of a carry if each iteration yields the carry unchanged, else None.
 
-    `value`: the argument of a region of the loop that represents the carry.
+    `value`: the region argument that represents the carry.
     """
     body = loop.regions[1].blocks[0]
     for region in loop.regions:

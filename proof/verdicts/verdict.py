@@ -17,7 +17,7 @@ class Proof:
 
     Attributes:
         proved: Whether the programs are proved equal.
-        reason: The reason why the programs are not proved equal; empty if they are.
+        reason: The reason that the programs are not proved equal; empty if they are.
         where: The value that differs, as in `result #3 of @main`; empty if there is none.
         difference: The first difference, with the path from `where` to it.
         results: Number of results that were compared.
@@ -29,7 +29,7 @@ class Proof:
         added_constraints: Number of sharding constraints that only the rewritten program has, assumed to change no
             value.
         flattened_results: Number of results that are tuples in one program and their elements in the other.
-        composites: Names of the composites that only one program contains; the other has their decompositions.
+        composites: Names of the composites in only one program. The other program has their decompositions.
     """
 
     proved: bool

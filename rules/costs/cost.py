@@ -1,4 +1,4 @@
-"""Cost models, which the options select by name.
+"""Cost models. The options select them by name.
 
     flops             FLOPs, with one for each transcendental function (`rules/flops.py`); the default
     bytes             bytes read and written (`traffic.py`)
@@ -39,8 +39,8 @@ PICOSECONDS = 1e12
 _ROOFLINE = re.compile(r"roofline(?:\((?P<device>[^()]+)\))?")
 
 CostsOf: TypeAlias = Callable[[Sequence[Operation]], tuple[int, ...]]
-"""A function that returns the costs of the operations of a block, in order. It raises `Refusal` at an operation without
-a cost."""
+"""A function that returns the costs of a block's operations, in order. It raises `Refusal` at an operation without a
+cost."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Cost:
     Attributes:
         name: The name that the options use.
         unit: The unit that reports use.
-        of: Returns the costs of the operations of a block, as integers.
+        of: Returns the costs of a block's operations, as integers.
         scale: The integer that represents one `unit`.
     """
 

@@ -39,7 +39,7 @@ _FIELDS = ("unit", "operations", "otherwise", "steps")
 
 @dataclass(frozen=True)
 class CostFile:
-    """The costs in a file, as integer multiples of a thousandth of its unit."""
+    """The costs from a file, as integer multiples of a thousandth of the file's unit."""
 
     path: str
     unit: str
@@ -87,7 +87,7 @@ class CostFile:
         )
 
     def of_step(self, operations: Sequence[Operation]) -> tuple[int, ...]:
-        """Return the costs of the operations of one function, in their order.
+        """Return the costs of one function's operations, in their order.
 
         Raises:
             Refusal: An operation has no cost, or the file contains a cost for an unknown operation or function.

@@ -3,7 +3,7 @@
     {"device": {"name": "my machine", "products": {"f32": 5.1e10, "f64": 2.5e10}, "elementwise": 1e9,
                 "transcendentals": 3e8, "bytes_per_second": 1.2e10}}
 
-All rates are per second. The table contains published peak rates for dense products, which real programs do not reach.
+All rates are per second. The table contains published peak rates for dense products. Real programs do not reach them.
 Sources:
 
     a100   NVIDIA A100 80GB SXM, data sheet (2021): TF32 156, BF16 and FP16 312, FP64 tensor core 19.5 TFLOP/s, INT8 624
@@ -71,7 +71,7 @@ class Device:
     host_bytes_per_second: float | None = None
 
     def product_rate(self, element: str) -> float:
-        """Return the FLOPs per second of products with this element type, which is spelled as in MLIR.
+        """Return the FLOPs per second of products with this element type. The type is spelled as in MLIR.
 
         A float type without a rate has the rate of the next wider type with a rate. An integer type other than i8 has
         the rate of f32.

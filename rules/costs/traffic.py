@@ -35,8 +35,8 @@ def traffic(op: Operation) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """Return whether the operation is a view, a constant, a terminator or an ordering operation, which move and compute
-    nothing."""
+    """Return whether the operation moves and computes nothing: whether it is a view, a constant, a terminator or an
+    ordering operation."""
     facts = facts_of(op)
     is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
     return is_view_or_terminator or is_constant(op) or is_ordering(op)

@@ -113,7 +113,7 @@ class CompiledSearch(Generic[R, T]):
         return is_compiled() and not self._stop.has_stopped
 
     def best(self) -> CompiledRewrite[R, T]:
-        """Compile candidates, and return the best one, ready to run. Raises `BudgetNotReached` if none is within the
+        """Compile candidates. Return the best one, ready to run. Raises `BudgetNotReached` if none is within the
         budget."""
         is_out_of_work = time_limit()
 

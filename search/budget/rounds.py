@@ -37,8 +37,8 @@ class CandidatePool(Protocol[C_co]):
         ...
 
     def search(self, ratio: Ratio, stop: Stop) -> Sequence[Prediction]:
-        """Add candidates that are expected to fit, and return all forecasts. `ratio`: maps a forecast to its expected
-        need, as a multiple of the limit."""
+        """Add candidates that are expected to fit. Return all forecasts. `ratio`: maps a forecast to its expected need,
+        as a multiple of the limit."""
         ...
 
 
@@ -99,7 +99,7 @@ class Rounds(Generic[C, T]):
         return None if best is None else self.results[best]
 
     def _measure(self, search: CalibratedSearch, position: int) -> float | None:
-        """Measure a candidate, and return its need; None if its plans do not apply."""
+        """Measure a candidate. Return its need; None if its plans do not apply."""
         result = self.measure(self.pool.candidates[position], search.expected_need(search.choices[position]))
         if result is None:
             return None

@@ -65,7 +65,7 @@ def write_curves(path: str, curves: Sequence[Curve]) -> None:
 
 
 def markers_of(problem: Problem, paths: Iterable[str]) -> list[Marker]:
-    """Read the plans of other planners, and return them as markers for a curve.
+    """Read the plans of other planners. Return them as markers for a curve.
 
     Args:
         problem: The problem with which orders of execution are evaluated.

@@ -86,7 +86,7 @@ class ModuleRun:
         return "" if self._running is None else self._running.name
 
     def process(self, text: str) -> str:
-        """Run the passes on a module, and return the text of the result.
+        """Run the passes on a module. Return the text of the result.
 
         Raises `ParseError`, `DiagnosticException`, `UsageError` and `FileError`.
         """

@@ -71,7 +71,7 @@ def _modules_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
 
 
 def _values_of(module: Any) -> dict[Any, Any]:
-    """Return the arrays of all variables of a module, by path."""
+    """Return the arrays of a module's variables, by path."""
     state = sys.modules["flax.nnx"].state(module)
     return {str(path): leaf for path, leaf in _TREE.leaves_with_path(state)}
 

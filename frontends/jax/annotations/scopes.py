@@ -1,12 +1,12 @@
-"""Named scopes: for blocks of a model, for the modules of flax nnx and equinox, and around calls.
+"""Named scopes for blocks of a model, for modules of flax nnx and equinox, and around calls.
 
     def loss(model, x):                       # flax nnx or equinox
         model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-The names appear as rows of reports, and as segments: parts of the forward pass that are recomputed together. A module
-is named after the attribute of its parent that holds it. The name of a module in a list consists of the attribute and
-the index. The outermost module, and modules that no attribute holds, are named after their class.
+The names appear as report rows and as segments. A segment is a part of the forward pass that is recomputed together. A
+module is named after the attribute of its parent that holds it. The name of a module in a list consists of the
+attribute and the index. The outermost module, and modules that no attribute holds, are named after their class.
 
 `named` changes neither the model nor its classes. It returns a copy that shares all arrays and variables. The modules
 of the copy are instances of subclasses whose `__call__` enters the scope. Make the copy inside the function that is
@@ -157,8 +157,7 @@ class _Copies:
         return self._copies[id(module)]
 
     def _members(self, members: Mapping[str, Any], name: str) -> dict[str, Any]:
-        """Return copies of the members. The members of a list module are named by an index, which is appended to
-        `name`."""
+        """Return copies of the members. The members of a list module are named by an index, appended to `name`."""
         return {key: self.of(member, f"{name}{key}" if key.isdigit() else key) for key, member in members.items()}
 
 

@@ -26,7 +26,8 @@ _REASON = (
 
 
 def unused_marks(traced: jax.stages.Traced) -> tuple[Remark, ...]:
-    """Return a remark on each line all of whose marks are on values that no result of the step depends on."""
+    """Return a remark on each source line whose marks are all unused. A mark is unused if no result of the step depends
+    on the marked value."""
     whole: Any = traced.jaxpr
     marks = list(_marks(whole.jaxpr))
     effective = {place for place, _, is_used in marks if is_used}

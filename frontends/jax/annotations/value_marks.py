@@ -1,6 +1,6 @@
-"""Marks by which a model requests that values are saved, recomputed or offloaded, and their lowering.
+"""Marks with which a model requests that values be saved, recomputed or offloaded, and their lowering.
 
-A mark is an identity function, which plain `jax.jit` lowers to nothing. `recompute.jax.jit` lowers a mark, and also a
+A mark is an identity function. Plain `jax.jit` lowers it to nothing. `recompute.jax.jit` lowers a mark, and also a
 `checkpoint_name`, to a custom call. The pass `recompute-take-marks` turns this call into an attribute, so that it never
 reaches the compiler. Only the value is marked, not its tangent or cotangent.
 """
@@ -78,10 +78,10 @@ def offload(x: T) -> T:
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Record in the step which of its values are checkpoints. Any array of the step can carry this mark.
+    """Record the step's checkpoints in the step. Any array of the step can carry this mark.
 
     Args:
-        x: The array, which carries the mark.
+        x: The array that carries the mark.
         names: The names of the values that are checkpoints.
         values: Further values that are checkpoints.
 
@@ -140,7 +140,7 @@ def _custom_call(operands: Sequence[Any], target: str, config: str) -> Any:
 
 
 def _name_primitive() -> Any:
-    """Return the primitive of `checkpoint_name`, which JAX lowers to nothing."""
+    """Return the primitive of `checkpoint_name`. JAX lowers it to nothing."""
     traced = _JAX.make_jaxpr(partial(_NAMES.checkpoint_name, name="name"))(0.0)
     return traced.eqns[0].primitive
 

@@ -43,7 +43,7 @@ DEFAULT_PROPERTIES: dict[str, dict[str, str]] = {
 
 @cache
 def defaults_of(name: str) -> tuple[tuple[str, Attribute], ...]:
-    """Return the properties that the custom form of an operation omits, with their default values."""
+    """Return the properties that an operation's custom form omits, with their default values."""
     context: Context = make_context()
     return tuple(
         (property, ModuleParser(context, text).parse_attribute())
@@ -60,7 +60,7 @@ RESOURCE = "dense_resource<"
 
 
 class Texts:
-    """A parser for the printed forms of types and attributes of one module."""
+    """A parser for the printed types and attributes of one module."""
 
     def __init__(self, context: Context):
         self._context = context
@@ -74,13 +74,14 @@ class Texts:
         return parser.to_the_end(parser.parse_attribute())
 
     def dense(self, constant: ir.Attribute) -> tuple[AnyShaped, bytes]:
-        """Parse a dense constant; return its type and its raw bytes, which for a splat are the bytes of one element."""
+        """Parse a dense constant. Return its type and its raw bytes. For a splat, these are the bytes of one
+        element."""
         parser = self._parser(str(constant))
         parser.parse_keyword("dense")
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """Parse the properties and the attributes of an operation from its generic form, which separates them."""
+        """Parse an operation's properties and attributes from its generic form, because this form separates them."""
         # Without a local scope, MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()

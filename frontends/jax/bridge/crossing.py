@@ -31,7 +31,7 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def from_mlir(module: Any, name: str) -> ModuleOp:
-    """Convert a module of JAX's MLIR, which may lack locations. `name` and the errors are as in `module_of`."""
+    """Convert a module of JAX's MLIR. It may lack locations. `name` and the errors are as in `module_of`."""
     return _read(module, name, partial(str, module))
 
 
@@ -48,14 +48,15 @@ def to_mlir(module: ModuleOp) -> Any:
 
 
 def demand_lowered(module: ModuleOp) -> None:
-    """Raise `Refusal` at the first operation of the dialect `recompute`, which a user's pipeline may leave behind."""
+    """Raise `Refusal` at the first operation of the dialect `recompute`. A user's pipeline may leave such operations
+    behind."""
     for op in every_operation(module):
         if op.name.startswith(RECOMPUTE_PREFIX):
             raise Refusal(op, f"{op.name} is unknown to JAX: the pipeline must end with the pass recompute-lower")
 
 
 def with_module(lowered: jax.stages.Lowered, module: ModuleOp) -> jax.stages.Lowered:
-    """Return a copy of `lowered` that compiles this module, which MLIR verifies.
+    """Return a copy of `lowered` that compiles this module. MLIR verifies the module.
 
     Raises MLIR's errors, and `Refusal` for a module with operations of the dialect `recompute`.
     """

@@ -112,7 +112,7 @@ class LocationsIn:
 
 
 class AttributesIn:
-    """Converts types and attributes to xDSL. The methods `type`, `get` and `value` each cache their results."""
+    """A converter of types and attributes to xDSL. The methods `type`, `get` and `value` each cache their results."""
 
     def __init__(self, context: Context):
         self.texts = Texts(context)
@@ -229,7 +229,7 @@ class _OperationKind:
     is_plain: bool
     """Whether `make` can create the operation."""
     omitted: tuple[tuple[str, Attribute], ...]
-    """The properties that MLIR omits if they have their default values, with these values."""
+    """The properties that MLIR omits at their default values, with these values."""
     converted: dict[ir.Attribute, Attribute]
     """The cache of converted attributes, in the form that operations of this name hold."""
 
@@ -335,7 +335,7 @@ class _OpReader:
         )
 
     def _dictionaries(self, op: Any, kind: _OperationKind) -> tuple[Dictionary, Dictionary]:
-        """Return the properties and the attributes of an operation, which the bindings do not distinguish."""
+        """Return the properties and the attributes of an operation. The bindings do not distinguish them."""
         source = op.attributes
         if not len(source):
             return {}, {}

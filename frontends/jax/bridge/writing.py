@@ -164,7 +164,7 @@ class AttributesOut:
 def write(module: ModuleOp, context: ir.Context) -> ir.Module:
     """Convert the module to an MLIR module in this context.
 
-    Raises `NotBridged` for a module that can be converted only through its text, or that MLIR rejects.
+    Raises `NotBridged` if the module can be converted only through its text, or if MLIR rejects it.
     """
     try:
         with no_collection(), context, build.Location.unknown():
@@ -179,9 +179,8 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
 
 
 class _ModuleWriter:
-    """A writer of modules, which inserts each operation before it creates the next one.
-
-    Otherwise, an error could destroy a value that still has uses, in which case MLIR aborts the process.
+    """A writer of modules. It inserts each operation before it creates the next one. Otherwise an error could destroy a
+    value that still has uses, and MLIR would abort the process.
     """
 
     def __init__(self):

@@ -1,2 +1,1 @@
-"""Compiled steps: their measured memory, the choice among them, and the search for a budget, which compiles
-candidates."""
+"""Compiled steps: their measured memory, the choice among them, and the budget search that compiles candidates."""

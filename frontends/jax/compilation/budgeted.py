@@ -1,7 +1,7 @@
 """Compile a JAX step within a budget: the search in `search/budget/compiled_search.py`, with JAX as its backend.
 
-A step may have several variants: with its own `jax.checkpoint` merged, with it kept, and the plain step, which runs if
-it is within the budget.
+A step may have several variants: the step with its own `jax.checkpoint` merged, the step with it kept, and the plain
+    step. The plain step runs if it is within the budget.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def compile_within(
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        alternatives: Sets of options of the rewrite, at least one. Later sets are tried only for `min`, or if no
-            earlier one reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies,
-            and the second keeps them.
+        alternatives: One or more sets of rewrite options. Later sets are tried only for `min`, or if no earlier one
+            reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies, and the
+            second keeps them.
         budget: The budget, as `checked_budget` returns it.
         time_limit: The seconds after which the search ends; None for no limit.
         compilers: The functions that compile the step.
@@ -118,7 +118,7 @@ def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 
 
 def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]) -> BudgetedCompile:
-    """Run the searches, and return the smallest result, with the candidates of all of them.
+    """Run the searches. Return the smallest result, with the candidates of all of them.
 
     With a limit, the searches end once one of them has met it. For `min`, all searches run, unless the time limit ends
     them.
@@ -128,7 +128,7 @@ def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]
         searches: A search for each alternative of the options, at least one.
 
     Raises:
-        Refusal: If no result is within the budget: the refusal that states the smallest candidate.
+        Refusal: If no result is within the budget. The raised refusal states the smallest candidate.
     """
     is_minimum = unchanged.limit_bytes is None
     results, refusals, is_cut = list[BudgetedCompile](), list[Refusal](), False
@@ -144,7 +144,7 @@ def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]
     results += _results_without_rewrite(unchanged, compilers, bool(results))
     if not results:
         raise min(refusals, key=_least_bytes)
-    # If sizes are equal, the plain step is preferred, which needs no proof and the least work.
+    # If sizes are equal, the plain step is preferred, since it needs no proof and the least work.
     best = min(reversed(results), key=lambda result: reported_bytes(module, result.compiled, "a budget"))
     rounds = tuple([compiled for result in results for compiled in result.rounds])
     return replace(best, rounds=rounds, is_complete=not is_cut and all(result.is_complete for result in results))
@@ -206,7 +206,7 @@ class _Request(SearchRequest):
 
 @dataclass(frozen=True)
 class _JaxBackend:
-    """The backend of the search, which rewrites modules and compiles them with JAX. See `CompilerBackend`."""
+    """The search backend. It rewrites modules and compiles them with JAX. See `CompilerBackend`."""
 
     request: _Request
 

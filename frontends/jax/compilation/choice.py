@@ -115,9 +115,9 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
     """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
     be smaller within the error of the model.
 
-    As the second variant, the step with the user's own `jax.checkpoint` is preferred to another rewrite. It never runs
-    without a measurement. A step without barriers of its own has at most two variants: the rewrite, which is predicted
-    to be smaller, and the plain step.
+    As the second variant, the step with the user's own `jax.checkpoint` is preferred to another rewrite. This step
+    never runs without a measurement. A step without barriers of its own has at most two variants: the rewrite, which is
+    predicted to be smaller, and the plain step.
     """
     if Variant.KEEPING not in variants or len(variants) == 1:
         return list(variants)
@@ -129,9 +129,8 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
 
 
 def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
-    """Return the temporaries of a variant in bytes, as the model of XLA:CPU predicts them.
-
-    Return None for the plain step without its barriers, which needs at least as much memory as with them.
+    """Return a variant's temporaries in bytes, as the XLA:CPU model predicts them. Return None for the plain step
+    without its barriers: it needs at least as much memory as with them.
     """
     if variant is Variant.PLAIN:
         return None

@@ -107,7 +107,7 @@ def is_under_a_trace() -> bool:
 
 
 def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """Lower a step with these lowering rules, which replace JAX's own rules for the same primitives."""
+    """Lower a step with these lowering rules. They replace JAX's own rules for the same primitives."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 
@@ -131,7 +131,7 @@ def dispatcher(name: str, function: Any, miss: Callable[..., Missed], statics: S
 
     Args:
         name: The name of the step.
-        function: The step that is jitted, which `jax_debug_nans` runs again operation by operation.
+        function: The step that is jitted. `jax_debug_nans` reruns it operation by operation.
         miss: The function that handles a call that is not in the cache.
         statics: The static arguments.
     """
@@ -202,7 +202,7 @@ def with_module(lowered: jax.stages.Lowered, module: Any) -> jax.stages.Lowered:
 
 
 def propagate_shardings(module: Any) -> Any | None:
-    """Propagate the shardings of an MLIR module in place with Shardy's passes, and return the module.
+    """Propagate the shardings of an MLIR module in place with Shardy's passes. Return the module.
 
     Return None if the installed JAX lacks the passes, or if they fail.
     """

@@ -9,7 +9,8 @@ from ....options.keywords import CommonKeywords, SelectionKeywords
 
 
 class CompilationKeywords(TypedDict, total=False):
-    """The options whose types differ from their types in `recompute.rewrite`, which compiles no step."""
+    """The options whose types differ from their types in `recompute.rewrite`, because that function compiles no
+    step."""
 
     policy: str | Callable[..., Any]
     measure: bool | str

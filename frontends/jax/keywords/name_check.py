@@ -37,8 +37,8 @@ class UnknownName(BadSelection):
 def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Check that every pattern matches an operation of the module, after its functions are inlined.
 
-    Return the names of the policy that match nothing, each of which has its warning. The rewrite need not report them
-    again.
+    Return the names of the policy that match nothing. A warning on each has been given, so the rewrite need not report
+    them again.
 
     Args:
         step: The name of the step, for the message.

@@ -1,4 +1,4 @@
-"""The lowered and rewritten step of `recompute.jax.jit`, which compiles the plain and the rewritten variant.
+"""The lowered and rewritten step of `recompute.jax.jit`. It compiles the plain and the rewritten variant.
 
 JAX's own `jax.stages.Lowered` holds pytrees, donation, shardings and constants. Only the module inside it is replaced.
 """
@@ -54,12 +54,12 @@ class Lowered:
         optimized: JAX's own `Lowered` of the rewritten step; `plain` itself if nothing is recomputed.
         rewritten: The rewrite of the module; None if it was refused.
         remarks: The remarks of the rewrite, or the reason for its refusal.
-        why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
+        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
         own_barriers: Whether the plain step itself has barriers, such as those of `jax.checkpoint`.
         within: The result of the search for a budget; None without a budget.
-        read: A function that returns `module`, and reads it at the first call.
+        read: A function that returns `module`. It reads the module at the first call.
         cache: The disk cache of the step.
-        unused_marks: Remarks on marks that JAX removed, since no result of the step depends on their values.
+        unused_marks: Remarks on marks that JAX removed because no result of the step depends on their values.
     """
 
     name: str
@@ -141,8 +141,8 @@ class Lowered:
 
     @property
     def warning(self) -> str | None:
-        """The text of the warning `NothingSaved` for the variant that runs; None if that variant needs less memory, or
-        under a budget. The step is compiled."""
+        """The text of the warning `NothingSaved` for the variant that runs. It is None if that variant needs less
+        memory, and under a budget. The step is compiled."""
         choice = self.compiled_step
         keeps_saving = choice.variant is Variant.KEEPING and self.drops_barriers
         return None if keeps_saving or self.options.budget is not None else choice.why

@@ -1,7 +1,7 @@
 """Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
 A step passes through these forms: `jax.stages.Lowered`, StableHLO with locations, the result of `recompute.rewrite`,
-and `Lowered`, which holds the plain and the rewritten step.
+    and `Lowered` (the plain and the rewritten step).
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ for _file in (__file__, private.__file__):
 
 
 def lower_with_marks(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower a step such that its marks and names become custom calls, which the pass `recompute-take-marks` reads."""
+    """Lower a step such that its marks and names become custom calls. The pass `recompute-take-marks` reads these
+    calls."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
@@ -95,7 +96,7 @@ def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions)
 
 
 def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
-    """Return the plain step, which runs while recomputation is switched off."""
+    """Return the plain step. It runs while recomputation is switched off."""
     step = _LoweredStep(name=name, options=options, plain=plain)
     return step.unchanged((WHY,), f"{name}: the plain step runs: {WHY}")
 
@@ -135,7 +136,7 @@ class _LoweredStep:
         )
 
     def unchanged(self, remarks: Sequence[Remark | str], why: str) -> Lowered:
-        """Return the plain step, which is not rewritten for the reason `why`."""
+        """Return the plain step. `why`: the reason that it is not rewritten."""
         return self.result(None, self.plain, remarks, why)
 
     def refused(self, error: Refusal | NotProved | ParseError) -> Lowered:
@@ -226,7 +227,7 @@ def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Budgete
 
 
 def _by_earlier_search(step: _LoweredStep, module: ModuleOp) -> BudgetedCompile | None:
-    """Return the result of an earlier search on the same step, which may have been at other lines of its source files.
+    """Return the result of an earlier search on the same step. The step may have been at other source lines then.
 
     The plan of that search is reapplied, and the result is proved. Return None if there is no such search, or if the
     copies, their FLOPs, or the size of the result have changed.

@@ -2,7 +2,7 @@
 
     key of the step: JAX's module as bytecode, the name, the options, registrations, versions
     rewrite, merged: record of the rewrite, with the rewritten module as bytecode
-    choice:          the variant that runs, and the bytes that the compiler measured, keyed by compiler and device too
+    choice:          the variant that runs, and the bytes that the compiler measured, also keyed by compiler and device
 
 The result of a search under a budget is also stored with a key that ignores the lines of locations. After an edit that
 moves the step in its file, the stored plan is reapplied, the result is proved, and no search is needed.

@@ -42,7 +42,7 @@ def shorten(error: BaseException) -> None:
     If this package raises the error, its causes are also removed, since the message states the reason. The tracebacks
     of internal errors stay complete.
 
-    Call this function in the outermost function, and then `raise` without an argument, which adds no frame.
+    Call this function in the outermost function, and then `raise` without an argument: this adds no frame.
     """
     frames = list(walk_tb(error.__traceback__))
     if _JAX.config.jax_traceback_filtering == "off" or not frames:

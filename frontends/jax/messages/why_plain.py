@@ -1,4 +1,4 @@
-"""Messages that state why a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
+"""Messages with the reason that a step runs unchanged: `<step>: the plain step runs: <reason>; <remedy>`.
 
 The reason is a remark or a refusal. The remedy follows from the topic of the remark, or from the class of the refusal.
 """
@@ -185,10 +185,9 @@ def barriers_are_dropped(name: str) -> str:
 
 
 def reason_in_model(remark: Remark) -> str:
-    """Return the reason that a remark states, with the segment's name replaced by a name that the user knows.
-
-    This is the name of a scope, a source line, or a module of the model. The remark is located at an operation of the
-    segment. A reason that names no segment, or several, is returned unchanged.
+    """Return the reason that a remark states, with the segment's name replaced by a name that the user knows. The
+    replacement is the name of a scope, a source line, or a module of the model. The remark is located at an operation
+    of the segment. A reason that names no segment, or several, is returned unchanged.
     """
     if len(remark.segments) != 1:
         return remark.reason

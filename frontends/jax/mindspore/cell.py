@@ -50,9 +50,9 @@ class Cell(Generic[R]):
 
         Args:
             mp_comm_recompute: Also recompute collectives inside the cell, equally often on all devices.
-            parallel_optimizer_comm_recompute: Also recompute collectives that gather parameters, which are all-gathers
-                of arguments of the step.
-            recompute_slice_activation: Shard the values that are saved for the cell over the devices of the mesh.
+            parallel_optimizer_comm_recompute: Also recompute collectives that gather parameters: all-gathers of step
+                arguments.
+            recompute_slice_activation: Shard the cell's saved values over the devices of the mesh.
             output_recompute: Also recompute the outputs of the cell.
 
         Raises:
@@ -99,7 +99,7 @@ _JAX.tree_util.register_pytree_with_keys(Cell, _flatten_with_keys, _unflatten, _
 
 
 class Primitive(Generic[R]):
-    """A wrapper around a JAX function, such as `jnp.exp`, which is treated as a single operation.
+    """A wrapper around a JAX function, such as `jnp.exp`. The function is treated as a single operation.
 
     Args:
         function: The function.
@@ -141,7 +141,7 @@ class Primitive(Generic[R]):
 def recompute(
     block: Callable[..., R], *args: Any, use_reentrant: bool = True, output_recompute: bool = False, **kwargs: Any
 ) -> R:
-    """Call a function such that only its arguments and results are saved, and its other values are recomputed.
+    """Call a function as a segment: only its arguments and results are saved, and its other values are recomputed.
 
     A call inside another such call is part of the outer segment.
 

@@ -39,7 +39,7 @@ def recompute(
         function: Any callable, including modules of flax linen, flax nnx or equinox.
         *args: Its positional arguments, of any type.
         preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False, they
-            may draw other numbers, which cannot be proved equal, so that `recompute.jax.jit(…, proof=False)` is needed.
+            may draw other numbers. This cannot be proved equal, so `recompute.jax.jit(…, proof=False)` is needed.
             Operations with explicit keys draw the same numbers either way.
         use_reentrant: Has no effect; in Paddle, it selects one of two implementations. Inputs without gradient, keyword
             arguments, nested calls and results that are not arrays are supported either way.

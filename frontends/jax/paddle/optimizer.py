@@ -33,7 +33,7 @@ from .optimizer_program import (
     leaf_names,
 )
 
-# Operations of the optimizer get the location of the user's line, not of this file.
+# The optimizer's operations get the location of the user's line instead of a line in this file.
 source_info_util.register_exclusion(__file__)
 _JAX: Any = jax
 """Typed as `Any`, because the types of the library are incomplete."""
@@ -82,7 +82,7 @@ class RecomputeOptimizer:
         return Program(parameters, self._optimizer.init(parameters), no_loss)
 
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
-        """Set the checkpoints, which are the borders of the segments.
+        """Set the checkpoints: the borders between segments.
 
         If the loss calls this method while `backward` or `minimize` runs it, the list applies to that run only.
 
@@ -113,8 +113,8 @@ class RecomputeOptimizer:
         Args:
             loss: A function from the parameters to a scalar.
             startup_program: The `Program` that `startup` or a step has returned.
-            parameter_list: The parameters with respect to which the loss is differentiated: a collection of names,
-                such as `layers/0/w`, and of the parameters themselves; by default all.
+            parameter_list: The parameters to differentiate the loss with respect to: a collection of names, such as
+                `layers/0/w`, or of the parameters themselves; by default all.
             no_grad_set: The parameters for which no gradient is computed, in the same form.
             callbacks: Functions that take the name, the parameter and the gradient of a pair. The result of a function
                 replaces the gradient, unless it is None.
@@ -137,7 +137,7 @@ class RecomputeOptimizer:
         return pairs
 
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
-        """Apply a step of the inner optimizer to the program of the last `backward`, and return the new program.
+        """Apply a step of the inner optimizer to the program of the last `backward`. Return the new program.
 
         A parameter without a pair stays the same, bit for bit. So does its part of the optimizer state, in each pytree
         that has the structure of the parameters, such as the moments of Adam. State that all parameters share, such as
@@ -160,7 +160,7 @@ class RecomputeOptimizer:
     def apply_optimize(
         self, loss: Loss, startup_program: Program | None, params_grads: Sequence[tuple[Any, Any]]
     ) -> Program:
-        """Apply a step of the inner optimizer to this program, as `apply_gradients` does, and return the new program.
+        """Apply a step of the inner optimizer to this program, as `apply_gradients` does. Return the new program.
 
         The loss is not computed: its value comes from the last `backward` on this program, if there was one.
         """

@@ -23,7 +23,7 @@ NO_LIST = "_checkpoints should be a list of Variable or a list of String"
 
 @dataclass(frozen=True)
 class CheckpointList:
-    """A list of checkpoints, which are names and traced values, without duplicates."""
+    """A list of checkpoints without duplicates. Checkpoints are names and traced values."""
 
     names: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
@@ -50,7 +50,7 @@ class CheckpointList:
 class Checkpoints:
     """The checkpoints that are currently set for an optimizer.
 
-    A list that is set while the loss runs is dropped when the run ends, so that no tracer outlives its trace.
+    A list set during a run of the loss is dropped when the run ends, so that no tracer outlives its trace.
     """
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ class Checkpoints:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
-        which must be names.
+        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs.
+        These must be names.
 
         Raises as `CheckpointList.of` does.
         """
@@ -78,7 +78,7 @@ class Checkpoints:
             self._lasting, self._lost = CheckpointList(checkpoint_list.names), False
 
     def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
-        """Run the loss, and return its value and the checkpoints that are set when it ends.
+        """Run the loss. Return its value and the checkpoints that are set when it ends.
 
         `checkpoints`: the checkpoints for this run; None for the checkpoints that are set. Raises `TypeError` if the
         loss is not a scalar.

@@ -33,7 +33,7 @@ _PLAIN: Any = (list, tuple)
 @_JAX.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The state of training as a pytree, which a jitted step can take and donate.
+    """The state of training as a pytree. A jitted step can take and donate it.
 
     Attributes:
         parameters: Any pytree of arrays.
@@ -212,7 +212,7 @@ NOT_OF_THE_LOSS = (
 
 
 def apply_step(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
-    """Apply a step of the inner optimizer, and return the new program with this loss. `gradients`: by leaf index.
+    """Apply a step of the inner optimizer. Return the new program with this loss. `gradients`: by leaf index.
 
     Parameters without a gradient keep their values: the inner optimizer gets zeros as their gradients, and the updates
     that it returns for them are discarded.
@@ -232,9 +232,8 @@ def _add(parameter: Any, update: Any) -> Any:
 
 
 def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -> Any:
-    """Return the new state, in which parameters without a gradient keep their old state.
-
-    This applies to each part of the state that has the structure of the parameters.
+    """Return the new state. Parameters without a gradient keep their old state in each part of the state that has the
+    structure of the parameters.
     """
 
     def is_like_parameters(part: Any) -> bool:
@@ -249,5 +248,5 @@ def _merge_states(tree: Any, gradients: Mapping[int, Any], old: Any, new: Any) -
 
 
 def _leaf_pairs(tree: Any, before: Any, after: Any) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """Yield the index of each leaf of `tree`, with the subtrees of the two other pytrees at that leaf."""
+    """Yield the index of each leaf of `tree`, with the corresponding subtrees of the two other pytrees."""
     return enumerate(zip(tree.flatten_up_to(before), tree.flatten_up_to(after), strict=True))

@@ -127,10 +127,9 @@ def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
 
 
 def _has_numeric_loop(module: ModuleOp) -> bool:
-    """Return whether a loop of the module computes floating-point numbers, which are then among its results.
-
-    Loops over integers alone, such as the rounds in which JAX draws random bits, are not the user's, and add little to
-    the FLOPs.
+    """Return whether a loop of the module computes floating-point numbers. Such numbers are among the results of the
+    loop. Integer-only loops, such as the rounds in which JAX draws random bits, are not the user's loops, and add
+    little to the FLOPs.
     """
     loops = [op for op in every_operation(module) if isinstance(op, WhileOp)]
     kinds = [result.type.get_element_type() for loop in loops for result in loop.results if is_tensor(result.type)]
@@ -140,8 +139,8 @@ def _has_numeric_loop(module: ModuleOp) -> bool:
 def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
     """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
-    Return None for a step that keeps its own barriers. It has the same program as the plain step, in which the compiler
-    may merge the copies that the barriers protect. So counting the program cannot tell the two apart.
+    Return None for a step that keeps its own barriers. It has the same program as the plain step, but in the plain step
+    the compiler may merge the copies that the barriers protect. So counting the program cannot tell the two apart.
     """
     if lowered.module is None or choice.variant is Variant.KEEPING:
         return None
@@ -246,7 +245,7 @@ def _view(lowered: Lowered, devices: int) -> _View:
 def _saved_values(
     lowered: Lowered, variant: Variant, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
 ) -> tuple[SavedValue, ...]:
-    """Return the values that a variant saves for its backward pass, the largest first.
+    """Return the values that a variant saves for its backward pass, in order of decreasing size.
 
     The reasons come from the user's selection if it accounts for every recomputed segment, and otherwise from the
     rewrite.
@@ -275,7 +274,7 @@ def _saved_values(
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:
     """Return the timelines with the names `plain` and `recomputed`. If there are several functions, the function's name
-    precedes these words."""
+    comes first."""
     several = len(timelines) > 1
     return tuple(
         (f"{function} {form}" if several else form, timeline)

@@ -2,9 +2,9 @@
 
     %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
 
-Shardy's own pass, which is a part of JAX, propagates the shardings of the arguments and of constraints through the
-step. The compiler uses the same propagation. The new shapes serve only to count bytes and FLOPs, and are never
-compiled. Attributes stay unchanged, so that they describe whole arrays.
+Shardy's own pass is part of JAX. It propagates the shardings of arguments and constraints through the step. The
+compiler uses the same propagation. The new shapes serve only to count bytes and FLOPs, and are never compiled.
+Attributes stay unchanged, so that they describe whole arrays.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
         raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")
     sharded = crossing.from_mlir(propagated, "the propagated step")
     operations = every_operation(copy)
-    twins = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]
-    if [op.name for op in operations] != [op.name for op in twins]:
+    sharded_operations = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]
+    if [op.name for op in operations] != [op.name for op in sharded_operations]:
         raise NotPropagated(
             f"{private.PROPAGATION}: the passes have added or removed operations, so the shards of values are unknown"
         )
-    for op, twin in zip(operations, twins, strict=True):
-        for value, other in zip(_values_of(op), _sharded_like(twin), strict=True):
+    for op, sharded_op in zip(operations, sharded_operations, strict=True):
+        for value, other in zip(_values_of(op), _sharded_like(sharded_op), strict=True):
             _take_shard(value, other)
     for op in operations:
         if isinstance(op, FuncOp):
@@ -84,12 +84,12 @@ def _sharded_like(op: Operation) -> list[SSAValue]:
     return _values_of(op)
 
 
-def _take_shard(value: SSAValue, twin: SSAValue) -> None:
-    """Set the type of the value to the type of its shard. `twin`: the same value in the module with shardings."""
-    sharding = sharding_of(twin)
+def _take_shard(value: SSAValue, sharded: SSAValue) -> None:
+    """Set the type of the value to the type of its shard. `sharded`: the same value in the module with shardings."""
+    sharding = sharding_of(sharded)
     if sharding is None or not is_tensor(value.type):
         return
-    if (shape := _shard_shape(value.type, sharding, twin)) is not None:
+    if (shape := _shard_shape(value.type, sharding, sharded)) is not None:
         Rewriter.replace_value_with_new_type(value, TensorType(value.type.get_element_type(), shape))
 
 

@@ -1,4 +1,4 @@
-"""Find arguments that a step could donate, because it returns new values for them.
+"""Find arguments that a step could donate because it returns new values for them.
 
 A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This saves memory without extra
 work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its scaled

@@ -30,8 +30,8 @@ class DeviceBytes:
     Attributes:
         plain: The plain step; None if the compiler reports no sizes.
         runs: The step that runs.
-        fixed: The arguments and results, which no plan changes.
-        least: The bytes of the smallest candidate of a failed search; None without one.
+        fixed: The arguments and results. No plan changes them.
+        least: The bytes of the smallest candidate of a failed search; None without a failed search.
         devices: The number of devices.
     """
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .step_report import Report
 
 _STORED = "stored after fusion"
-"""The title of the table of modules: the bytes that the model of XLA:CPU stores."""
+"""The title of the module table. Its bytes are stored bytes under the XLA:CPU model."""
 COLUMNS = "recomputed values are live only while the backward pass reads them; saved bytes exclude them"
 """The explanation of the columns. A recomputed value may be stored although the plain step fuses it, so the
 two columns need not add up to the bytes that the plain step saves."""

@@ -25,8 +25,8 @@ _IN_PARTS = (
     "jax.lax.scan"
 )
 NEARLY, MUCH_CHEAPER = 1.1, 0.67
-"""A plan is proposed if it needs at most the first multiple of the memory, and at most the second share of the extra
-work."""
+"""A plan is proposed if it needs at most the first factor times the memory, and at most the second factor times the
+extra work."""
 NOTABLE_WORK = 0.1
 """The minimum extra work, as a share of the step's work, at which a saving that is smaller than it is mentioned."""
 _NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
@@ -119,8 +119,8 @@ def _budget_of(needs: int, plain: int) -> str:
 
 
 def _large_value(report: Report) -> dict[str, str] | None:
-    """Return values for the fields of the message `_IN_PARTS`, about a saved value that makes up most of the
-    temporaries; None if there is no such value."""
+    """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries; None if
+    there is no such value."""
     value = max(report.kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None

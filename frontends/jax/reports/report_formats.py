@@ -110,7 +110,7 @@ def to_json(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the HTML page in an iframe, which separates its styles and its script from the notebook."""
+    """Return the HTML page in an iframe. The iframe separates the page's styles and script from the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 

@@ -76,7 +76,7 @@ class ModelParts:
 
     Attributes:
         names: The names of the modules.
-        segments: The modules to which each segment by structure belongs, or the line of its first operation.
+        segments: For each segment by structure, its modules, or the line of its first operation.
     """
 
     names: ModuleNames = field(default_factory=ModuleNames)

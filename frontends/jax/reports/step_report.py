@@ -1,9 +1,9 @@
-"""The report on a plain and a rewritten step, which `compare_step.py` computes.
+"""The report on a plain and a rewritten step. `compare_step.py` computes it.
 
 It covers memory, FLOPs, live values at the peak, saved values, and recomputed operations.
 
-`print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page,
-which notebooks display, or another format.
+`print(report)` shows a summary, `report.details()` returns the whole text, and `report.save(path)` writes an HTML page
+or another format. Notebooks display the HTML page.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Report:
         variant: The variant of the step that runs.
         measured: The temporaries, in bytes, of each variant that was compiled for the choice; empty if only one was
             compiled.
-        why: The reason why nothing is recomputed, with a remedy; None if operations are recomputed.
+        why: The reason that nothing is recomputed, with a remedy; None if operations are recomputed.
         proved: Whether the step that runs is proved equal to the plain step.
         remarks: The remarks of the rewrite.
         recomputed: The recomputed operations: `count` and `by_module`.

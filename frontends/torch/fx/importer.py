@@ -285,7 +285,7 @@ class _Reader:
     def _random_operation(
         self, node: torch.fx.Node, target: OpOverload, args: Sequence[Any], value: Any
     ) -> tuple[SSAValue, Results]:
-        """Add a draw of a generator state and the operation that reads it, and return the state and the results."""
+        """Add a draw of a generator state and the operation that reads it. Return the state and the results."""
         named: dict[str, Attribute] = {
             OF: StringAttr(qualified_name(target)),
             ARGS: StringAttr(text_of(node, args, node.kwargs, lambda _: 0)),
@@ -296,7 +296,7 @@ class _Reader:
         )
 
     def _add_call(self, call: _Call) -> Results:
-        """Add the operation of a call, and return its results."""
+        """Add the operation of a call. Return its results."""
         node, value = call.node, call.value
         operands = list(call.before)
         indices = dict[torch.fx.Node, int]()
@@ -348,7 +348,7 @@ class _Reader:
         return value
 
     def _add(self, new: _NewOperation) -> list[SSAValue]:
-        """Add an operation, and return its results."""
+        """Add an operation. Return its results."""
         node, name = new.node, new.name
         backward = new.is_late or self.backward.get(node, False)
         attributes = {**new.attributes, NODE: StringAttr(node.meta.get(ORIGIN, node.name))}

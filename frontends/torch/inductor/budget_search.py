@@ -68,7 +68,7 @@ class PlanPool:
         return [self.splitter.prediction(candidate) for candidate in self.candidates]
 
     def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
-        """Add the plan for the largest bound that is expected to meet the limit, and return all forecasts.
+        """Add the plan for the largest bound that is expected to meet the limit. Return all forecasts.
 
         If no plan is expected to meet the limit, add candidates of other kinds too.
         """
@@ -174,7 +174,7 @@ class _BudgetSearch:
         return fits and (is_free or measurement.peak_bytes >= NEARLY_FULL * limit)
 
     def _lowest_peak(self) -> int:
-        """Compile candidates for the budget `min`, and return the lowest peak of all steps compiled so far.
+        """Compile candidates for the budget `min`. Return the lowest peak of all steps compiled so far.
 
         The candidates are the smallest plan in program order, two plans with looser bounds, and one plan by segments.
         """

@@ -97,12 +97,12 @@ class Splitter:
         return report_unchanged(self.step)
 
     def within(self, bound: int) -> Candidate | None:
-        """Search for a plan within a bound in program order, and return None if none is found."""
+        """Search for a plan within a bound in program order. Return None if none is found."""
         budget = f"{bound + self.unchanged_report.input_bytes}B"
         return self._by_plan(budget, f"plan within {bound} bytes in program order", PLAN)
 
     def smallest(self) -> Candidate | None:
-        """Search for the plan with the lowest peak in program order, and return None if every plan is refused."""
+        """Search for the plan with the lowest peak in program order. Return None if every plan is refused."""
         try:
             return self._candidate_of(
                 self.step.smallest_rewrite(self.options.rewrite), "smallest plan in program order", PLAN

@@ -95,7 +95,7 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
 
 
 def _tighten(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
-    """Search for a rewrite with a lower peak than `best` by bisection, and return the best rewrite.
+    """Search for a rewrite with a lower peak than `best` by bisection. Return the best rewrite.
 
     The bisection is between the lowest peak so far and the highest refused budget. It is needed because the greedy
     search for the smallest budget may stop early.

@@ -80,7 +80,7 @@ class Partitioner:
         return halves
 
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
-        """Rewrite and split the step, and return its halves and the report.
+        """Rewrite and split the step. Return its halves and the report.
 
         Raises `Refusal`, `NotProved` or `Unsupported`.
         """

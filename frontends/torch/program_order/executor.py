@@ -38,12 +38,12 @@ def compile_in_order(graph: torch.fx.GraphModule, example_inputs: Sequence[Any])
 
 
 def draw_on_cpu(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """Run a random operation, and return the generator's previous state and the result."""
+    """Run a random operation. Return the generator's previous state and the result."""
     return torch.get_rng_state(), operation(*args, **kwargs)
 
 
 def draw_on_cuda(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
-    """Run a random operation on the current CUDA device, and return the generator's previous state and the result."""
+    """Run a random operation on the current CUDA device. Return the generator's previous state and the result."""
     return torch.cuda.get_rng_state(), operation(*args, **kwargs)
 
 

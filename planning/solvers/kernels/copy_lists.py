@@ -34,7 +34,7 @@ def add_copies(board: Board, stages: list[int], operations: list[int]) -> None:
 
 @kernel
 def list_copies(board: Board, part: int) -> int:
-    """Write the copies to a part of the board until it is full, and return the number of copies written.
+    """Write the copies to a part of the board until it is full. Return the number of copies written.
 
     A copy is encoded as stage * (n + 1) + operation. The copies are sorted by stage and operation.
     """

@@ -100,7 +100,7 @@ def _size_class(capacity: int) -> int:
 
 @kernel
 def _allocate(board: Board, size_class: int) -> int:
-    """Allocate a place for 2 ** size_class entries, and return its board position.
+    """Allocate a place for 2 ** size_class entries. Return its board position.
 
     If less than a quarter of the pool is left, mark the board as full. The present move still has room then.
     """
