@@ -95,7 +95,7 @@ def _mergeable(op: DependOp) -> list[DependOp]:
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Return whether the value, which is visible in the block of `op`, is defined before `op`."""
+    """Return whether the value is defined before `op`. It must be visible in the block of `op`."""
     owner = value.owner
     return not isinstance(owner, Operation) or owner.parent is not op.parent or owner.is_before_in_block(op)
 

@@ -26,7 +26,7 @@ from .torch import PREFIX, TORCH, operation_class
 
 @dataclass
 class RecomputeContext(RemarkContext):
-    """An xDSL context that also collects the remarks of passes and, as text, the plans that they apply."""
+    """An xDSL context that also collects the passes' remarks and their plans (as text)."""
 
     plans: list[str] = field(default_factory=list[str])
 

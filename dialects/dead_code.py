@@ -70,7 +70,7 @@ def is_erasable(op: Operation) -> bool:
 def _never_has_effects(kind: type[Operation]) -> bool:
     """Return whether the traits of the class rule out side effects.
 
-    It must have memory effect traits, all of which are `NoMemoryEffect`, and must be neither a terminator nor a symbol.
+    It must have memory effect traits, all of them `NoMemoryEffect`, and must be neither a terminator nor a symbol.
     """
     effects = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
     is_free = bool(effects) and all(isinstance(trait, NoMemoryEffect) for trait in effects)

@@ -90,7 +90,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
     """The value of `stablehlo.constant`: `dense<…> : tensor<…>`. Values with equal types and equal bits are equal.
 
     `data` contains the bits of one element for a splat, and otherwise the bits of all elements in row-major order.
-    Create it with `DenseAttr.get`, which detects splats.
+    Create it with `DenseAttr.get`: this method detects splats.
     """
 
     name = "stablehlo.dense"
@@ -180,7 +180,7 @@ def to_standard(type: AnyShaped, raw: bytes) -> AnyDense:
 
 
 def _without_check(type: RankedStructure[AnyDenseElement], data: BytesAttr) -> AnyDense:
-    """Create the attribute without xDSL's check of the length of its data, which would expand a splat."""
+    """Create the attribute without xDSL's check of its data length. That check would expand a splat."""
     attr: AnyDense = object.__new__(DenseIntOrFPElementsAttr)
     object.__setattr__(attr, "type", type)
     object.__setattr__(attr, "data", data)

@@ -87,10 +87,9 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
 
 
 def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
-    """Return the bits of the literal between `dense<` and `>`, which is `content[start:end]`.
-
-    As in MLIR, an empty tensor may be written as a splat, whose element is preserved. Raises `ValueError` if the
-    literal does not match `type`.
+    """Return the bits of the literal `content[start:end]`, the text between `dense<` and `>`. As in MLIR, an empty
+    tensor may be written as a splat. Its element is preserved. Raises `ValueError` if the literal does not match
+    `type`.
     """
     element_type = type.element_type
     dtype = dtype_of(element_type)
@@ -129,7 +128,8 @@ def _bytes_of_digits(content: str, start: int, end: int) -> bytes:
 
 
 def _tensor_literal(literal: str) -> tuple[list[Element], tuple[int, ...] | None]:
-    """Return the elements in row-major order, and the shape that the brackets imply, which is None without brackets."""
+    """Return the elements in row-major order, and the shape that the brackets imply. Without brackets, the shape is
+    None."""
     if not literal.strip():
         return [], None
     try:
@@ -164,7 +164,7 @@ def _element(text: str) -> Element:
 
 
 def dense_text(type: AnyShaped, raw: bytes) -> str:
-    """Return the text `dense<…>`, without the type, which MLIR parses to the same bits.
+    """Return the text `dense<…>`, without the type. MLIR parses it to the same bits.
 
     `raw`: the bits of all elements, or of one element for a splat.
     """

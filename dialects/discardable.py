@@ -138,7 +138,7 @@ KNOWN: dict[str, AttributeRule] = {
         "segment",
         "true or false",
         _is_bool,
-        "if false, copies of operations with a hidden random state may draw different numbers, which the proof refuses",
+        "if false, copies of operations with a hidden random state may draw different numbers; the proof refuses that",
     ),
     Names.SHARDS_KEPT: AttributeRule(
         "sharding constraint", "a unit attribute", _is_unit, "a pass inserted it to shard a value saved for a copy"
@@ -224,7 +224,7 @@ def _is_backward(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A combination of attributes that contradict each other.
+    """A combination of contradictory attributes.
 
     Attributes:
         holds: Whether an operation has this combination.
@@ -246,7 +246,7 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         lambda op: Names.RECOMPUTE in op.attributes and Names.COPY in op.attributes,
-        f"the operation is a copy ({Names.COPY}), which cannot be recomputed again: remove {Names.RECOMPUTE}",
+        f"the operation is a copy ({Names.COPY}), and a copy cannot be recomputed again: remove {Names.RECOMPUTE}",
     ),
     Contradiction(
         lambda op: Names.OUTPUT_RECOMPUTE in op.attributes and not isinstance(op, SegmentOp),

@@ -103,7 +103,7 @@ def _integer_dtype(width: int, unsigned: bool) -> DType | None:
 
 
 def bit_width(dtype: DType) -> int:
-    """Return the number of significant bits of an element; types narrower than a byte leave bits of it unused."""
+    """Return the number of significant bits of an element. Types narrower than a byte leave bits of the byte unused."""
     return SUB_BYTE_BITS.get(dtype, 8 * dtype.itemsize)
 
 
@@ -181,7 +181,7 @@ def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
     for it.
 
     A conversion to a type of `ml_dtypes` goes through f32 and would round twice. Therefore this function rounds to f32
-    with round-to-odd, which makes the second rounding correct (Boldo and Melquiond, "Emulation of FMA and correctly
+    with round-to-odd. This makes the second rounding correct (Boldo and Melquiond, "Emulation of FMA and correctly
     rounded sums", 2008). The method requires that f32 has at least two more bits than the type.
     """
     with np.errstate(over="ignore", under="ignore"):
@@ -208,7 +208,7 @@ def _integer_bits(text: str, width: int, unsigned: bool) -> int:
 
 
 def formatter(element_type: Attribute) -> Callable[[bytes], str]:
-    """Return a function that converts the bits of one element to text, which MLIR parses to the same bits."""
+    """Return a function that converts the bits of one element to text. MLIR parses this text to the same bits."""
     if is_complex_type(element_type):
         part = formatter(element_type.element_type)
         return lambda raw: f"({part(raw[: len(raw) // 2])},{part(raw[len(raw) // 2 :])})"

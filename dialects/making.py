@@ -38,8 +38,8 @@ HAS_EXPECTED_FIELDS = has_expected_fields()
 
 
 def can_be_made(kind: type[Operation]) -> bool:
-    """Return whether `make` can create operations of the class, which must have neither its own constructor nor default
-    properties."""
+    """Return whether `make` can create operations of the class. The class must have neither its own constructor nor
+    default properties."""
     if not HAS_EXPECTED_FIELDS or not issubclass(kind, IRDLOperation) or issubclass(kind, UnregisteredOp):
         return False
     irdl = kind.get_irdl_definition()

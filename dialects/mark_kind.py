@@ -1,4 +1,4 @@
-"""The kinds of marks on results, which are the string values of the attribute `recompute.recompute`."""
+"""The kinds of marks on results: the string values of the attribute `recompute.recompute`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import StrEnum
 class MarkKind(StrEnum):
     """The mark of one result. A `MUST` mark always applies; a `PREFER` mark is ignored if it does not reduce memory.
 
-    The names are taken from PyTorch's `CheckpointPolicy`, except `OFFLOAD`, which marks a saved value that may be moved
-    to the host.
+    The names are taken from PyTorch's `CheckpointPolicy`, except `OFFLOAD`. The latter marks a saved value that may be
+    moved to the host.
     """
 
     MUST_SAVE = "must_save"

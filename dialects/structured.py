@@ -1,4 +1,4 @@
-"""The structured form of a step, whose regions enclose the forward parts to recompute and the backward parts.
+"""The structured form of a step. Its regions enclose the forward parts to recompute and the backward parts.
 
     %y = recompute.segment "block0" {
       %a = stablehlo.sine %x : tensor<8xf32>
@@ -87,7 +87,8 @@ class GroupOp(IRDLOperation):
         self.verify_place(self.parent_op())
 
     def verify_place(self, parent: Operation | None) -> None:
-        """Raise `VerifyException` if the operation may not be in `parent`, which is None for a detached operation."""
+        """Raise `VerifyException` if the operation may not be in `parent`. For a detached operation, `parent` is
+        None."""
         raise NotImplementedError
 
     @classmethod
@@ -115,13 +116,13 @@ class GroupOp(IRDLOperation):
             printer.print_list(self.result_types, printer.print_attribute)
 
     def _print_name(self, printer: Printer) -> Sequence[str]:
-        """Print the attributes that the custom form shows outside the attribute dictionary, and return their names."""
+        """Print the attributes that the custom form shows outside the attribute dictionary. Return their names."""
         return ()
 
 
 @irdl_op_definition
 class SegmentOp(GroupOp):
-    """Run a named part of the forward pass that is to be recomputed. Return the operands of `recompute.yield`.
+    """Run a named forward part that is to be recomputed. Return the operands of `recompute.yield`.
 
     Outputs with forward uses are saved, unless `recompute.output_recompute` is set.
     """
@@ -143,8 +144,8 @@ class SegmentOp(GroupOp):
         name = self.attributes.get(Names.SEGMENT)
         if isinstance(name, StringAttr) and (not name.data or "#" in name.data):
             raise VerifyException(
-                f"invalid segment name '{name.data}': a name must not be empty, nor contain '#', which precedes the "
-                "index of a segment"
+                f"invalid segment name '{name.data}': a name must not be empty, nor contain '#', because '#' precedes "
+                "the index of a segment"
             )
 
     @classmethod
@@ -177,7 +178,7 @@ class GradientOp(GroupOp):
 def splice(group: GroupOp) -> list[Operation]:
     """Replace the group by the operations of its region. Return them in order.
 
-    Raises `Refusal` if the group has an attribute of another dialect, which would be lost.
+    Raises `Refusal` if the group has an attribute of another dialect, since the attribute would be lost.
     """
     foreign = [name for name in group.attributes if not name.startswith(Names.PREFIX)]
     if foreign:

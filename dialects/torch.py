@@ -2,14 +2,14 @@
 
     %2 = "torch.aten.addmm.default"(%b, %x, %w) {torch.args = "%0, %1, %2", torch.node = "addmm"} : (…) -> tensor<…>
 
-`torch.args` is the argument list of the call in Python's syntax, in which `%i` is operand i. The list is compared as
-text, so nothing here depends on schemas. `torch.node` is the name of the node, which copies inherit. `torch.flops` is
-the FLOP count of PyTorch, which exists for products. `torch.stored` is the size of the storage that the operation
-allocates, if it is larger than the elements of the result.
+`torch.args` is the argument list of the call in Python's syntax, where `%i` is operand i. The list is compared as text,
+so nothing here depends on schemas. `torch.node` is the name of the node. Copies inherit it. `torch.flops` is PyTorch's
+FLOP count. It exists for products. `torch.stored` is the size of the storage that the operation allocates, if it is
+larger than the elements of the result.
 
-A random operation is represented by two operations: `torch.draw`, which returns the state of the generator, and, for
-example, `torch.seeded.aten.native_dropout.default`, a function of this state (operand 0) and of the operands in its
-argument list.
+A random operation is represented by two operations. `torch.draw` returns the state of the generator. The second one,
+for example `torch.seeded.aten.native_dropout.default`, is a function of this state (operand 0) and of the operands in
+its argument list.
 
 An operation whose effects PyTorch orders by tokens is named like `torch.effect.lib.log.default`: operand 0 is the token
 of the preceding effect, and result 0 is the token of its own effect.

@@ -1,4 +1,4 @@
-"""An interpreter that runs modules with numpy, and the measurement of their memory.
+"""An interpreter that runs modules with numpy and measures their memory.
 
 The functions exported here register kernels for operations of other dialects; docs/foreign_dialects.md shows how to
 use them.

@@ -1,4 +1,4 @@
-"""Compiler from blocks to programs, which are sequences of numpy kernels (`block_programs.py`).
+"""Compiler from blocks to programs. A program is a sequence of numpy kernels (`block_programs.py`).
 
 The compilation of a block raises `Refusal` for an operation that cannot be executed, before anything runs. The kind of
 an operation determines whether its results are views, and therefore which value owns a buffer (`rules/buffers.py`):
@@ -142,8 +142,8 @@ class BlockCompiler:
         return next((kernel for kernel in kernels if kernel is not None), None)
 
     def group(self, op: GroupOp) -> Kernel:
-        """Return the kernel of a group, which runs its body. A result is a view if the yielded value is a view or is
-        defined outside the group."""
+        """Return the kernel of a group. The kernel runs the group's body. A result is a view if the yielded value is a
+        view or is defined outside the group."""
         run = self.block(op.body.block, captures_of(op)).run
         for result, value in zip(op.results, op.terminator.operands, strict=True):
             if value in self.strided:
@@ -153,7 +153,7 @@ class BlockCompiler:
         return run
 
     def composite(self, op: Operation) -> Kernel:
-        """Return the kernel of a `stablehlo.composite`, which runs its decomposition."""
+        """Return the kernel of a `stablehlo.composite`. The kernel runs the decomposition."""
         name = symbol(op, "decomposition")
         types = FunctionType.from_lists(
             [operand.type for operand in op.operands], [result.type for result in op.results]
@@ -327,8 +327,8 @@ def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:
 
 
 def _symbol_table_of(op: Operation) -> Operation:
-    """Return the innermost operation around `op` that is a symbol table. Unregistered operations, which xDSL treats as
-    symbol tables, are skipped.
+    """Return the innermost symbol table around `op`. Unregistered operations are skipped, although xDSL treats them as
+    symbol tables.
     """
     holder: Operation | None = op
     while holder is not None and not holder.has_trait(SymbolTable, value_if_unregistered=False):

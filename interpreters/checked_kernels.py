@@ -1,5 +1,4 @@
-"""Checks of the results of user-registered kernels, so that a wrong result is reported at the operation that returns
-it."""
+"""Result checks for user-registered kernels. A wrong result is reported at the operation that returns it."""
 
 from __future__ import annotations
 

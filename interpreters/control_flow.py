@@ -21,7 +21,7 @@ from .kernels.arrays import Array, Kernel, dtype_at, shape_at
 
 
 class Programs(Protocol):
-    """The part of the interface of `BlockCompiler` that the kernels of loops and branches use.
+    """The part of the `BlockCompiler` interface that the kernels of loops and branches use.
 
     Attributes:
         observer: Observer of the run, or None.

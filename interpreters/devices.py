@@ -1,4 +1,4 @@
-"""Execution of functions on several simulated devices, which exchange values through collectives.
+"""Execution of functions on several simulated devices. The devices exchange values through collectives.
 
     results = run_on_devices([[f, f], [f, f]], inputs)        # two replicas of two partitions each
 
@@ -60,7 +60,7 @@ class _Meetings:
 
 
 class _PeerEnded(ValueError):
-    """Raised on a device that waits in a collective for a device that has finished."""
+    """The error on a device whose collective waits for a device that has finished."""
 
 
 class _Meeting(SimulatedDevice):

@@ -62,7 +62,7 @@ class Equality:
 
     Attributes:
         results: Number of results that were compared.
-        nan_results: Number of results that contain NaN, which may hide a difference.
+        nan_results: Number of results that contain NaN. A NaN may hide a difference.
         difference: The first difference; None if all results are equal.
     """
 
@@ -171,7 +171,8 @@ def differing(left: Array, right: Array) -> Array:
 
 
 def _text_of(value: Any) -> str:
-    """Return a number as text. The text of NaN and zero includes the bits, which the decimal form does not show."""
+    """Return a number as text. The text of NaN and zero includes the bits, since the decimal form does not show
+    them."""
     array = np.asarray(value)
     if array.dtype.kind != "c" and (np.any(array != array) or np.all(array == 0)):
         return f"{array} (0x{array.tobytes()[::-1].hex()})"

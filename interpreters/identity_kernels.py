@@ -33,7 +33,7 @@ def _forward(*operands: Any) -> tuple[Any, ...]:
     return operands
 
 
-# The kernels of ordering operations, which return their operands. A token has no value.
+# The kernels of ordering operations. They return their operands. A token has no value.
 ORDERING: dict[type[Operation], Kernel] = {
     OptimizationBarrierOp: _forward,
     TokenOp: lambda *gates: (None,),  # pyright: ignore[reportAssignmentType]

@@ -189,7 +189,7 @@ class Ledger:
         self.highest = dict.fromkeys(BufferRole, 0)
 
     def check_results(self, results: Sequence[Array]) -> None:
-        """Assert that the buffers of the results are the buffers that were counted as results."""
+        """Assert that the results' buffers are the buffers that were counted as results."""
         returned = {id(owner_of(result)) for result in results}
         for identity, kind in self.kind_of_owner.items():
             assert kind is not BufferRole.TEMPORARY or identity not in returned, "counted a result as temporary"

@@ -1,4 +1,4 @@
-"""Registry of kernels that users register for operations of other dialects.
+"""Registry of user-given kernels for operations of other dialects.
 
 A kernel does not declare its operation pure; the proof needs a call of `recompute.proof.register_pure`.
 """
@@ -15,7 +15,7 @@ from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.operations import check_operation_name, name_of
 
 MakeKernel: TypeAlias = Callable[[Operation], Callable[..., tuple[Any, ...]]]
-"""A function that makes the kernel of an operation. The kernel takes one numpy array for each operand, and returns a
+"""A function that makes the kernel of an operation. The kernel takes one numpy array for each operand. It returns a
 tuple with one array for each result."""
 
 CUSTOM_CALL = "stablehlo.custom_call"

@@ -59,8 +59,10 @@ NUMERIC_ATTRIBUTES = {"stablehlo.channel_handle"}
 COMPLETE_DIALECTS = {"stablehlo", "chlo", "sdy"}
 """Dialects all of whose types this project knows."""
 
-_COMMENT = "an attribute of an unknown dialect must not contain a comment, which would become part of its text"
-_BRACKET = "an attribute of an unknown dialect must not contain '>=', which looks like its closing bracket"
+_COMMENT = (
+    "an attribute of an unknown dialect must not contain a comment, because the comment would become part of its text"
+)
+_BRACKET = "an attribute of an unknown dialect must not contain '>=', because '>=' looks like its closing bracket"
 _RESOURCE = "an attribute of an unknown dialect must not contain a resource, whose content would be lost"
 
 
@@ -83,7 +85,7 @@ class Definition:
 
 
 class AliasParser(Parser):
-    """xDSL's parser, extended by MLIR's aliases, which it also expands inside attributes of unregistered dialects."""
+    """xDSL's parser, extended by MLIR's aliases. It also expands aliases inside attributes of unregistered dialects."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)
@@ -96,7 +98,7 @@ class AliasParser(Parser):
         """The position of the value whose definition is being parsed."""
         self._depths: dict[int, int] = {}
         self._lengths: dict[int, int] = {}
-        """The length of each location's text, by the id of the location, which the definitions keep alive."""
+        """The length of each location's text, by the id of the location. The definitions keep the locations alive."""
         for match in _DEFINITION.finditer(text):
             # A name with a dot is not an alias: `!llvm.ptr = …` may be an entry of an attribute of an unknown dialect.
             if match[1] and "." not in match[1]:
@@ -132,7 +134,7 @@ class AliasParser(Parser):
     def _depth(self, attribute: Attribute) -> int:
         """Return the nesting depth of the attribute.
 
-        Depths are cached by id, which is safe because the definitions keep the attributes alive.
+        Depths are cached by id. This is safe because the definitions keep the attributes alive.
         """
         if (depth := self._depths.get(id(attribute))) is None:
             match attribute:
@@ -175,7 +177,7 @@ class AliasParser(Parser):
         return attribute
 
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
-        """Add the length of a location inside an attribute, where it is printed in full, to the total.
+        """Add the length of a location inside an attribute to the total. Such a location is printed in full.
 
         A location that is the whole value of the current definition does not count.
         """
@@ -198,7 +200,9 @@ class AliasParser(Parser):
         alias, start = self._current_token.text, self.pos
         if "." in alias:
             self.raise_error(
-                f"alias '{alias}' contains a dot, which is reserved for names of dialects", start, start + len(alias)
+                f"alias '{alias}' contains a dot, but dots are reserved for names of dialects",
+                start,
+                start + len(alias),
             )
         definition = self._definitions.get(alias)
         if definition is None or definition.start != start or definition.attribute is None:

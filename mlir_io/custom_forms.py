@@ -28,7 +28,8 @@ _RESULTS = re.compile(r"(?:%[^=]*=\s*)?")
 
 
 def start_of_name(text: str, start: Position) -> Position:
-    """Return the position of the name of the operation that begins at `start`. The name follows the results."""
+    """Return the position of the operation name, for the operation that begins at `start`. The name follows the
+    results."""
     match = _RESULTS.match(text, start)
     assert match is not None, "the pattern matches the empty string"
     return match.end()
@@ -38,7 +39,7 @@ ElementT = TypeVar("ElementT")
 
 
 class CustomSyntaxParser(Parser):
-    """xDSL's parser, which also checks that it drops no attribute in the text of an operation."""
+    """xDSL's parser with a check that it drops no attribute in the text of an operation."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -152,15 +153,15 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
             has_position_attributes = (op.arg_attrs or op.res_attrs) is not None
             return (bool(body.blocks) or not has_position_attributes) and not _is_a_function(type_.outputs.data)
         case SelectOp(cond=condition):
-            # xDSL does not print the type of the condition, which MLIR requires unless it is a scalar.
+            # xDSL does not print the type of the condition. MLIR requires it unless it is a scalar.
             return condition.type == i1
         case CallOp():
             return not _is_a_function(op.result_types)
         case scf.ExecuteRegionOp():
-            # Without results, xDSL omits the terminator, which MLIR requires.
+            # Without results, xDSL omits the terminator, but MLIR requires it.
             return bool(op.results) and not _loses_attributes(op) and not _loses_terminator(op)
         case scf.WhileOp():
-            # xDSL prints the location before the regions, where MLIR does not expect it.
+            # xDSL prints the location before the regions. MLIR does not expect it there.
             return not with_locations
         # StableHLO's custom form of loops and barriers prints each type once, although the type of a result may differ
         # from the type of the operand in dynamic extents.

@@ -118,7 +118,7 @@ def verify_function(function: FuncOp) -> None:
     """
     if len(function.regions) != 1:
         raise VerifyException(
-            f"a function must have exactly one region, which is empty if there is no body; this function has "
+            f"a function must have exactly one region (empty if there is no body); this function has "
             f"{len(function.regions)} regions"
         )
     properties = function.properties

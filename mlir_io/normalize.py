@@ -23,7 +23,7 @@ UNKNOWN_PROPERTIES: dict[type[Operation], tuple[str, ...]] = {
     ModuleOp: ("sym_visibility",),
     TruncIOp: (OVERFLOW,),
 }
-"""MLIR properties that xDSL does not know. They are stored and printed as attributes, which MLIR converts back to
+"""MLIR properties that xDSL does not know. They are stored and printed as attributes. MLIR converts these back to
 properties."""
 
 

@@ -63,7 +63,7 @@ PAYLOAD_BITS: dict[type[Attribute], int] = {
     Float8E4M3Type: 3,
     Float8E3M4Type: 4,
 }
-"""The number of payload bits of the types with NaNs as in IEEE 754, where every non-zero payload is a NaN."""
+"""The number of payload bits of the types with IEEE 754 NaNs. In these types, every non-zero payload is a NaN."""
 FEW_NANS: dict[type[Attribute], tuple[int, ...]] = {
     Float8E4M3FNType: (0x7F, 0xFF),
     Float8E5M2FNUZType: (0x80,),
@@ -81,8 +81,8 @@ _QUIET = 1 << 51
 def bits_of(attribute: FloatAttr) -> int:
     """Return the exact bit pattern of the number in its own type.
 
-    For f80 and f128, which xDSL can parse only from decimal numbers, this is the bit pattern of the double that xDSL
-    stores.
+    For f80 and f128, this is the bit pattern of the double that xDSL stores. xDSL can parse these types only from
+    decimal numbers.
     """
     return encode_float(attribute.value.data, attribute.type)
 
@@ -267,7 +267,7 @@ def parse_optional_number(parser: AttrParser) -> NumberLiteral | None:
 
 
 def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
-    """Parse an array attribute after the keyword `array`. xDSL's method, which this replaces, accepts only decimal
+    """Parse an array attribute after the keyword `array`. This replaces xDSL's method, which accepts only decimal
     floats."""
     start = self.pos
     self.parse_punctuation("<", " in dense array")

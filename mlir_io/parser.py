@@ -51,7 +51,7 @@ _EMPTY = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 _BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
 """A resource entry: its name and its content in hexadecimal."""
 BRANCHES = frozenset({"cf.br", "cf.cond_br", "cf.switch"})
-"""Terminators of functions with more than one block, which are not supported."""
+"""Terminators of functions with more than one block. Such functions are not supported."""
 MALFORMED = (
     ArithmeticError,
     AssertionError,
@@ -67,7 +67,7 @@ MALFORMED = (
 
 Causes are an unchecked index, attribute, enumeration or conversion, and an attribute that violates a constraint
 (`VerifyException`). They are converted to `ParseError`. The text is not the cause of any other exception, such as
-`MemoryError`, which is therefore not converted."""
+`MemoryError`, so other exceptions are not converted."""
 NAME_OF_UNKNOWN = "op_name__"
 """The attribute in which xDSL stores the name of an unregistered operation."""
 
@@ -88,7 +88,7 @@ def parse_module(text: str, name: str = "<input>", context: Context | None = Non
 
 
 ELIDED = "__elided__"
-"""The name that MLIR prints in place of the name of a resource whose content it omits."""
+"""The name that MLIR prints for a resource whose content it omits, in place of the resource's name."""
 
 
 @cache
@@ -278,7 +278,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         start = self.pos
         name, value = super()._parse_attribute_entry()
         if name == NAME_OF_UNKNOWN:
-            self.raise_error(f"an attribute must not have the name '{name}', which xDSL reserves", start, self.pos)
+            self.raise_error(f"an attribute must not have the name '{name}', because xDSL reserves it", start, self.pos)
         return name, value
 
     def _parse_block(self) -> Block:
@@ -304,7 +304,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
         """Parse the name of a resource. Return a unique name for it.
 
-        Without this method, xDSL would rename the uses of a resource whose name is taken, but not its definition.
+        Without this method, if the name of a resource is taken, xDSL would rename its uses but not its definition.
         """
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:
@@ -314,8 +314,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits, which xDSL
-        would print unchanged."""
+        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits. xDSL would
+        print it unchanged."""
         if _BLOB.match(self.lexer.input.content, self.pos) is None:
             self.raise_error("expected a name and a string of hexadecimal digits: 'name: \"0x…\"'")
         super()._parse_resource(dialect_name, interface)

@@ -26,7 +26,7 @@ MAX_CACHED_LENGTH = 200
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """Return the text of the module, which is deterministic.
+    """Return the text of the module. It is deterministic.
 
     Args:
         module: The module to print.

@@ -1,4 +1,4 @@
-"""A fast path of the parser for lines that differ from an earlier line only in the names of values.
+"""A fast path of the parser for lines that differ from an earlier line only in value names.
 
 The types and properties of a line depend only on its text without these names. Therefore a later line with the same
 text becomes an operation with the same types and properties, but with its own operands.
@@ -50,8 +50,8 @@ _LOCATED = " @@"
 _DEFINED = re.compile(rf"%({_NAME})(?=: | = )", re.ASCII)
 _INNER_OPERATION = re.compile(rf'^[ \t]*(?:%(?:{_NAME}) = )?(?=")', re.ASCII | re.MULTILINE)
 _OPERAND = re.compile(rf"%({_NAME})(#[0-9]+)?", re.ASCII)
-# Aliases, which `.` and `<` never follow, can expand to anything, so lines with them are not simple. Lines with other
-# locations are not simple either.
+# Aliases are never followed by `.` or `<`. They can expand to anything, so lines with them are not simple. Lines with
+# other locations are not simple either.
 _UNUSUAL = re.compile(r"[#!](?!\w+[.<])|\bloc\b", re.ASCII)
 
 
@@ -94,7 +94,7 @@ class LineTemplate:
 
 
 class RepeatedLineParser(LocationParser, CustomSyntaxParser):
-    """xDSL's parser with a fast path, which only reads the value names of a line that repeats an earlier line."""
+    """xDSL's parser with a fast path. If a line repeats an earlier line, the fast path reads only its value names."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
@@ -243,14 +243,14 @@ class RepeatedLineParser(LocationParser, CustomSyntaxParser):
 
 
 def _without_location(line: str) -> tuple[str, str]:
-    """Split the end of a line into its text and the alias of its location, which may be empty."""
+    """Split the end of a line into its text and the (possibly empty) alias of its location."""
     if line.endswith(")") and (cut := line.rfind(_LOCATION)) >= 0:
         return line[:cut], line[cut + len(_LOCATION) - 1 : -1]
     return line, ""
 
 
 def _places_of(block: Block) -> Sequence[BlockArgument | Operation]:
-    """Return the arguments and operations of the block, which have locations, in textual order."""
+    """Return the block's arguments and operations in textual order. These are the places of locations."""
     return [*block.args, *block.ops]
 
 

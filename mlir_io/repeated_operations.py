@@ -25,8 +25,8 @@ _ELEMENT_OPERATIONS = frozenset(
 )
 """Operations whose region applies to elements."""
 _MAX_PARTS = 128
-"""The maximum number of parts in the key of a region, which has about eight parts for each operation. Larger regions
-are rarely repeated, and have no key."""
+"""The maximum number of parts in a region's key. A key has about eight parts for each operation. Larger regions are
+rarely repeated, and have no key."""
 
 
 class VerifiedOperations:
@@ -67,7 +67,7 @@ class VerifiedOperations:
             op = op.next_op
 
     def _key(self, op: Operation) -> tuple[object, ...] | None:
-        """Return the key of an operation, in which indices represent types and properties; None if it has none.
+        """Return the key of an operation; None if it has none. Indices represent types and properties in the key.
 
         Unlike `key_of`, this also returns keys for operations that apply a small region to elements.
         """

@@ -68,7 +68,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
     Args:
         options: The options. An option is given if it differs from its default.
         entry_point: The interface that the user calls.
-        beside: The names of other given options, which are not fields of `options`.
+        beside: The names of other given options. They are not fields of `options`.
 
     Raises:
         ValueError: For options that exclude one another, and for a time limit without a budget.

@@ -17,7 +17,7 @@ from .selection import Selection
 
 
 class SelectionKeywords(TypedDict, total=False):
-    """The fields of `Selection`, except for `policy`, which `recompute.jax.jit` also accepts as an object."""
+    """The fields of `Selection`, except for `policy`. `recompute.jax.jit` also accepts a policy as an object."""
 
     segments: str
     segment_count: int

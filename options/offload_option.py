@@ -1,8 +1,8 @@
 """The option `offload`: the values that may be stored in host memory between the forward pass and their gradient.
 
 - `marked`: the values marked `recompute.recompute = "offload"`, or selected by an offloading policy.
-- `auto`: with a budget, also values that are cheaper to move than to recompute, given the transfer speed of the device
-  that the option `cost` names.
+- `auto`: with a budget, also values that are cheaper to move than to recompute. The transfer speed is that of the
+    device in the option `cost`.
 - `25GB/s`: like `auto`, but with this transfer speed in each direction.
 """
 
@@ -26,7 +26,7 @@ def parse_offload(text: str, cost: str) -> Offload:
 
     Args:
         text: The option as a string; if it is empty, nothing is offloaded.
-        cost: The option `cost`, which names the device.
+        cost: The option `cost`. It names the device.
 
     Raises:
         BadOffload: For an invalid value, and for a device that is missing or has no known transfer speed.

@@ -59,7 +59,7 @@ PASS_HELP: Mapping[str, str] = {
     "target",
     "loops": "recompute values that a loop stacks for a later loop, as in recompute-loops: `true`, `false`, or a "
     'schedule such as `"periodic(8)"`',
-    "cost": 'the cost to minimize, which remarks show too: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file '
+    "cost": 'the cost to minimize and to show in remarks: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file '
     "of costs",
     "offload": "values that may be offloaded to the host: `marked` for those marked `offload`; with a budget, `auto` "
     'or `"25GB/s"` for others too',

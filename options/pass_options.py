@@ -5,7 +5,7 @@
     class MarkPass(ModulePass):
         name = "recompute-mark"
 
-xDSL parses the options of a pass into its fields, which cannot be nested. So the pass in
+xDSL parses the options of a pass into its fields. The fields cannot be nested. So the pass in
 `recompute-mark{segments=auto}` needs the fields of `Selection`. If it inherited from `Selection`, functions would
 accept it as a selection, and `replace` would return another pass. Instead, the decorator copies the fields, and
 `Selection.of` reads them. Of the fields of `RecomputeOptions`, it copies those whose metadata lists the pass

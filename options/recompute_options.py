@@ -35,7 +35,7 @@ Pipeline = str | Sequence[str | ModulePass]
 JIT, TORCH = EntryPoint.JIT, EntryPoint.TORCH
 RECOMPUTE_PASS, PLAN_PASS = EntryPoint.RECOMPUTE_PASS, EntryPoint.PLAN_PASS
 EMISSION_TARGETS = ("stablehlo", "none")
-"""The targets of `recompute-lower`, which emits optimization barriers for tokens with `stablehlo`, and nothing with
+"""The targets of `recompute-lower`. For tokens, it emits optimization barriers with `stablehlo`, and nothing with
 `none`."""
 
 
@@ -66,7 +66,7 @@ class Emission:
 class RecomputeOptions:
     """Options of a rewrite.
 
-    `plan`, `loops` and `offload` may be given as strings, which the constructor parses.
+    `plan`, `loops` and `offload` may be given as strings. The constructor parses them.
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
@@ -77,8 +77,8 @@ class RecomputeOptions:
         calls: Re-outline unchanged functions, so that they are called as in the original program.
         plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
         planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection.
-        budget: A memory limit, which is met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
-            temporaries of the plain step, or `min`. At most one of plan, planner and budget may be given.
+        budget: A memory limit, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the temporaries
+            of the plain step, or `min`. At most one of plan, planner and budget may be given.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit. A
             rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
@@ -89,7 +89,7 @@ class RecomputeOptions:
             more trusted method is preferred; among equals, the plan with the lowest peak.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
             every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; among equals,
-            the attempt with the fewest FLOPs. In `recompute.jax.jit`, which measures with XLA, it is a switch.
+            the attempt with the fewest FLOPs. In `recompute.jax.jit`, it is a switch, and XLA measures.
         workers: The number of modules that are measured in parallel.
         proof: Prove that the result equals the original.
         merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.
@@ -97,7 +97,7 @@ class RecomputeOptions:
             of the stacks; `periodic(8)` or `periodic(auto)` saves the carries at intervals.
         cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
             file of costs.
-        offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may move others too.
+        offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may also move others.
         pipeline: Passes to run instead of `recompute`. All other options except for `strict` and `proof` must have
             their defaults.
         segment_budgets: The bytes that each segment may save, as in `Selection.segment_budgets`, with or without a
@@ -171,7 +171,7 @@ class RecomputeOptions:
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """Return the options from the fields of a pass, except for its plan, which the pass reads from a file.
+        """Return the options from the fields of a pass, except for its plan. The pass reads the plan from a file.
 
         Raises `ValueError` as the constructor does.
         """

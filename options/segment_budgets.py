@@ -1,4 +1,4 @@
-"""Segment budgets, which limit the bytes that segments save for the backward pass: `layer*:30%,head:8MiB`.
+"""Segment budgets: limits on the bytes that segments save for the backward pass, such as `layer*:30%,head:8MiB`.
 
 The budget follows the last colon: bytes, a share of the bytes that the segment saves without recomputation, or `min`.
 """

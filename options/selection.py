@@ -68,12 +68,12 @@ class Selection:
     `mp_comm_recompute`.
     preserve_rng_state: never recompute unseeded random operations; if false, a copy may draw other numbers.
     The proof rejects such a result, so it is written only with `--no-proof` (in Python, `proof=False`).
-    repeatable: patterns of the targets of custom calls that have no side effects and whose results depend only on their
-    operands, which the proof assumes without verification. The targets of LAPACK, cuDNN, Pallas and others are known.
+    repeatable: target patterns of custom calls without side effects whose results depend only on their operands. The
+        proof assumes this without verification. The targets of LAPACK, cuDNN, Pallas and others are known.
     primal_results: indices of the results of the forward pass, such as the loss, for steps whose operations have no
     phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
-    cotangents: indices of the arguments that are cotangents, from which phases can be inferred too.
+    cotangents: indices of the arguments that are cotangents; phases can also be inferred from these.
     """
 
     segments: str = "auto"

@@ -104,7 +104,7 @@ def bands(timeline: Timeline) -> list[Band]:
 
 
 def shorten_segments(segments: Iterable[str]) -> dict[str, str]:
-    """Map each segment path to a shorter path, which ends at the outermost level at which the paths differ.
+    """Map each segment path to a shorter path that ends at the outermost level at which the paths differ.
 
     For example, `model/block0/mlp` becomes `model/block0`.
     """

@@ -106,7 +106,7 @@ def chart(timeline: Timeline, width: int, top_bytes: int | None = None) -> Itera
 
 
 def ruler(stage: ProgramStage, count: int, columns: int) -> str:
-    """Return the part of the chart's lower edge below `stage`: a line that ends in a mark, with the name of the stage
+    """Return the part of the chart's lower edge below `stage`. It is a line that ends in a mark, with the stage's name
     if there is room."""
     first, end = (-(-place * columns // count) for place in (stage.start, stage.end))
     room = end - first

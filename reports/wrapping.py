@@ -10,7 +10,7 @@ _MAX_INDENT = 48
 
 
 def wrap_line(line: str, indent: int = 2) -> list[str]:
-    """Split the line into parts of at most `SUMMARY_COLUMNS` columns, unless a single word is longer.
+    """Split the line into parts of at most `SUMMARY_COLUMNS` columns. A longer word stays whole.
 
     `indent`: the number of columns by which all parts but the first are indented, at most half of the width.
     """

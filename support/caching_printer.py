@@ -19,7 +19,7 @@ Key = tuple[object, ...]
 class CachingPrinter(Printer):
     """A printer that caches printed strings.
 
-    Keys contain ids of types and properties, which are valid because the module keeps these objects alive while it is
+    Keys contain ids of types and properties. These ids are valid because the module keeps the objects alive while it is
     printed.
     """
 

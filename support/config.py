@@ -29,7 +29,7 @@ class Config:
     cache_bytes: int = 1 << 30
 
     def cache_folder(self) -> Path | None:
-        """Return the directory of the disk cache, which need not exist; None if the cache is off."""
+        """Return the disk cache's directory, which need not exist; None if the cache is off."""
         text = os.environ.get(VARIABLE) if self.cache_dir is None else self.cache_dir
         if text is None:
             return _user_caches()

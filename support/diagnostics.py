@@ -34,8 +34,8 @@ def position_of(op: Operation) -> str:
 def place_of(op: Operation) -> str:
     """Return the place of the operation for a message.
 
-    This is `file:line:col` if `position_of` returns a position. Otherwise, as in stock `xdsl-opt`, which parses text
-    without positions, it is the function and the operation: `@step (stablehlo.tanh %y)`.
+    The place is `file:line:col` if `position_of` returns a position. Otherwise it is the function and the operation:
+    `@step (stablehlo.tanh %y)`. This happens in stock `xdsl-opt`, because it parses text without positions.
 
     JAX gives modules and functions no position of their own. They are named by their symbol, because the position of an
     operation inside them would point to an unrelated line.
@@ -141,7 +141,7 @@ class Topic(StrEnum):
         LOOPS_NOT_PROVED: All loops of a step are left unchanged, because their rewrite is not proved equal.
         CHOICE: The choice between candidates.
         EAGER: The peak on an executor that starts operations early, unlike XLA.
-        COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
+        COLLECTIVES: Operations with collectives. They are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.
@@ -214,7 +214,7 @@ def repetition_suffix(count: int, places: Iterable[str]) -> str:
 def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
     """Return the lines to print for remarks. Remarks with the same text become one line with their count and places.
 
-    A remark may be a string, which has no place.
+    A remark may be a string. A string has no place.
     """
     merged = dict[tuple[bool, str], list[str]]()
     for remark in remarks:
@@ -259,7 +259,7 @@ def without_effect(remarks: Iterable[Remark | str]) -> list[Remark]:
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:
-    """Return the error that the option `strict` demands for an option that has no effect on the operation."""
+    """Return the error for an option without effect on the operation, as the option `strict` demands."""
     return Refusal(op, f"{reason} (strict)")
 
 

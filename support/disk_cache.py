@@ -3,8 +3,8 @@
     file:   magic, SHA-256 of the following bytes, key, length of the record, record (JSON), attachment (bytes)
 
 A file is renamed to its final name only when it is complete. A killed process therefore leaves at most a temporary
-file, which a later process deletes. A file that is damaged or belongs to another key counts as a miss and is
-overwritten. File system errors never reach the caller: if the directory cannot be used, nothing is cached.
+file. A later process deletes it. A file that is damaged or belongs to another key counts as a miss and is overwritten.
+File system errors never reach the caller: if the directory cannot be used, nothing is cached.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DiskCache:
     """The cache in one directory.
 
     Attributes:
-        folder: The directory, which is created when the first entry is stored.
+        folder: The directory. It is created when the first entry is stored.
         maximum: The maximum total size of the files, in bytes.
     """
 

@@ -32,7 +32,7 @@ def fingerprint(value: object) -> str:
     """Return the hexadecimal digest of the value.
 
     Raises:
-        NoFingerprint: The value, or a value that it refers to, has no digest that is the same in every process.
+        NoFingerprint: The value, or a value that it refers to, has no digest that is stable across processes.
     """
     return _Digest(()).digest(value).hex()
 
@@ -117,7 +117,7 @@ def _names_in(code: CodeType) -> list[str]:
 
 
 def _parts_of_named(value: type | ModuleType | BuiltinFunctionType) -> Iterator[bytes]:
-    """Yield the name and the digest of the source file of a class, a module or a built-in function."""
+    """Yield the name of a class, a module or a built-in function, and the digest of its source file."""
     module = value.__name__ if isinstance(value, ModuleType) else str(value.__module__)
     yield from (module.encode(), getattr(value, "__qualname__", "").encode())
     if not _is_versioned(module):

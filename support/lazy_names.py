@@ -29,7 +29,7 @@ def lazy_names(
     at the same time: the import system executes each module once, and other threads wait for it.
 
     Args:
-        package: The `__name__` of the package, which must define `__all__`.
+        package: The `__name__` of the package. The package must define `__all__`.
         names: The public names that each module of the package defines, separated by spaces.
         modules: The public modules of the package.
     """

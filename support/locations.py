@@ -1,4 +1,4 @@
-"""Source locations: ranges, which xDSL lacks; traversal of nested locations; and the source position to report.
+"""Source locations: ranges (xDSL lacks them), traversal of nested locations, and the source position to report.
 
 JAX writes `loc("model.py":37:27 to :49)`. xDSL admits only its own location classes inside names, call sites and
 fusions, so a range is stored as a `FusedLoc` of its start with the end as metadata. A printer that does not know ranges
@@ -61,8 +61,8 @@ def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> Locat
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
     """Return the file, line and column of the innermost user code in a location.
 
-    Positions of callees precede those of their callers. The result is the first position outside installed libraries,
-    or else the first position, or None if the location contains no position.
+    Positions of callees precede those of their callers. The result is the first position outside installed libraries.
+    If there is none, it is the first position. It is None if the location contains no position.
     """
     innermost = None
     for part in each_part(location):
@@ -95,11 +95,11 @@ def keep_text_position(op: Operation, position: tuple[str, int, int]) -> None:
 
 
 class TextLine(NamedTuple):
-    """The line of the text from which an operation was parsed.
+    """The text line from which an operation was parsed.
 
     Attributes:
         file: The name of the text.
-        line: The number of the line, which counts from 1.
+        line: The line number, counted from 1.
         results: The results of the operation as the text names them, such as `%12` or `%a:2`; "" without results.
     """
 

@@ -1,4 +1,4 @@
-"""Names of operations of any dialect, and fast traversals of blocks and nested operations.
+"""Operation names in any dialect, and fast traversals of blocks and nested operations.
 
 xDSL's `walk` nests a generator for each region, which is slow in deep modules.
 """
@@ -40,20 +40,21 @@ def terminator_of(block: Block) -> Operation:
 
 
 def block_of(op: Operation) -> Block:
-    """Return the block that contains the operation, which must be neither detached nor a top-level module."""
+    """Return the block that contains the operation. The operation must be neither detached nor a top-level module."""
     assert op.parent is not None, "the operation stands in a block"
     return op.parent
 
 
 def root_of(op: Operation) -> Operation:
-    """Return the outermost operation that contains the operation, which may be the operation itself."""
+    """Return the outermost operation that contains the operation. This may be the operation itself."""
     while (parent := op.parent_op()) is not None:
         op = parent
     return op
 
 
 def operations_in(block: Block) -> list[Operation]:
-    """Return the operations of a block. This is faster than `list(block.ops)`, which traverses the block twice."""
+    """Return the operations of a block. This is faster than `list(block.ops)`, because the latter traverses the block
+    twice."""
     operations, op = list[Operation](), block.first_op
     while op is not None:
         operations.append(op)

@@ -1,8 +1,8 @@
 """A JSON parser that rejects ambiguous and non-standard input.
 
 If a key occurs several times, Python's parser silently keeps the last value. It also accepts `NaN` and `Infinity`,
-which are not JSON, and reads `1e999` as infinity. This parser rejects all of these, as well as deep nesting and numbers
-with thousands of digits.
+although they are not JSON, and reads `1e999` as infinity. This parser rejects all of these, as well as deep nesting and
+numbers with thousands of digits.
 
 """
 

@@ -18,7 +18,8 @@ MIN_PREFIX_LENGTH = 3
 
 
 def similar_names(word: str, names: Iterable[str], most: int = MAX_SIMILAR_NAMES) -> list[str]:
-    """Return at most `most` names that resemble the word, the closest first. Equally close names keep their order."""
+    """Return at most `most` names that resemble the word, in order of decreasing similarity. Equally close names keep
+    their order."""
     names = list(names)
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
@@ -27,13 +28,14 @@ def similar_names(word: str, names: Iterable[str], most: int = MAX_SIMILAR_NAMES
         matcher.set_seq1(name)
         return matcher.ratio()
 
-    # `get_close_matches` sorts equally close names in reverse, so it only selects the names, which keep their order.
+    # `get_close_matches` sorts equally close names in reverse, so it only selects the names. They keep their order.
     close = set(get_close_matches(word, names, max(1, len(names))))
     return sorted((name for name in names if name in close), key=similarity, reverse=True)[:most]
 
 
 def close_name(word: str, names: Iterable[str]) -> str | None:
-    """Return the name closest to the word, or else the first name that begins with the word, or else None."""
+    """Return the name closest to the word. If no name is close, return the first name that begins with the word, or
+    None."""
     names = list(names)
     if close := get_close_matches(word, names, n=1):
         return close[0]

@@ -88,8 +88,8 @@ def parse_amount(text: str) -> int | float:
 
 
 def _without_unit(text: str, number: float) -> str:
-    """Return the error message for a number above 1 without a unit, which more often means a percentage or gigabytes
-    than bytes."""
+    """Return the error message for a number above 1 without a unit. Such a number more often means a percentage or
+    gigabytes than bytes."""
     if number != int(number):
         return f"{_SHARE} must be at most 1, and bytes must be whole numbers"
     share = f"'{text}%', " if number <= 100 else ""

@@ -1,4 +1,4 @@
-"""Run programs on inputs that come from a file or a seed, and compare their results, for the command-line tools."""
+"""Run programs on inputs from a file or a seed, and compare their results. The command-line tools use this module."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The results of two programs compared, once for each kind of input. The comparisons end at the first difference,
-    or at the time limit.
+    """The comparisons of two programs' results, one for each kind of input. They end at the first difference, or at the
+    time limit.
 
     Attributes:
         runs: The kind of inputs and the result of each completed comparison.

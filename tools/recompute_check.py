@@ -211,7 +211,8 @@ def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
 
 
 def _repeated_targets(before: ModuleOp, after: ModuleOp) -> list[str]:
-    """Return the targets of custom calls that `after` contains more often, of those that a user may declare pure."""
+    """Return the custom-call targets that occur more often in `after`, among the targets that a user may declare
+    pure."""
     calls_before, calls_after = (
         Counter(target for op in module.walk() if (target := target_of(op)) is not None and not is_listed(op))
         for module in (before, after)

@@ -44,7 +44,7 @@ from .runs.run_cache import Answer, RunCache
 
 
 class Failed(Exception):
-    """The error that ends a run, with its diagnostics, which `main` prints."""
+    """The error that ends a run, with its diagnostics. `main` prints them."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], form: str = "text"):
         self.diagnostics = list(diagnostics)

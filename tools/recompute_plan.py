@@ -18,10 +18,10 @@ the extra cost in percent of the step, a proven lower bound on this cost, and th
 the order of execution, one node id per line; a copy repeats the id. `--evaluate` prints the peak and the cost of such
 an order.
 
-`--fit` answers in its first line: yes; yes, with recomputation; no, which is proved; or unknown.
+`--fit` answers in its first line: yes; yes, with recomputation; no (this is proved); or unknown.
 
 `--sweep` prints the row of each budget as soon as it is found. It searches for at most 30 seconds for each budget,
-unless `--time-limit` or `--effort` is given; the row of a search that the limit has ended says so.
+unless `--time-limit` or `--effort` is given. If the limit ends a search, its row says so.
 
 Without a time limit the search is deterministic; `--fit` of a step ends after five minutes. Ctrl-C ends the search with
 the best plan so far.

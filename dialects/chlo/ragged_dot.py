@@ -66,7 +66,7 @@ class RaggedDotAttr(RecordAttribute[RaggedDotDimensions]):
 
 @irdl_op_definition
 class RaggedDotOp(IRDLOperation):
-    """Multiply matrices whose left operand has a dimension that is divided into groups."""
+    """Multiply matrices in groups. A dimension of the left operand is divided into these groups."""
 
     name = "chlo.ragged_dot"
 

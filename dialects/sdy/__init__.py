@@ -1,4 +1,4 @@
-"""Shardy for xDSL: the distribution of the values of a program over the devices of a mesh.
+"""Shardy for xDSL: the distribution of a program's values over a device mesh.
 
 | module | content |
 |---|---|

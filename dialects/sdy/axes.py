@@ -30,7 +30,7 @@ class Axis:
         return mesh.sizes[self.name] if self.size is None else self.size
 
     def end(self, mesh: Mesh) -> int:
-        """Return the product of all factors of the mesh axis up to the end of this sub-axis."""
+        """Return the product of the mesh axis's factors up to the end of this sub-axis."""
         return self.pre_size * self.length(mesh)
 
     def overlaps(self, other: Axis, mesh: Mesh) -> bool:

@@ -1,12 +1,12 @@
-"""Shardy's collectives, which change the distribution of a value over the devices.
+"""Shardy's collectives. They change the distribution of a value over the devices.
 
     %1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
     %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
     %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
-The operand and the result have the type of the whole value. The sharding of the operand and the axes determine the
-sharding of the result, which `out_sharding` repeats. Assembly, properties and constraints follow Shardy's `ops.td` and
-`verifiers.cc`. Shardy declares none of these operations `Pure`.
+The operand and the result have the type of the whole value. The operand's sharding and the axes determine the result's
+sharding. `out_sharding` repeats it. Assembly, properties and constraints follow Shardy's `ops.td` and `verifiers.cc`.
+Shardy declares none of these operations `Pure`.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class CollectiveOp(IRDLOperation):
 
     @classmethod
     def parse_reduction(cls, parser: Parser) -> Properties:
-        """Parse the kind of the reduction, which precedes the axes; parse nothing for a collective without one."""
+        """Parse the reduction kind before the axes. Parse nothing for a collective without a reduction."""
         return {}
 
     def print(self, printer: Printer) -> None:
@@ -203,7 +203,7 @@ class CollectiveOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
     def print_reduction(self, printer: Printer) -> None:
-        """Print the kind of the reduction, which precedes the axes; print nothing for a collective without one."""
+        """Print the reduction kind before the axes. Print nothing for a collective without a reduction."""
 
 
 def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:

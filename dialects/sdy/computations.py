@@ -1,4 +1,4 @@
-"""Shardy's operations with a region, which cannot use values from outside.
+"""Shardy's operations with a region. The region cannot use values from outside.
 
     %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"}
         (%y: tensor<2xf32>) { … sdy.return %z : tensor<2xf32> } : (tensor<4xf32>) -> tensor<4xf32>
@@ -53,7 +53,7 @@ from .shardings import ManualAxesAttr, ShardingPerValueAttr
 
 @irdl_op_definition
 class ShardyReturnOp(IRDLOperation):
-    """Terminate the region of a computation, and return values from it."""
+    """Terminate a computation's region, and return values from it."""
 
     name = "sdy.return"
 
@@ -151,7 +151,7 @@ class ComputationOp(IRDLOperation):
 
     @classmethod
     def parse_shardings(cls, parser: Parser) -> Properties:
-        """Parse `in_shardings=…` and `out_shardings=…`, which are optional, between the operands and the region."""
+        """Parse the optional `in_shardings=…` and `out_shardings=…` between the operands and the region."""
         properties: Properties = {}
         for name in ("in_shardings", "out_shardings"):
             if parser.parse_optional_keyword(name) is not None:

@@ -56,7 +56,7 @@ class AxisEdges:
 
 @dataclass(frozen=True)
 class PropagationStep:
-    """The edges of one step of propagation."""
+    """The edges of one propagation step."""
 
     index: int
     edges: tuple[AxisEdges, ...]
@@ -137,7 +137,7 @@ class PropagationEdgesAttr(Data[tuple[PropagationStep, ...]]):
 
 def check_propagation_edges(op: Operation, attribute: Attribute) -> None:
     """Raise `VerifyException` unless the attribute contains only edges between values of the operation, along axes of
-    the mesh of these values."""
+    their mesh."""
     if not isinstance(attribute, PropagationEdgesAttr):
         raise VerifyException(f"{PROPAGATION_EDGES} is {attribute}, expected the form #sdy.propagation_edges<…>")
     if not is_in_module(op):

@@ -1,4 +1,4 @@
-"""Shardy's constraints on shardings and lists of axes, which follow its `verifiers.cc`."""
+"""Shardy's constraints on shardings and axis lists. They follow its `verifiers.cc`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .sharding_lookup import enclosing_manual_axes
 def check_sharding(subject: str, sharding: Sharding, type_: Attribute, mesh: Mesh | None, op: Operation) -> None:
     """Raise `VerifyException` unless the sharding is valid for a value of this type."""
     if mesh is None:
-        raise VerifyException(f"{subject} names the mesh {sharding.mesh}, which the module does not define")
+        raise VerifyException(f"{subject} names the mesh {sharding.mesh}, but the module does not define it")
     if isinstance(type_, TupleType) and len(type_.types.data) == 1:
         type_ = type_.types.data[0]
     if isinstance(type_, UnregisteredAttr):

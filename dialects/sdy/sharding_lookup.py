@@ -16,13 +16,12 @@ from .shardings import ManualAxesAttr, MeshAttr, ShardingAttr, ShardingPerValueA
 SHARDING = "sdy.sharding"
 """The attribute with the sharding of a function argument, or the shardings of the results of an operation."""
 COMPUTATION_NAMES = frozenset({"sdy.manual_computation", "sdy.named_computation"})
-"""The operations whose regions have shardings of their own for arguments and results."""
+"""The operations whose regions have their own shardings for arguments and results."""
 
 
 def mesh_of(inside: Operation, name: str) -> Mesh | None:
-    """Return the mesh of a sharding, which is given by name or inline.
-
-    Returns None if the module around `inside` does not define a mesh with this name.
+    """Return the mesh of a sharding. The sharding gives it by name or inline. Returns None if the module around
+    `inside` does not define a mesh with this name.
     """
     if name.startswith("mesh<"):
         return parse_mesh(name[5:-1])
@@ -39,7 +38,7 @@ def mesh_of(inside: Operation, name: str) -> Mesh | None:
 
 
 def is_in_module(op: Operation) -> bool:
-    """Return whether the operation is inside a module, where the meshes that it names can be looked up."""
+    """Return whether the operation is inside a module, so that its meshes can be looked up by name."""
     return isinstance(op.get_toplevel_object(), ModuleOp)
 
 

@@ -232,7 +232,7 @@ class DataFlowEdgeOp(EdgeOp):
     def verify_owner(self) -> None:
         owner = self.input.owner
         if isinstance(owner, Operation) and owner.name.startswith("sdy.") and not isinstance(owner, ComputationOp):
-            raise VerifyException(f"the operand is a result of {owner.name}, which cannot own an edge")
+            raise VerifyException(f"the operand is a result of {owner.name}, and that operation cannot own an edge")
         if self.sharding is not None and is_in_module(self):
             sharding = parse_sharding(self.sharding.data)
             check_sharding("sharding", sharding, self.result.type, mesh_of(self, sharding.mesh), self)

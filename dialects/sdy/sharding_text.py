@@ -83,7 +83,8 @@ _LEADING_FREE = re.compile(r"(?P<mesh>.*?, ?\[)(?P<free>(?:\{\}(?:, ?|(?=\])))*)
 
 
 def without_free_dimensions(sharding: ShardingAttr) -> tuple[ShardingAttr, int]:
-    """Return the sharding without its leading dimensions that are neither sharded nor open, and their number.
+    """Return the sharding without its leading free dimensions, and their number. A free dimension is neither sharded
+    nor open.
 
     [{}, {}, {"x"}, {}]   ->   [{"x"}, {}], 2
     """
@@ -94,7 +95,7 @@ def without_free_dimensions(sharding: ShardingAttr) -> tuple[ShardingAttr, int]:
 
 
 def with_free_dimensions(sharding: ShardingAttr, count: int) -> ShardingAttr:
-    """Return the sharding with `count` more leading dimensions, which are neither sharded nor open."""
+    """Return the sharding with `count` more leading free dimensions (neither sharded nor open)."""
     match = _LEADING_FREE.fullmatch(sharding.data)
     assert match is not None, "the sharding lists its dimensions"
     rest = match["free"] + match["rest"]

@@ -40,7 +40,7 @@ class TextAttr(Data[str]):
 
     @classmethod
     def parse_short_or_full(cls, parser: AttrParser) -> Self:
-        """Parse the short form, `<…>`, which is also the printed form, or the full form, `#sdy.mesh<…>`."""
+        """Parse the short form, `<…>`, or the full form, `#sdy.mesh<…>`. The short form is also the printed form."""
         if not parser.lexer.input.content.startswith("#", parser.pos):
             return cls(_parse_text(parser))
         start, attribute = parser.pos, parser.parse_attribute()

@@ -1,4 +1,4 @@
-"""Attributes of StableHLO: enumerations and records, most of which contain dimension numbers.
+"""Attributes of StableHLO: enumerations and records. Most records contain dimension numbers.
 
 #stablehlo<precision DEFAULT>
 #stablehlo.dot<lhs_contracting_dimensions = [1], …>

@@ -1,4 +1,4 @@
-"""Checks that verifiers share, and constraints with their labels in StableHLO's specification.
+"""Checks shared by verifiers, and constraints with their labels in StableHLO's specification.
 
 Each check raises `VerifyException` with the actual and the expected value.
 """
@@ -132,7 +132,7 @@ def check_sizes(subject: str, sizes: Shape, extents: Shape) -> None:
         if size < 0:
             raise VerifyException(f"{subject} has size {size}, but sizes must not be negative")
         if extent != DYNAMIC_INDEX and size > extent:
-            raise VerifyException(f"{subject} has size {size}, which exceeds the extent {extent}")
+            raise VerifyException(f"{subject} has size {size}, more than the extent {extent}")
 
 
 def _text(shape: Shape) -> str:

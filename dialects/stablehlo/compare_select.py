@@ -113,7 +113,7 @@ COMPARISON_TYPES: tuple[tuple[ElementPredicate, tuple[ComparisonType, ...]], ...
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """Select each element from one of two tensors, according to a predicate, which may be a scalar.
+    """Select each element from one of two tensors, according to a predicate. The predicate may be a scalar.
 
     stablehlo.select %predicate, %a, %b : tensor<…xi1>, type
     """
@@ -164,7 +164,7 @@ class SelectOp(IRDLOperation):
 
 @irdl_op_definition
 class ClampOp(SameTypeOp):
-    """Clamp each element between two bounds, which may be scalars."""
+    """Clamp each element between two bounds. The bounds may be scalars."""
 
     name = "stablehlo.clamp"
     ARITY: ClassVar[int] = 3

@@ -84,8 +84,8 @@ def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]
 
 
 def check_bounds(type_: Attribute) -> None:
-    """Raise `VerifyException` unless the bounds of the type have one entry for each dimension, which is `?` for each
-    static extent."""
+    """Raise `VerifyException` unless the type's bounds have one entry for each dimension, and `?` for each static
+    extent."""
     if not is_tensor(type_) or not isinstance(type_.encoding, (BoundsAttr, TypeExtensionsAttr)):
         return
     bounds, shape = type_.encoding.data, type_.get_shape()
@@ -99,7 +99,7 @@ def check_bounds(type_: Attribute) -> None:
 def check_static_or_bounded(subject: str, value: SSAValue) -> None:
     """Check that at most one extent is dynamic, and that a dynamic extent has a bound.
 
-    The type of the result determines the shape that the operation computes.
+    The result type determines the shape that the operation computes.
     """
     type_ = value.type
     assert is_tensor(type_), "by the definition of the operation"

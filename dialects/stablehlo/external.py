@@ -73,7 +73,7 @@ class RngBitGeneratorOp(FunctionTypeOp):
 
 @irdl_op_definition
 class RngOp(FunctionTypeOp):
-    """Return random numbers, drawn from a state that is not part of the program.
+    """Return random numbers drawn from a state outside the program.
 
     stablehlo.rng %a, %b, %shape, distribution = UNIFORM
     """

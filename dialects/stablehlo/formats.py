@@ -40,7 +40,7 @@ def parse_operands(parser: Parser, count: int) -> list[UnresolvedOperand]:
 
 
 def parse_all_operands(parser: Parser) -> list[UnresolvedOperand]:
-    """Parse a list of operands, which may be empty: `%a, %b`"""
+    """Parse a possibly empty list of operands: `%a, %b`"""
     operands = parser.parse_optional_undelimited_comma_separated_list(
         parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
     )
@@ -75,7 +75,7 @@ def parse_attributes(
 
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
-    """Print `{…}` with the attributes of `op`, and with its properties except `spelled`, which are printed
+    """Print `{…}` with the attributes of `op`, and with its properties except `spelled`. The latter are printed
     elsewhere."""
     # Properties are printed in the order of their definition, in which the parser also stores them.
     defined = op.get_irdl_definition().properties
@@ -118,7 +118,7 @@ def print_field(printer: Printer, keyword: str, values: I64Array) -> None:
 
 
 def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
-    """Parse any number of operands, each of which is followed by a comma: `%a, %b,`"""
+    """Parse any number of operands, each followed by a comma: `%a, %b,`"""
     operands: list[UnresolvedOperand] = []
     while (operand := parser.parse_optional_unresolved_operand()) is not None:
         operands.append(operand)
@@ -135,7 +135,7 @@ class CustomFormatOp(IRDLOperation):
 
     @classmethod
     def parse_own(cls, parser: Parser) -> Properties:
-        """Parse the part of the custom form between operands and attributes, which differs between operations."""
+        """Parse the operation-specific part of the custom form, between operands and attributes."""
         return {}
 
     def print_own(self, printer: Printer) -> None:

@@ -45,7 +45,7 @@ from .tensors import check_not_quantized_by_dimension, numbers, tensors
 
 
 class IndexingOp(IRDLOperation):
-    """Base of operations that read or write slices of tensors, at offsets that index vectors give."""
+    """Base of operations that read or write slices of tensors. Index vectors give the offsets of the slices."""
 
     @property
     @abstractmethod
@@ -206,7 +206,8 @@ COLLAPSED, BATCHING = "collapsed_slice_dims", "operand_batching_dims"
 
 
 def _check_single(op: GatherOp, name: str) -> None:
-    """Check that slices have at most one element along the dimensions in the field `name`, which the result lacks."""
+    """Check that slices have at most one element along the dimensions in the field `name`. The result lacks these
+    dimensions."""
     sizes = [op.slice_sizes.get_values()[dimension] for dimension in op.dimensions(name)]
     if any(size > 1 for size in sizes):
         raise VerifyException(f"slice_sizes are {sizes} along {name} {list(op.dimensions(name))}, expected 0 or 1")

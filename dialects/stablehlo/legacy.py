@@ -61,7 +61,7 @@ class Einsum:
         hidden = max((sum(label.startswith(".") for label in labels) for labels in operands), default=0)
         result = _labels(match[3], len(match[3].replace(ELLIPSIS, "")) + (hidden if ELLIPSIS in match[3] else 0))
         if unknown := [label for label in result if label not in extents]:
-            raise ValueError(f"the result of '{equation}' has the label '{unknown[0]}', which no operand has")
+            raise ValueError(f"the result of '{equation}' has the label '{unknown[0]}', but no operand has this label")
         if len(set(result)) != len(result):
             raise ValueError(f"the labels of the result of '{equation}' must be distinct")
         return cls(tuple(operands), result, extents)

@@ -79,8 +79,8 @@ _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "resul
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """Return two of the transform's values: the operand or result that is real, or None if both are complex, and one
-    that is complex."""
+    """Return a real and a complex value of the transform, each the operand or the result. The first one is None if both
+    are complex."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand
@@ -110,9 +110,8 @@ def _check_lengths(op: FftOp) -> None:
 
 
 def _check_result(op: FftOp) -> None:
-    """Check that the result has the shape of the operand.
-
-    If one side is real, the last dimension of the complex side is shorter, since half of the values are redundant.
+    """Check that the result has the shape of the operand. If one of them is real, the last dimension of the complex one
+    is shorter, since half of the values are redundant.
     """
     real, complex_ = _sides(op)
     if real is None:

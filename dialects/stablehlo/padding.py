@@ -1,4 +1,4 @@
-"""`stablehlo.pad`, which pads tensors, and `stablehlo.reverse`, which reverses their dimensions."""
+"""`stablehlo.pad` (padding of tensors) and `stablehlo.reverse` (reversal of dimensions)."""
 
 from __future__ import annotations
 

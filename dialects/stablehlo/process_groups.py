@@ -1,5 +1,5 @@
-"""Groups of devices that exchange values, pairs of sending and receiving devices, channels, and operations that return
-the id of the executing device.
+"""Device groups that exchange values, sender-receiver pairs, channels, and operations that return the executing
+device's id.
 
     replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>; a group that is shorter than the others ends in -1
     source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>
@@ -29,7 +29,7 @@ from .formats import ResultTypeOp
 DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE = 1, 2, 3
 """The values of the field `type` of a channel handle."""
 PADDING = -1
-"""The id that fills up groups that are shorter than the longest group."""
+"""The id with which shorter groups are padded to the length of the longest group."""
 _FIELD = re.compile(r"\b(handle|type)\s*=\s*(-?\d+)")
 
 

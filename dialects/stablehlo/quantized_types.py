@@ -1,4 +1,4 @@
-"""The types of quantized numbers, which xDSL stores as text.
+"""The types of quantized numbers. xDSL stores them as text.
 
     !quant.uniform<i8:f32, 0.5:3>                       storage type, expressed type, scale, zero point
     !quant.uniform<i8<-100:100>:f32:1, {0.1:1, 0.2:2}>  limited storage; one scale for each index along dimension 1

@@ -98,7 +98,7 @@ def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
     other.
     """
     if not same_element(element, to) and not _promotes(element, to):
-        raise VerifyException(f"{subject} has elements of type {element}, which cannot be promoted to {to}")
+        raise VerifyException(f"{subject} has elements of type {element}, but they cannot be promoted to {to}")
 
 
 def _promotes(element: Attribute, to: Attribute) -> bool:
@@ -295,8 +295,8 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """Return the only operation of the region if the short form, which prints just the name of this operation, loses no
-    information. Otherwise return None.
+    """Return the only operation of the region if the short form loses no information; otherwise None. The short form
+    prints just the name of this operation.
 
     The operation must take the block arguments in order, and must not have attributes or locations that the short form
     omits.

@@ -60,7 +60,7 @@ class RealPartOp(ShapeKeepingOp):
 
 @irdl_op_definition
 class AbsOp(RealPartOp):
-    """Return the absolute value of each number, which is real for complex operands."""
+    """Return the absolute value of each number. It is real for complex operands."""
 
     name = "stablehlo.abs"
     TAKES = is_signed

@@ -1,4 +1,4 @@
-"""Constraints for the tensor types that most operations accept: tensors of numbers, which may be quantized.
+"""Constraints for the tensor types that most operations accept: tensors of (possibly quantized) numbers.
 
 Errors begin with the label of the input in StableHLO's specification: `I1: … is quantized along a dimension`.
 """
@@ -29,7 +29,9 @@ def is_quantized_by_dimension(type_: Attribute) -> bool:
 def check_not_quantized_by_dimension(type_: Attribute, label: str = "") -> None:
     if is_quantized_by_dimension(type_):
         start = f"{label}: " if label else ""
-        raise VerifyException(f"{start}{type_} is quantized along a dimension, which this operation does not support")
+        raise VerifyException(
+            f"{start}{type_} is quantized along a dimension, but this operation does not support such types"
+        )
 
 
 def check_quantized(type_: Attribute) -> None:

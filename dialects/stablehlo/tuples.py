@@ -140,7 +140,7 @@ def _elements(op: GetTupleElementOp) -> Sequence[Attribute]:
 def _check_index(op: GetTupleElementOp) -> None:
     index, count = op.index.value.data, len(_elements(op))
     if not 0 <= index < count:
-        raise VerifyException(f"index {index} is out of range for {op.operand.type}, which has {count} elements")
+        raise VerifyException(f"index {index} is out of range for {op.operand.type} with {count} elements")
 
 
 ELEMENT_CONSTRAINTS: tuple[Constraint[GetTupleElementOp], ...] = (

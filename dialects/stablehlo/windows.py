@@ -118,7 +118,7 @@ def check_positive(subject: str, values: Sequence[int]) -> None:
 
 
 def moving(fields: Mapping[str, tuple[str, str]], rank: Callable[[OpT], int]) -> list[Constraint[OpT]]:
-    """Return the constraints that optional properties have one number for each of `rank` dimensions, and that all
+    """Return two constraints on optional properties: they have one number for each of `rank` dimensions, and all
     numbers are positive.
 
     `fields`: the labels of these two constraints, by property name.

@@ -73,12 +73,12 @@ class Backend:
 
 
 def backend(**keywords: Unpack[Keywords]) -> Backend:
-    """Return a backend for `torch.compile` whose steps need less memory, with bit-identical results.
+    """Return a backend for `torch.compile`. Its steps need less memory, with bit-identical results.
 
     Args:
         budget: The memory limit: bytes, including weights and inputs (`"8GiB"` or a number); a share of the plain
-            step's peak, excluding weights and inputs (`"50%"` or `0.5`); or `"min"` for the lowest peak. The plan
-            within the limit with the least extra work is chosen.
+            step's peak, excluding weights and inputs (`"50%"` or `0.5`); or `"min"` for the lowest peak. Among the
+            plans within the limit, the one with the least extra work is chosen.
         reserve: The bytes to subtract from a budget in bytes, for tensors outside the graph, such as optimizer states.
         segments, policy, save, ...: The fields of `recompute.Selection`, which select the recomputed values if there is
             no budget. Segments are patterns of module paths, such as `"blocks.*"`.
@@ -106,8 +106,8 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
         fullgraph, dynamic: As for `torch.compile`.
 
     Returns:
-        The result of `torch.compile`, with two additional methods, `report()` and `explain()`, which describe the
-        graphs that have been compiled so far.
+        The result of `torch.compile`, with two additional methods. `report()` and `explain()` describe the graphs that
+        have been compiled so far.
 
     Raises:
         TypeError: For an unknown option.

@@ -1,4 +1,4 @@
-"""The options of `recompute.torch`, which have the same names as the options of `recompute.jax.jit`."""
+"""The options of `recompute.torch`. They have the same names as the options of `recompute.jax.jit`."""
 
 from __future__ import annotations
 

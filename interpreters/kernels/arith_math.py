@@ -196,7 +196,7 @@ def _from_integers(op: Operation, read: Callable[[Array], Array]) -> Kernel:
 
 
 def to_whole(op: Operation) -> Kernel:
-    """Make the kernel of a conversion from floats to integers, which rounds towards zero.
+    """Make the kernel of a conversion from floats to integers. It rounds towards zero.
 
     Values that are out of range become the nearest integer; MLIR leaves their results undefined.
     """
@@ -300,7 +300,7 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
 
 def fused_multiply_add(op: Operation) -> Kernel:
-    """Make the kernel of `math.fma`, which rounds only once. Raises `ValueError` for f64, because numpy has no type for
+    """Make the kernel of `math.fma`. It rounds only once. Raises `ValueError` for f64, because numpy has no type for
     exact products of f64."""
     dtype = dtype_at(op.results[0])
     if dtype.itemsize > 4:

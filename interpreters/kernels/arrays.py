@@ -111,7 +111,7 @@ ValueKernel: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def tuple_(op: Operation) -> ValueKernel:
-    """Make the kernel of `stablehlo.tuple`, which returns a tuple of the operands without copying them."""
+    """Make the kernel of `stablehlo.tuple`. It returns a tuple of the operands without copying them."""
 
     def run(*values: Any) -> tuple[Any, ...]:
         return (values,)
@@ -139,7 +139,7 @@ def token(op: Operation) -> ValueKernel:
 
 
 def async_done(op: Operation) -> ValueKernel:
-    """Make the kernel of `stablehlo.async_done`, which returns copies of the arrays in the future."""
+    """Make the kernel of `stablehlo.async_done`. It returns copies of the arrays in the future operand."""
 
     def run(future: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(array.copy() for array in future)

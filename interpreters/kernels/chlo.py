@@ -32,7 +32,7 @@ NUMPY: dict[str, Compute] = {
     "tan": np.tan,
 }
 COMPLEX: dict[str, Compute] = {"square": complex_numbers.square}
-# The functions that `scipy.special` has, with their names there.
+# The functions of `scipy.special`, with their names there.
 SCIPY = {
     "bessel_i1e": "i1e",
     "digamma": "digamma",
@@ -76,7 +76,7 @@ def next_after(op: Operation) -> Kernel:
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.mulhi`, which returns the upper half of the product. It uses Python integers."""
+    """Make the kernel of `chlo.mulhi`. It returns the upper half of the product, and uses Python integers."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))

@@ -24,7 +24,7 @@ class _Einsum:
         left: The letters of the left operand.
         right: The letters of the right operand, without the dimension of groups.
         product: The letters of the result of one group.
-        rows: The letters of the dimensions by which a row, or a summed element, belongs to a group.
+        rows: The letters of the dimensions that assign a row, or a summed element, to a group.
     """
 
     left: list[str]

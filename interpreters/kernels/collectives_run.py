@@ -30,7 +30,7 @@ COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """Make the kernel of a collective in which only this process takes part. It returns the operands.
+    """Make the kernel of a collective with this process as the only participant. It returns the operands.
 
     Raises:
         ValueError: Other processes take part, or the shapes of the results differ from those of the operands.

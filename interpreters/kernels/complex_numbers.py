@@ -14,7 +14,7 @@ from .arrays import Array
 NAN = complex(np.nan, np.nan)
 # For larger real parts x, 1 is negligible compared with e**x.
 FAR = 40.0
-# Dekker's constant for f64, which splits 53 bits into 26 and 27.
+# Dekker's constant for f64. It splits 53 bits into 26 and 27.
 SPLIT = 2.0**27 + 1
 
 
@@ -149,7 +149,7 @@ def power(a: Array, b: Array) -> Array:
 
 
 def cbrt(a: Array) -> Array:
-    """Return the principal cube root, whose argument is a third of the argument of the number."""
+    """Return the principal cube root. Its argument is a third of the argument of the number."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 

@@ -59,8 +59,7 @@ def _whole(values: Array, dtype: DType) -> Array:
 
 
 def reduce_precision(op: ReducePrecisionOp) -> Kernel:
-    """Make the kernel of `stablehlo.reduce_precision`, which rounds to the nearest number with fewer bits, ties to
-    even.
+    """Make the kernel of `stablehlo.reduce_precision`. It rounds to the nearest number with fewer bits, ties to even.
 
     Numbers that are too large become infinite, and subnormal numbers become 0. NaN is unchanged, but becomes infinity
     if the format has no mantissa, as in StableHLO's reference interpreter. (In XLA, it remains NaN.)
@@ -145,7 +144,7 @@ def _scale_of(value: SSAValue) -> _Scale | None:
 
 
 def _stored_dtype(value: SSAValue) -> DType:
-    """Return the numpy type of the elements of a value; for a quantized value, the type of its stored integers."""
+    """Return the numpy element type of a value. For a quantized value, this is the type of its stored integers."""
     scale = _scale_of(value)
     return dtype_at(value) if scale is None else scale.storage
 

@@ -62,8 +62,7 @@ def divide_integers(a: Array, b: Array) -> Array:
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """Return the remainder, which has the sign of the dividend. As in XLA, it is the dividend if the divisor is
-    zero."""
+    """Return the remainder. It has the sign of the dividend. As in XLA, it is the dividend if the divisor is zero."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
@@ -127,7 +126,7 @@ def count_trailing_zeros(a: Array, width: int) -> Array:
 
 
 def round_sum_of_product(a: Array, b: Array, c: Array, dtype: DType) -> Array:
-    """Compute `a * b + c`, rounded once to `dtype`, which is f32 or smaller.
+    """Compute `a * b + c`, rounded once to `dtype` (f32 or smaller).
 
     The product is exact in f64. The sum is rounded to odd in f64, with the error from Knuth's TwoSum, so that the
     second rounding is correct (Boldo and Melquiond, 2008).

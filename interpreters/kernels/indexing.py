@@ -88,7 +88,7 @@ def _starts(
 ) -> dict[int, Array]:
     """Return, for each indexed dimension of the operand, the starts of all slices, as an array along the batch
     dimensions."""
-    # Unsigned indices above the signed range become negative, which is out of bounds as well.
+    # Unsigned indices above the signed range become negative. Negative indices are also out of bounds.
     vectors = np.asarray(indices, np.int64)
     vectors = np.moveaxis(vectors, vector, -1) if vector < vectors.ndim else vectors[..., np.newaxis]
     shape = [1] * rank
@@ -123,7 +123,7 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 
 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
-    """Yield the indices of the elements in bounds, in groups whose elements all have different places.
+    """Yield the indices of the elements in bounds, in groups. All elements of a group have different places.
 
     Elements with the same place are in successive groups, in their order.
 

@@ -25,7 +25,7 @@ def _in(values: Array, dtype: DType) -> Array:
 
 
 def broadcast(op: BroadcastOp) -> Kernel:
-    """Make the kernel of `stablehlo.broadcast`, which returns a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast`. It returns a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     return on_one(lambda operand: np.broadcast_to(operand, shape))
 

@@ -48,7 +48,7 @@ def dot_general(op: DotGeneralOp) -> Kernel:
     return run
 
 
-# The functions by the kind of transform. They take the transformed extents, which are those of the real side.
+# The functions by the kind of transform. They take the transformed extents: the extents of the real side.
 FFTS: dict[str, Callable[..., Any]] = {
     "FFT": np.fft.fftn,
     "IFFT": np.fft.ifftn,
@@ -107,7 +107,7 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def triangular_solve(op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.triangular_solve`, which solves `a x = b` or `x a = b`. It reads only the stated
+    """Make the kernel of `stablehlo.triangular_solve`. It solves `a x = b` or `x a = b`, and reads only the stated
     triangle.
 
     If the diagonal contains a zero, the results are infinite or NaN.

@@ -10,12 +10,12 @@ import numpy as np
 from .arrays import Array
 
 Precedes: TypeAlias = Callable[[Array, Array], Array]
-"""A comparison of two arrays of elements, which are integer ids. It returns, for each element of the first array,
-whether it must precede the corresponding element of the second array."""
+"""A comparison of two arrays of elements. Elements are integer ids. For each element of the first array, it returns
+whether the element must precede the corresponding element of the second array."""
 
 
 def merge_sort(lines: Array, precedes: Precedes) -> Array:
-    """Return the lines with the elements of each in sorted order, using a bottom-up merge sort.
+    """Return the lines, each with its elements sorted by a bottom-up merge sort.
 
     Sorted runs of 1, 2, 4, … elements are merged in pairs. The position of an element in the merged run is its position
     in its own run plus the number of elements of the other run that precede it.

@@ -44,7 +44,7 @@ def is_view(op: Operation) -> bool:
 
 def _dense(value: Attribute) -> Array | None:
     if isinstance(value, DenseResourceAttr):
-        raise ValueError("its data is a dense resource, which is not part of the program")
+        raise ValueError("its data is a dense resource, and that is not part of the program")
     return to_numpy(value) if isinstance(value, DenseAttr) or is_standard_dense(value) else None
 
 
@@ -65,7 +65,7 @@ def iota(op: IotaOp) -> Kernel:
 
 
 def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
-    """Return a function that returns an array with the type of `result`, whose elements are their index along one
+    """Return a function that returns an array with the type of `result`. Each element is its index along one
     dimension."""
     shape, dtype = shape_of(result), dtype_at(result)
 
@@ -78,19 +78,19 @@ def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
 
 
 def reshape(op: ReshapeOp) -> Kernel:
-    """Make the kernel of `stablehlo.reshape`, which returns a view if the operand is row-major, otherwise a copy."""
+    """Make the kernel of `stablehlo.reshape`. It returns a view if the operand is row-major, otherwise a copy."""
     shape = shape_of(op.result)
     return on_one(lambda operand: operand.reshape(shape))
 
 
 def transpose(op: TransposeOp) -> Kernel:
-    """Make the kernel of `stablehlo.transpose`, which returns a view."""
+    """Make the kernel of `stablehlo.transpose`. It returns a view."""
     permutation = op.permutation.get_values()
     return on_one(lambda operand: operand.transpose(permutation))
 
 
 def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
-    """Make the kernel of `stablehlo.broadcast_in_dim`, which returns a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast_in_dim`. It returns a view that repeats elements with stride zero."""
     return on_one(broadcast_to(shape_of(op.result), op.broadcast_dimensions.get_values()))
 
 

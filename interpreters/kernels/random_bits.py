@@ -33,7 +33,7 @@ PHILOX_ROUNDS = 10
 
 
 def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
-    """Make the kernel of `stablehlo.rng`, which draws from `generator` each time it runs."""
+    """Make the kernel of `stablehlo.rng`. It draws from `generator` each time it runs."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     is_normal = op.rng_distribution.data is RngDistribution.NORMAL
 

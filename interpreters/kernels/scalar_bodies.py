@@ -26,8 +26,8 @@ from .merge_sort import merge_sort
 
 
 def map_(op: Operation, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.map`. Raises `ValueError` if the region does not match the operands, which xDSL
-    does not verify."""
+    """Make the kernel of `stablehlo.map`. Raises `ValueError` if the region does not match the operands. xDSL does not
+    verify this."""
     count = len(op.operands)
     shape = shape_at(op.results[0])
     dtypes = [dtype_at(result) for result in op.results]
@@ -49,7 +49,7 @@ def map_(op: Operation, combine: Combine) -> Kernel:
 
 Arrays: TypeAlias = Sequence[Array]
 ReduceRows: TypeAlias = Callable[[Arrays, Arrays, Arrays], Arrays]
-"""A function that takes tables, initial values and captures, and returns one element for each row of each table."""
+"""A function of tables, initial values and captures. It returns one element for each row of each table."""
 
 UFUNCS: dict[str, np.ufunc] = {
     "stablehlo.add": np.add,

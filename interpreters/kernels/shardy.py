@@ -1,4 +1,4 @@
-"""Kernels of Shardy on whole values, which the devices hold together.
+"""Kernels of Shardy on whole values. The devices hold a whole value together.
 
 %1 = sdy.all_gather [{"x"}] %0 …       the same whole value, of which each device holds more
 %1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: the whole value is the sum (or
@@ -23,7 +23,7 @@ def reshard(op: Operation) -> Kernel:
 
 
 def reducing_collective(op: Operation) -> Kernel:
-    """Make the kernel of a reducing collective, which returns the operand.
+    """Make the kernel of a reducing collective. It returns the operand.
 
     Raises:
         ValueError: The operand is not unreduced along a reduced axis. The devices along it then hold copies of the
@@ -49,7 +49,7 @@ def _is_within(part: Axis, axis: Axis, mesh: Mesh) -> bool:
 
 
 def sharding_group(op: Operation) -> Kernel:
-    """Make the kernel of `sdy.sharding_group`, which has no results."""
+    """Make the kernel of `sdy.sharding_group`. The operation has no results."""
 
     def run(operand: Array) -> tuple[Array, ...]:
         return ()

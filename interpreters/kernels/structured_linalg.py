@@ -1,4 +1,4 @@
-"""Kernels of structured linalg operations, which run a body on scalars for every point of an iteration space.
+"""Kernels of structured linalg operations. They run a body on scalars for every point of an iteration space.
 
 The loops run in order, like nested `for` loops, and an output element accumulates the results of the points that write
 to it. The parallel loops run as one vector operation if all of their points write to different elements.

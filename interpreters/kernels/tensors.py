@@ -43,7 +43,7 @@ def dim(op: tensor.DimOp) -> Kernel:
 
 
 def cast(op: tensor.CastOp) -> Kernel:
-    """Make the kernel of `tensor.cast`, which returns its operand. Raises `ValueError` if operand and result differ in
+    """Make the kernel of `tensor.cast`. It returns its operand. Raises `ValueError` if operand and result differ in
     shape."""
     if shape_at(op.source) != shape_at(op.dest):
         raise ValueError(
@@ -53,8 +53,8 @@ def cast(op: tensor.CastOp) -> Kernel:
 
 
 def reshape(op: Operation) -> Kernel:
-    """Make the kernel of a reshape, which returns a view if the operand is row-major, otherwise a copy. It ignores
-    shape operands."""
+    """Make the kernel of a reshape. It returns a view if the operand is row-major, otherwise a copy. It ignores shape
+    operands."""
     shape = shape_at(op.results[0])
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -127,7 +127,8 @@ class _Slices:
         self.static = [_numbers(numbers) for numbers in lists]
 
     def select(self, shape: Sequence[int], dynamic: Sequence[Array]) -> tuple[slice, ...]:
-        """Return the slice of each dimension of an array with this shape. Raises `ValueError` if one is out of bounds.
+        """Return a slice for each dimension of an array with this shape. Raises `ValueError` if a slice is out of
+        bounds.
 
         `dynamic`: the values of the offsets, sizes and strides that are operands, in order.
         """

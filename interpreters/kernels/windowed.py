@@ -1,4 +1,4 @@
-"""Kernels of convolution, `reduce_window` and `select_and_scatter`. Windows become rows, which are multiplied or
+"""Kernels of convolution, `reduce_window` and `select_and_scatter`. Windows become rows. These rows are multiplied or
 reduced."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A workaround for dense constants, which lets xDSL preserve the bits of floats.
+"""A workaround for dense constants. With it, xDSL preserves the bits of floats.
 
 Without an error, xDSL parses `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688, prints
 `dense<[0.0, -0.0]>` as `dense<0.0>`, and sets the quiet bit of NaNs when it prints them.
@@ -94,7 +94,7 @@ def _parse_dense(self: AttrParser, type: RankedStructure[AnyDenseElement] | None
 def _parse_integers(parser: AttrParser, type: RankedStructure[AnyDenseElement] | None) -> AnyDense | None:
     """Parse integers whose width numpy lacks, using xDSL's method.
 
-    Returns None if this fails, and for floats, which xDSL's method parses incorrectly.
+    Returns None if this fails, and for floats: xDSL's method parses floats incorrectly.
     """
     try:
         parsed = _xdsl_parse_dense(parser, type)

@@ -1,9 +1,10 @@
 """A workaround for floats: exact conversions, equality of NaNs by their bits, and the printing of wide floats.
 
 xDSL parses `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and parses all 8-bit NaNs as the same NaN. It rejects
-`1.0e40 : f32`, which MLIR parses as infinity. It prints infinity as `array<f32: 0x7f800000>`, which it cannot parse.
+    `1.0e40 : f32`, although MLIR parses it as infinity. It prints infinity as `array<f32: 0x7f800000>`, but cannot
+    parse this text.
 For `1.0 : f80` it raises an internal error. Version 0.73 also rounds bf16 twice, and treats all NaNs as equal. The
-workaround replaces the conversions in the float types, which fixes attributes, arrays and dense constants together.
+    workaround replaces the conversions in the float types. This fixes attributes, arrays and dense constants together.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ SOME_NAN: dict[type[AnyFloat], int] = {
 }
 """For each type, the bits of a NaN with which `converts_exactly` tests the conversions."""
 _ROUNDED_TWICE = 1.0 + 2.0**-8 + 2.0**-30
-"""A number whose conversion to bf16 must round up. If it is first rounded to f32, it becomes a tie, which rounds down.
+"""A number whose conversion to bf16 must round up. If it is first rounded to f32, it becomes a tie, and the tie rounds
+down.
 """
 _xdsl_print_float = Printer.print_float
 
@@ -148,7 +150,7 @@ def prints_wide_floats() -> bool:
 
 
 def _print_wide_float(self: Printer, value: float, type: AnyFloat) -> None:
-    """Print numbers of type f80 and f128, which are stored as doubles, as doubles. This replaces
+    """Print numbers of type f80 and f128 as doubles, because they are stored as doubles. This replaces
     `Printer.print_float`."""
     if not is_wide(type):
         return _xdsl_print_float(self, value, type)

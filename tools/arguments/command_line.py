@@ -57,7 +57,7 @@ class RemarkOutput:
     Attributes:
         form: One of `FORMATS`.
         categories: The kinds of remarks to report; None to report all kinds.
-        details: Whether to also report the remarks on recomputed operations, which are only reported if an option
+        details: Whether to also report the remarks on recomputed operations. They are reported only if an option
             requests remarks.
         file: The file to which remarks are written; None for standard error.
     """
@@ -258,7 +258,9 @@ def _check_options_that_exclude_each_other(options: argparse.Namespace) -> None:
     if options.emit_plan is not None and options.split_input_file:
         raise UsageError("--emit-plan cannot be combined with --split-input-file: it writes the plan of one module")
     if options.emit_plan is not None and options.verify_diagnostics:
-        raise UsageError("--emit-plan cannot be combined with --verify-diagnostics, which writes no program")
+        raise UsageError(
+            "--emit-plan cannot be combined with --verify-diagnostics, because the latter writes no program"
+        )
     if options.emit_bytecode and (options.split_input_file or options.target != MLIR):
         raise UsageError("--emit-bytecode cannot be combined with --split-input-file or --target: it writes one module")
     outputs = {

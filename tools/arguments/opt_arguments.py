@@ -70,7 +70,7 @@ class _OptParser(ToolParser):
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line of recompute-opt."""
+    """Return the command-line parser of recompute-opt."""
     parser = _OptParser(
         prog="recompute-opt",
         description="Run passes on MLIR, and write only results that are proved equal.",

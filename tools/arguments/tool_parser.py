@@ -89,7 +89,7 @@ class _Store(_Once, _Value):
 
 
 class Flag(_Once, argparse.BooleanOptionalAction):
-    """A flag `--x` with its opposite `--no-x`, only one of which may be given, and only once."""
+    """A flag `--x` with its opposite `--no-x`. Only one of them may be given, and only once."""
 
 
 def demand_once(parser: ToolParser, destination: str, option: str) -> None:

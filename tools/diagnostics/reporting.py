@@ -7,7 +7,7 @@ and a caret, as in `mlir-opt`:
       %0 = stablehlo.tanh %b : tensor<4xf32>
                           ^
 
-The YAML has the form of LLVM's optimization remarks, which `opt-viewer` and `llvm-remarkutil` read:
+The YAML has the form of LLVM's optimization remarks. `opt-viewer` and `llvm-remarkutil` read this form:
 
     --- !Missed
     Pass:            recompute-mark
@@ -118,7 +118,7 @@ class Diagnostic:
 _IN_JSON = ("kind", "file", "line", "column", "message", "category", "pass_name", "function")
 
 MAX_SOURCE_LINE = 160
-"""The maximum number of characters to print of a source line; of a longer line, only the part around the caret is
+"""The maximum number of characters to print of a source line. If a line is longer, only the part around the caret is
 printed."""
 ELLIPSIS = "…"
 
@@ -177,8 +177,8 @@ class InputText:
         return lines[diagnostic.line - 1].rstrip("\r") if diagnostic.line <= len(lines) else ""
 
     def _place_of(self, function: str) -> tuple[int, int]:
-        """Return the line and the column of the definition of a function, or of the function from which it is
-        outlined; 1:1 if there is none."""
+        """Return the line and the column of a function's definition. For an outlined function, they are those of the
+        function from which it is outlined. The result is 1:1 if there is no definition."""
         names = dict.fromkeys([function, name_of_origin(function)]) if function else ()
         match = next((match for name in names if (match := self._definition_of(name)) is not None), None)
         if match is None:
@@ -212,7 +212,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the remarks, with those that differ only in their position merged."""
+    """Return the remarks. Remarks that differ only in their position are merged."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
@@ -221,8 +221,7 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Merge remarks that differ only in their position into the first one, which gets their number and their
-    positions."""
+    """Merge remarks that differ only in their position into the first one. It gets their number and their positions."""
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
     return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
 

@@ -154,7 +154,7 @@ def _is_same(first: str | None, second: str | None) -> bool:
 
 
 def _regular(path: str) -> Path | None:
-    """Resolve the links of a path and return the file, which need not exist; return None for a device or a pipe."""
+    """Resolve the links of a path. Return the file, which need not exist; None for a device or a pipe."""
     target = Path(path)
     with _errors_of(path):
         return None if target.exists() and not target.is_file() else target.resolve()

@@ -59,7 +59,7 @@ def _words(action: argparse.Action, values: Mapping[str, Sequence[str]]) -> list
 
 def _bash(parser: argparse.ArgumentParser, values: Mapping[str, Sequence[str]]) -> str:
     names = [name for action in _options(parser) for name in action.option_strings]
-    # An optional value follows `=`, which bash treats as a separate word.
+    # An optional value follows `=`. Bash treats `=` as a separate word.
     cases = [
         _CASE.format(names="|".join(action.option_strings), words=" ".join(words))
         for action in _options(parser)

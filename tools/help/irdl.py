@@ -1,4 +1,4 @@
-"""`--emit-irdl`: print this project's dialect in IRDL, which `mlir-opt --irdl-file` and C++ compilers load.
+"""`--emit-irdl`: print this project's dialect in IRDL. `mlir-opt --irdl-file` and C++ compilers load this form.
 
     irdl.dialect @recompute {
       irdl.operation @token {
@@ -75,7 +75,7 @@ def _word(name: str) -> str:
 
 def _type(attribute: type[Attribute], word: str) -> Iterator[str]:
     if getattr(attribute, "__annotations__", {}):
-        raise ValueError(f"{attribute.name} has parameters, which this tool cannot write as IRDL")
+        raise ValueError(f"{attribute.name} has parameters, and this tool cannot write parameters as IRDL")
     yield from (f"      irdl.type @{word} {{", "      }")
 
 

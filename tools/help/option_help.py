@@ -1,7 +1,7 @@
 """Read the options of passes and targets, and their descriptions from the docstrings of the classes.
 
     segments: `auto`, or a shell-style pattern for scopes (`block*`).
-    outputs: recompute the outputs of segments too.
+    outputs: also recompute the outputs of segments.
 
 A description starts on the line that begins with the name of the option, and ends before the next option or an empty
 line. A class inherits the descriptions of its bases, and of the classes whose options it declares (`has_options`).

@@ -27,7 +27,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Statistics:
-    """The statistics of one run of a pass: its name, the number of operations before and after it, and the number of
+    """The statistics of one pass run: the pass name, the number of operations before and after it, and the number of
     copies."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Tables of the time that each part of a run takes, for `--timing` (in the format of MLIR's `--mlir-timing`) and
+"""Time tables for the parts of a run, for `--timing` (in the format of MLIR's `--mlir-timing`) and
 `--pass-statistics`."""
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from ...support.timing import TimedPart
 _RULE = f"==={'-' * 73}==="
 _TITLE = "... Execution time report ..."
 _MIN_SHARE_OF_WHOLE = 0.001
-"""The minimum share of the whole run that the remainder of a part must take for a row of its own in the timing
-report."""
+"""The minimum share of the whole run for which the remainder of a part gets its own row in the timing report."""
 
 
 def timing_report(whole: TimedPart, display: str) -> str:

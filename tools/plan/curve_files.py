@@ -57,7 +57,7 @@ def demand_format(path: str) -> None:
 
 
 def write_curves(path: str, curves: Sequence[Curve]) -> None:
-    """Write curves in the format that the suffix of the path names, which `demand_format` has checked.
+    """Write curves in the format that the path's suffix names. `demand_format` has checked the suffix.
 
     Raises `FileError`.
     """
@@ -89,7 +89,7 @@ def _markers(problem: Problem, path: str) -> Iterable[Marker]:
 
 
 def evaluate_order(problem: Problem, text: str, name: str) -> tuple[int, int]:
-    """Return the peak in bytes and the extra cost of an order of execution, which may name copies of views."""
+    """Return the peak in bytes and the extra cost of an order of execution. The order may name copies of views."""
     widened = with_named_views(problem, text)
     evaluation = evaluate(widened, read_order(widened, text, name))
     return evaluation.peak_bytes, evaluation.cost - problem.total_cost

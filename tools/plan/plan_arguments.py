@@ -18,7 +18,7 @@ from ..file_access.files import add_split_option, demand_different_files, write_
 from ..start import version_of
 
 PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes. `REFUSED` means that no plan exists, which is proved; `UNPROVED` means that no plan was found."""
+"""Exit codes. `REFUSED` means that it is proved that no plan exists. `UNPROVED` means that no plan was found."""
 BY_PRECEDENCE = (PLANNED, REFUSED, UNPROVED, BAD_INPUT, INTERRUPTED)
 """The exit codes in ascending precedence. A run on several steps returns the highest code of any step."""
 FIT_SECONDS = 300.0

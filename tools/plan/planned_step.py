@@ -47,7 +47,7 @@ MAX_LISTED_SEGMENTS = 6
 
 
 def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
-    """Answer `--fit` or `--sweep` for a step: print the result. Return the exit code.
+    """Print the answer to `--fit` or `--sweep` for a step. Return the exit code.
 
     Args:
         options: The command line.

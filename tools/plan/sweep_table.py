@@ -1,4 +1,4 @@
-"""Tables of sweeps over budgets, of which each row is printed as soon as its budget is solved."""
+"""Tables of sweeps over budgets. Each row is printed as soon as its budget is solved."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class SweepTable:
 
 
 class ModelSweepTable:
-    """The table of a step by the model of XLA:CPU, and the observer of its sweep."""
+    """The table of a step under the XLA:CPU model, and the observer of its sweep."""
 
     def __init__(self, line: ProgressLine):
         self._printed = _PrintedRows(line)

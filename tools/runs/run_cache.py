@@ -88,7 +88,7 @@ def _is_repeatable(module_pass: ModulePass) -> bool:
 
 
 def _texts(module_pass: ModulePass) -> Iterator[str]:
-    """Yield the values of the string options of a pass, which may be names of files, such as a plan or costs."""
+    """Yield the values of a pass's string options. They may be file names, such as a plan or costs."""
     if is_dataclass(module_pass):
         values = (getattr(module_pass, field.name) for field in fields(module_pass))
         yield from (value for value in values if isinstance(value, str))

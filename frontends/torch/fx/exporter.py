@@ -7,10 +7,10 @@ is cloned if the backward pass reads its old value.
 Two kinds of values are saved in a different form:
 
 - A view of a forward value that the backward pass reads. With `views_again`, the backward pass recreates the view from
-  the value. Otherwise, autograd holds the storage of a saved view until the backward pass ends, and Inductor, which
-  chooses the layouts of values, may save the view as a copy.
+  the value. Otherwise, autograd holds the storage of a saved view until the backward pass ends, and Inductor may save
+  the view as a copy, because it chooses the layouts of values.
 - An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
-  one-dimensional view, which has a single layout:
+    one-dimensional view. Such a view has a single layout:
 
       flat = aten.view(weight, [numel])       in the forward pass
       again = aten.view(flat, [o, i, h, w])   in the backward pass, whose operations read it
@@ -61,7 +61,7 @@ def write_joint(
     Args:
         module: The imported or rewritten module.
         joint: The graph that the module was imported from.
-        for_inductor: Whether Inductor, which chooses layouts, compiles the graph.
+        for_inductor: Whether Inductor compiles the graph. Inductor chooses layouts.
         views_again: Whether the backward pass recreates views of forward values; implied by `for_inductor`.
 
     Raises:
@@ -95,7 +95,7 @@ class _NewNode:
 
 @dataclass
 class _Writer:
-    """Builds the graph, operation by operation.
+    """A writer that builds the graph, operation by operation.
 
     Attributes:
         joint: The graph that the module was imported from.
@@ -263,7 +263,8 @@ class _Writer:
     def _item(
         self, call: torch.fx.Node, index: int, value: Any, original: torch.fx.Node | None = None, copied: bool = False
     ) -> torch.fx.Node:
-        """Write the node of one element of a call's result tuple. `original`: its node in the imported graph."""
+        """Write the node for one element of a call's result tuple. `original`: the element's node in the imported
+        graph."""
         name = None if original is None else f"{original.name}_recomputed" if copied else original.name
         node = self.graph.create_node("call_function", operator.getitem, (call, index), name=name)
         node.meta = {**call.meta, "val": value}

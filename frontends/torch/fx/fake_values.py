@@ -17,7 +17,7 @@ def hint_of(size: Any) -> Any:
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in the result of a call, which is a tensor or a tuple of results."""
+    """Yield the tensors in the result of a call. The result is a tensor or a tuple of results."""
     for part in value if isinstance(value, tuple | list) else (value,):
         if isinstance(part, torch.Tensor):
             yield part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 Halves = tuple[torch.fx.GraphModule, torch.fx.GraphModule]
-"""The graph of the forward pass and the graph of the backward pass."""
+"""The forward graph and the backward graph."""
 
 
 def placeholders_of(half: torch.fx.GraphModule) -> list[torch.fx.Node]:

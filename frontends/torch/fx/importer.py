@@ -79,7 +79,8 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
 
 def _directions(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Return for each call whether it belongs to the backward pass, according to the partitioner's tag or its position.
+    """Return for each call whether it belongs to the backward pass. The partitioner's tag or the call's position
+    determines this.
 
     PyTorch does not tag the backward pass of a `torch.autograd.Function`. A call without a tag belongs to the backward
     pass if it is after the last operation that a forward output needs, unless it writes to an argument.
@@ -263,7 +264,7 @@ class _Reader:
         self.values[node] = results[index]
 
     def _effect(self, node: torch.fx.Node) -> None:
-        """Add a call with an ordered effect, which takes a token and returns a new token before its results."""
+        """Add a call with an ordered effect. It takes a token, and returns a new token before its results."""
         token, target, *args = node.args
         if not isinstance(target, OpOverload):
             raise Unsupported(

@@ -50,15 +50,15 @@ def type_of(value: Any, node: torch.fx.Node) -> Attribute:
     if isinstance(value, float | torch.SymFloat):
         return Float64Type()
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
-        raise Unsupported(node, f"it returns a {type(value).__name__}, which is not a dense tensor")
+        raise Unsupported(node, f"it returns a {type(value).__name__}, but only dense tensors are supported")
     return _tensor(value.dtype, tuple([_extent(size, node) for size in value.shape]), node)
 
 
 def stored_bytes(value: Any, node: torch.fx.Node) -> int | None:
     """Return the bytes of the storage that a node allocates, if they exceed the bytes of the result's elements.
 
-    For example, `aten.copy` into a slice returns a tensor with the strides of the slice, whose storage includes the
-    gaps. Return None for other nodes.
+    For example, `aten.copy` into a slice returns a tensor with the strides of the slice. The storage of this tensor
+    includes the gaps. Return None for other nodes.
     """
     if not isinstance(value, FakeTensor) or value.layout is not torch.strided:
         return None

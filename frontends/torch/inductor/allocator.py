@@ -12,7 +12,7 @@ def allocator_peak(run: Callable[[], object], device: str) -> int:
     """Return the peak of the bytes that `run` allocates, in addition to the bytes that were allocated before.
 
     The results of `run` are live until the measurement ends. On the CPU, the peak is computed from the events of
-    PyTorch's allocator, which do not include memory that libraries request directly from the system.
+    PyTorch's allocator. They do not include memory that libraries request directly from the system.
 
     Raises `RuntimeError` on the CPU if a profiler is already active.
     """

@@ -70,7 +70,7 @@ class PlanPool:
     def search(self, ratio: Ratio, stop: Stop = never_stop) -> Sequence[Prediction]:
         """Add the plan for the largest bound that is expected to meet the limit. Return all forecasts.
 
-        If no plan is expected to meet the limit, add candidates of other kinds too.
+        If no plan is expected to meet the limit, also add candidates of other kinds.
         """
         if stop():
             return self.predictions

@@ -2,8 +2,8 @@
 
 A candidate is a plan of this package, or a partition by PyTorch.
 
-A `Candidate` is plain data, which later compilations in the same process may reuse. `Splitter` creates the candidates
-of one step, and splits the step accordingly.
+A `Candidate` is plain data. Later compilations in the same process may reuse it. `Splitter` creates the candidates of
+one step, and splits the step accordingly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from ..reports.compile_report import GraphReport
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """The values of `activation_memory_budget` for which PyTorch's partitions are candidates."""
 PLAN, SEGMENTS, TORCH = "plan", "segments", "PyTorch"
-"""The kinds of candidates. Candidates of one kind have similar ratios of compiled peak to peak in program order."""
+"""The kinds of candidates. Candidates of one kind have similar ratios between their compiled peak and their peak in
+program order."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,8 @@ class Splitter:
         return Prediction(candidate.planned_bytes, extra_flops, candidate.kind)
 
     def split(self, candidate: Candidate) -> Halves | None:
-        """Split the step according to a candidate, which may be from an earlier compilation. Return None if its plan is
-        not proved."""
+        """Split the step according to a candidate. The candidate may be from an earlier compilation. Return None if its
+        plan is not proved."""
         if candidate not in self._halves and not isinstance(candidate.source, StoredPlan):
             self._by_min_cut(candidate.words, candidate.source)
         if candidate not in self._halves and (rewritten := self._rewritten(candidate)) is not None:

@@ -27,7 +27,7 @@ from .compiled_step import NotMeasured, why_not_run
 
 
 class MeasuringPartitioner(Partitioner):
-    """A partition function for Inductor, which makes the compiled step meet the budget."""
+    """A partition function for Inductor. It makes the compiled step meet the budget."""
 
     @override
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:
@@ -63,9 +63,8 @@ class InductorPartitioner(CustomPartitionerFn):
 
     @override
     def uuid(self) -> str | None:
-        """Return the cache key.
-
-        Return None, which disables the cache, if the options contain a planner, since it cannot be hashed.
+        """Return the cache key. Return None if the options contain a planner, since a planner cannot be hashed. None
+        disables the cache.
         """
         return self._key
 

@@ -1,4 +1,4 @@
-"""Measurements of compiled steps in this process, which all budgets for a step share.
+"""Measurements of compiled steps in this process. All budgets for a step share them.
 
 A candidate that was measured for one budget is available to every other budget. If the candidate chosen for a larger
 budget is within a smaller budget, it is used without a further search, so peaks never rise when budgets fall. A refusal
@@ -50,7 +50,7 @@ class Measurements:
 
     @classmethod
     def of(cls, step: JointStep, options: Options) -> Measurements:
-        """Return the step's measurements, which all options that differ only in the budget share."""
+        """Return the step's measurements. Options that differ only in the budget share them."""
         try:
             key = _key_of(step, options)
         except NoFingerprint:

@@ -1,7 +1,7 @@
 """Rewrite a step within a budget in program order, or with the lowest peak.
 
-The search considers only the peak of temporaries. A budget also covers the gradients of the results, which PyTorch
-holds, and the generator states that copies restore. This module lowers the budget of the search by both.
+The search considers only the peak of temporaries. A budget also covers the gradients of the results (PyTorch holds
+them) and the generator states that copies restore. This module lowers the budget of the search by both.
 """
 
 from __future__ import annotations

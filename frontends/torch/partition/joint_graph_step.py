@@ -1,4 +1,4 @@
-"""A joint graph that is planned, rewritten, exported, proved and split, so that its step needs less memory."""
+"""Plan, rewrite, export, prove and split a joint graph, so that its step needs less memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class JointStep:
         joint: The graph of AOTAutograd.
         inputs: The example inputs that AOTAutograd passes to the partitioner.
         num_fwd_outputs: The number of results of the forward pass.
-        keywords: The partitioner's other keywords, which depend on the version of PyTorch.
+        keywords: The partitioner's other keywords. They depend on the version of PyTorch.
         for_inductor: Whether Inductor compiles the step.
     """
 
@@ -68,7 +68,7 @@ class JointStep:
 
     @cached_property
     def tangent_bytes(self) -> int:
-        """The bytes of the results' gradients, which are live during the whole backward pass."""
+        """The bytes of the results' gradients. They are live during the whole backward pass."""
         (function,) = functions_of(self.module)
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))

@@ -38,7 +38,7 @@ class BudgetNotKept(RuntimeError):
 
 @dataclass
 class Partitioner:
-    """A partition function for AOTAutograd, which reports on each graph that it partitions.
+    """A partition function for AOTAutograd. It reports on each graph that it partitions.
 
     Attributes:
         options: The user's options.
@@ -54,7 +54,7 @@ class Partitioner:
     def __call__(self, joint: torch.fx.GraphModule, inputs: Any, *, num_fwd_outputs: int, **keywords: Any) -> Halves:
         """Rewrite and split a joint graph.
 
-        `keywords`: the keywords of the default partitioner, which depend on the version of PyTorch. Raises
+        `keywords`: the keywords of the default partitioner. They depend on the version of PyTorch. Raises
         `BudgetNotKept` for a budget that no plan meets.
         """
         start = perf_counter()

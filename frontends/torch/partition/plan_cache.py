@@ -1,4 +1,4 @@
-"""The disk cache of plans, with which a second process with the same step, options and versions needs no search.
+"""The disk cache of plans. With it, a second process with the same step, options and versions needs no search.
 
     key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
     record: the plan as JSON, its peak, remarks, and the lower bound of its work

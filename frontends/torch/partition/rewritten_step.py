@@ -17,7 +17,8 @@ from .plan_cache import StoredPlan
 
 @dataclass(frozen=True)
 class RewrittenStep:
-    """A rewritten step. `JointStep.split` proves that its exported graph, which will run, equals the original graph.
+    """A rewritten step. `JointStep.split` proves that its exported graph equals the original graph. The exported graph
+    is the one that will run.
 
     Attributes:
         result: The result of the rewrite.

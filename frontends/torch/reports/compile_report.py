@@ -44,7 +44,7 @@ class GraphReport:
     Byte counts exclude inputs and weights. They are computed in program order or measured.
 
     Attributes:
-        reason: The reason why the graph is unchanged; empty if it was rewritten.
+        reason: The reason that the graph is unchanged; empty if it was rewritten.
         plain_bytes: The peak of the plain step, including the gradients that it receives or returns.
         peak_bytes: The peak of the rewritten step.
         input_bytes: The bytes of inputs and weights.
@@ -57,11 +57,11 @@ class GraphReport:
         rewritten: The rewritten step; None if PyTorch's partitioner splits the unchanged step.
         plan: Under Inductor with a budget, a description of the partition that runs.
         rounds: The steps that were compiled for the budget, except for the plain step.
-        unmeasured: The reason why the peak of a step that Inductor compiles is not measured; empty otherwise.
+        unmeasured: The reason that the peak of a step under Inductor is not measured; empty otherwise.
         optimality: The extra work of the plan according to the cost model, and a lower bound on it. No plan within
             the same budget in program order has less extra work than this bound. Both are in percent of the plain step;
             None if no bound is known.
-        is_stored: Whether the plan is from the disk cache, where an earlier process stored it.
+        is_stored: Whether the plan is from the disk cache. An earlier process stored it there.
     """
 
     reason: str = ""
@@ -124,7 +124,8 @@ class CompileReport:
     Attributes:
         graphs: The reports on the graphs with a backward pass.
         without_backward: The number of graphs that were compiled without a backward pass.
-        breaks: The reasons why Dynamo left code to the Python interpreter since the backend was created, one line each.
+        breaks: The reasons that Dynamo left code to the Python interpreter since the backend was created, one line
+            each.
         cached: The number of steps from PyTorch's cache of compiled steps since the backend was created.
     """
 

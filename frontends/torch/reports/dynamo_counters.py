@@ -1,4 +1,4 @@
-"""Read PyTorch's counters of graph breaks and cache hits, which explain steps without a report."""
+"""Read PyTorch's counters of graph breaks and cache hits. They explain steps without a report."""
 
 from __future__ import annotations
 

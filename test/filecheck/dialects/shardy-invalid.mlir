@@ -13,7 +13,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // The module must define the mesh of a sharding.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {"x"}]>}) {
-  // expected-error@+1 {{names the mesh @other, which the module does not define}}
+  // expected-error@+1 {{names the mesh @other, but the module does not define it}}
   %0 = sdy.reshard %a <@other, [{}, {}]> : tensor<16x8xf32>
   func.return
 }
@@ -276,7 +276,7 @@ func.func @f(%p: tensor<16x8xf32>) {
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%p: tensor<16x8xf32>) {
   %1 = sdy.reshard %p <@mesh, [{}, {}]> : tensor<16x8xf32>
-  // expected-error@+1 {{the operand is a result of sdy.reshard, which cannot own an edge}}
+  // expected-error@+1 {{the operand is a result of sdy.reshard, and that operation cannot own an edge}}
   %0 = sdy.data_flow_edge %1 : tensor<16x8xf32>
   func.return
 }

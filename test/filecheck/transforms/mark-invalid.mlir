@@ -18,7 +18,7 @@ func.func @marked_gradient(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @marked_copy(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{the operation is a copy (recompute.copy), which cannot be recomputed again: remove recompute.recompute}}
+  // expected-error@+1 {{the operation is a copy (recompute.copy), and a copy cannot be recomputed again: remove recompute.recompute}}
   %a = stablehlo.sine %x {recompute.recompute = true, recompute.copy = 1, recompute.duplicated, recompute.id = 0} : tensor<4xf32>
   func.return %a : tensor<4xf32>
 }

@@ -86,7 +86,7 @@ REDUCE = Template(
         ("C3", {"groups": "dense<[[0, 2]]> : tensor<1x2xi64>"}, "device 1 is missing"),
         ("C4", {"more": GLOBAL}, "the channel has id 0"),
         ("C5", {"body": "%x: tensor<f32>"}, "the number of arguments of the region is 1, expected 2"),
-        ("C5", {"operand": "tensor<4x8xi32>"}, "elements of type i32, which cannot be promoted to f32"),
+        ("C5", {"operand": "tensor<4x8xi32>"}, "elements of type i32, but they cannot be promoted to f32"),
         (
             "C5",
             {"body": "%x: tensor<2xf32>, %y: tensor<2xf32>", "returned": "%x : tensor<2xf32>"},

@@ -96,11 +96,15 @@ REDUCE = Template(
     [
         ("C1", {"other": "tensor<2x3x5xi32>"}, r"an input has shape \[2, 3, 5\], expected \[2, 3, 4\]"),
         ("C2", {"init": "tensor<3xf32>"}, r"an initial value has shape \[3\], expected \[\]"),
-        ("C2", {"zero": "tensor<i64>"}, "an initial value has elements of type i64, which cannot be promoted to i32"),
+        (
+            "C2",
+            {"zero": "tensor<i64>"},
+            "an initial value has elements of type i64, but they cannot be promoted to i32",
+        ),
         ("C4", {"dimensions": "3"}, r"dimensions \[3\] must be non-negative and less than rank 3"),
         ("C4", {"dimensions": "-1"}, r"dimensions \[-1\] must be non-negative and less than rank 3"),
         ("C5", {"dimensions": "0, 0"}, r"dimensions \[0, 0\] must be distinct"),
-        ("C6", {"other": "tensor<2x3x4xi64>"}, "an input has elements of type i64, which cannot be promoted to i32"),
+        ("C6", {"other": "tensor<2x3x4xi64>"}, "an input has elements of type i64, but they cannot be promoted to i32"),
         ("C6", {"body": "%a: tensor<f32>, %d: tensor<i32>"}, "the number of arguments of the region is 2, expected 4"),
         (
             "C6",

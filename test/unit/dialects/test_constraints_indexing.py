@@ -63,7 +63,7 @@ GATHER = Template(
         ("C19", {"map": "[1, 4]"}, r"start_index_map \[1, 4\] must be non-negative and less than rank 4"),
         ("C19", {"map": "[-2, 1]"}, "must be non-negative and less than rank 4"),
         ("C20", {"sizes": "1, 1, 4"}, "there are 3 slice_sizes, expected 4"),
-        ("C21", {"sizes": "1, 1, 4, 10"}, "a slice has size 10, which exceeds the extent 9"),
+        ("C21", {"sizes": "1, 1, 4, 10"}, "a slice has size 10, more than the extent 9"),
         ("C21", {"sizes": "1, 1, -4, 5"}, "a slice has size -4, but sizes must not be negative"),
         ("C21", {"sizes": "1, 1, -9223372036854775808, 5"}, "must not be negative"),
         ("C22", {"result": "tensor<3x6x5x4xf32>"}, r"expected \[3, 6, 4, 5\]"),
@@ -130,15 +130,15 @@ BY_DIMENSION = "!quant.uniform<i8:f32:0, {1.0:0, 2.0:0, 3.0:0}>"
         (
             "C4",
             {"update": "tensor<3x6x9x5xf32>", "more": "tensor<3x6x9x5xi32>"},
-            "a window has size 9, which exceeds the extent",
+            "a window has size 9, more than the extent",
         ),
         ("C4", {"update": "tensor<3x5x4x5xf32>", "more": "tensor<3x5x4x5xi32>"}, r"expected \[3, 6, 4, 5\]"),
         (
             "C6",
             {"update": "tensor<3x6x4x5xi32>"},
-            "an update has elements of type i32, which cannot be promoted to f32",
+            "an update has elements of type i32, but they cannot be promoted to f32",
         ),
-        ("C6", {"more": "tensor<3x6x4x5xi64>"}, "elements of type i64, which cannot be promoted to i32"),
+        ("C6", {"more": "tensor<3x6x4x5xi64>"}, "elements of type i64, but they cannot be promoted to i32"),
         ("C7", {"windows": "[3, 2]"}, "must be in ascending order"),
         ("C7", {"windows": "[2, 2]"}, "must be distinct"),
         ("C8", {"windows": "[2, 4]"}, r"update_window_dims \[2, 4\] must be non-negative and less than rank 4"),
@@ -162,7 +162,11 @@ BY_DIMENSION = "!quant.uniform<i8:f32:0, {1.0:0, 2.0:0, 3.0:0}>"
         ("C23", {"body": "%a: tensor<f32>, %d: tensor<i32>"}, "the number of arguments of the region is 2, expected 4"),
         ("C23", {"returned": "%a : tensor<f32>"}, "there are 1 values that the region returns, expected 2"),
         ("C23", {"returned": "%d, %a : tensor<i32>, tensor<f32>"}, "one of the arguments of the region has type"),
-        ("C23", {"input": "tensor<3x7x8x9xi32>"}, "an input has elements of type i32, which cannot be promoted to f32"),
+        (
+            "C23",
+            {"input": "tensor<3x7x8x9xi32>"},
+            "an input has elements of type i32, but they cannot be promoted to f32",
+        ),
         (
             "C23",
             {

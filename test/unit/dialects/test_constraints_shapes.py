@@ -194,7 +194,7 @@ def sizes(text: str) -> dict[str, str]:
         ("C9", {"map": "[0, 0]", "indices": "tensor<2x2xi32>"}, "must be distinct"),
         ("C10", {"map": "[2]"}, "must be non-negative and less than rank 2"),
         ("C11", {"numbers": "tensor<3xi64>"}, "there are 3 elements of slice_sizes, expected 2"),
-        ("C12", sizes("[1, 9]"), "a slice has size 9, which exceeds the extent 8"),
+        ("C12", sizes("[1, 9]"), "a slice has size 9, more than the extent 8"),
         ("C13", {**sizes("[1, 8]"), "result": "tensor<2x7xf32>"}, r"shape \[2, 7\], expected \[2, 8\]"),
         ("C14", {"result": "tensor<2x?xf64>"}, "elements of type f64, expected f32"),
     ],

@@ -139,7 +139,11 @@ REDUCE_WINDOW = Template(
     ("label", "changed", "words"),
     [
         ("C2", {"other": "tensor<8x9xi32>"}, r"an input has shape \[8, 9\], expected \[8, 8\]"),
-        ("C3", {"init": "tensor<i32>"}, "an initial value has elements of type i32, which cannot be promoted to f32"),
+        (
+            "C3",
+            {"init": "tensor<i32>"},
+            "an initial value has elements of type i32, but they cannot be promoted to f32",
+        ),
         ("C3", {"init": "tensor<1xf32>"}, r"an initial value has shape \[1\], expected \[\]"),
         ("C4", {"sizes": "2"}, "there are 1 window_dimensions, expected 2"),
         ("C5", {"sizes": "2, 0"}, r"window_dimensions \[2, 0\] must be positive"),
@@ -153,7 +157,7 @@ REDUCE_WINDOW = Template(
         ("C12", {"pad": "0", "pads": "tensor<2x3xi64>"}, "padding must be a constant of type tensor<Nx2xi64>"),
         ("C12", {"pad": "0", "pads": "tensor<2x2xi32>"}, "padding must be a constant of type tensor<Nx2xi64>"),
         ("C12", {"pad": "0", "pads": "tensor<4xi64>"}, "padding must be a constant of type tensor<Nx2xi64>"),
-        ("C13", {"one": "tensor<8x8xi32>"}, "an input has elements of type i32, which cannot be promoted to f32"),
+        ("C13", {"one": "tensor<8x8xi32>"}, "an input has elements of type i32, but they cannot be promoted to f32"),
         ("C13", {"returned": "%a : tensor<f32>"}, "there are 1 values that the region returns, expected 2"),
         (
             "C13",
@@ -223,7 +227,11 @@ SELECT_AND_SCATTER = Template(
     [
         ("C1", {"source": "tensor<4x5xf64>"}, "the source has elements of type f64, expected f32"),
         ("C2", {"source": "tensor<4x6xf32>"}, r"the source has shape \[4, 6\], expected \[4, 5\]"),
-        ("C3", {"init": "tensor<i32>"}, "the initial value has elements of type i32, which cannot be promoted to f32"),
+        (
+            "C3",
+            {"init": "tensor<i32>"},
+            "the initial value has elements of type i32, but they cannot be promoted to f32",
+        ),
         ("C3", {"init": "tensor<1xf32>"}, r"the initial value has shape \[1\], expected \[\]"),
         ("C4", {"sizes": "2"}, "there are 1 window_dimensions, expected 2"),
         ("C5", {"sizes": "0, 3"}, "window_dimensions .* must be positive"),
@@ -236,7 +244,7 @@ SELECT_AND_SCATTER = Template(
         (
             "C10",
             {"body": "%c: tensor<i32>, %d: tensor<i32>", "returned": "%c : tensor<i32>"},
-            "the source has elements of type f32, which cannot be promoted to i32",
+            "the source has elements of type f32, but they cannot be promoted to i32",
         ),
         (
             "C10",

@@ -164,7 +164,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>"
         f" : ({F}, tensor<8x1xi32>) -> tensor<8x4xf32>",
         (F, "tensor<8x1xi32>"),
-        "a slice has size 4, which exceeds the extent 3",
+        "a slice has size 4, more than the extent 3",
     ),
     (
         '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
@@ -200,7 +200,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
         f"%r = stablehlo.reduce(%0 init: %1) across dimensions = [0, 1] : ({N}, tensor<i32>) -> tensor<i32>\n"
         f" reducer(%a: {S}, %b: {S}) {{\n  stablehlo.return %a : {S}\n}}",
         (N, "tensor<i32>"),
-        "an input has elements of type i32, which cannot be promoted to f32",
+        "an input has elements of type i32, but they cannot be promoted to f32",
     ),
     (
         f"%r = stablehlo.reduce(%0 init: %1) across dimensions = [0, 1] : ({F}, {S}) -> {S}\n"
@@ -219,7 +219,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {INDEX}, {INDEX}) -> {F}",
         (F, INDEX),
-        "size 4, which exceeds the extent 3",
+        "size 4, more than the extent 3",
     ),
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 1] : ({F}, {INDEX}, {INDEX}) -> {F}",
@@ -267,7 +267,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_update_slice %0, %1, %2, %2 : ({F}, tensor<3x3xf32>, {INDEX}, {INDEX}) -> {F}",
         (F, "tensor<3x3xf32>", INDEX),
-        "an update has size 3, which exceeds the extent 2",
+        "an update has size 3, more than the extent 2",
     ),
     (f"%r = stablehlo.tanh %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),
     (f"%r = stablehlo.optimization_barrier %0 : {BY_DIMENSION}", (BY_DIMENSION,), "is quantized along a dimension"),

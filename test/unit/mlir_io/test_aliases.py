@@ -119,7 +119,7 @@ def test_different_alias_definitions_give_different_programs():
         (
             "#a = affine_set<(d0) : (d0 >= 0)>\n" + with_value("#foo.bar<[#a]>"),
             "3:59",
-            "must not contain '>=', which looks like its closing bracket",
+            "must not contain '>=', because '>=' looks like its closing bracket",
         ),
         (with_value("#stablehlo<precision // }\n DEFAULT>"), "2:73", "Unbalanced '}'"),
         (
