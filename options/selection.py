@@ -69,7 +69,7 @@ class Selection:
     preserve_rng_state: never recompute unseeded random operations; if false, a copy may draw other numbers.
     The proof rejects such a result, so it is written only with `--no-proof` (in Python, `proof=False`).
     repeatable: target patterns of custom calls without side effects whose results depend only on their operands. The
-        proof assumes this without verification. The targets of LAPACK, cuDNN, Pallas and others are known.
+    proof assumes this without verification. The targets of LAPACK, cuDNN, Pallas and others are known.
     primal_results: indices of the results of the forward pass, such as the loss, for steps whose operations have no
     phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.

@@ -1,4 +1,4 @@
-"""recompute: the whole pipeline. It rewrites a framework's training step so that the step needs less memory.
+"""recompute: run the whole pipeline, so that a framework's training step needs less memory.
 
 take-marks -> inline -> inline-gradient -> inline-segments -> phase -> loops -> mark -> clone -> shard-kept -> cse ->
 lower -> stagger -> verify; then calls are restored (`transforms/calls`)

@@ -10,7 +10,7 @@ Two kinds of values are saved in a different form:
   the value. Otherwise, autograd holds the storage of a saved view until the backward pass ends, and Inductor may save
   the view as a copy, because it chooses the layouts of values.
 - An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
-    one-dimensional view. Such a view has a single layout:
+  one-dimensional view. Such a view has a single layout:
 
       flat = aten.view(weight, [numel])       in the forward pass
       again = aten.view(flat, [o, i, h, w])   in the backward pass, whose operations read it
