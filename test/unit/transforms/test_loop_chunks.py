@@ -67,4 +67,4 @@ def test_saved_values_are_not_recomputed() -> None:
         "%next0 = stablehlo.sine %p {recompute.recompute = false} : tensor<5xf32>\n"
         "    %next = stablehlo.negate %next0 : tensor<5xf32>",
     )
-    assert "stablehlo.sine, which must not be recomputed" in loop_remarks(kept, "periodic(5)")
+    assert "stablehlo.sine, and stablehlo.sine must not be recomputed" in loop_remarks(kept, "periodic(5)")
