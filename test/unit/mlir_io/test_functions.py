@@ -76,7 +76,7 @@ def test_verifier_rejects_a_function_without_type() -> None:
 
 def test_function_without_a_region_is_rejected() -> None:
     text = f'"func.func"() <{{sym_name = "main", {TYPE}}}> : () -> ()'
-    with pytest.raises(ParseError, match=r"a function must have exactly one region, .*; this function has 0 regions"):
+    with pytest.raises(ParseError, match=r"a function must have exactly one region .*; this function has 0 regions"):
         parse_module(text)
 
 
