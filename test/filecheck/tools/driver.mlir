@@ -66,7 +66,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // LIST:      recompute-plan
 // LIST:      Passes of xDSL and of other packages:
 // LIST:        canonicalize
-// HELP:      recompute-mark: translate a selection into marks, which `recompute-clone` applies.
+// HELP:      recompute-mark: translate a selection into marks. `recompute-clone` applies them.
 // HELP:      Options:
 // HELP-NEXT:   segments=<str>, default auto
 // HELP-NEXT:   segment-count=<int>, default 0
