@@ -10,6 +10,8 @@ This module defines the thresholds that several methods share; a threshold of a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 MAX_EAGER_FACTOR = 1.10
 """Multiple of the peak in program order up to which the peak of the eager schedule (`orders.py`) is acceptable. Above
 it, copy groups are chained: each group also waits for the gradient operation before it."""
@@ -25,16 +27,18 @@ the whole forward pass once takes a factor of about 1.33, which is always accept
 values are copied for several backward passes, as in steps with second derivatives."""
 
 
-def is_too_much_work(work: int, peak: int, other_work: int, other_peak: int) -> bool:
+def is_too_much_work(work: int, peaks: Iterable[int], other_work: int, other_peaks: Iterable[int]) -> bool:
     """Return whether a choice takes much more work than an alternative, out of proportion to the memory that it saves.
 
     Args:
         work: The cost of the step with the choice, such as its FLOPs.
-        peak: The peak with the choice, in bytes.
+        peaks: The peaks with the choice, in bytes, one for each memory model. A saving in one model suffices.
         other_work: The cost of the step with the alternative, in the same unit.
-        other_peak: The peak with the alternative, in bytes.
+        other_peaks: The peaks with the alternative, in bytes, in the same order.
     """
-    return work > MAX_WORK_FACTOR * other_work and work * peak > other_work * other_peak
+    return work > MAX_WORK_FACTOR * other_work and all(
+        work * peak > other_work * other for peak, other in zip(peaks, other_peaks, strict=True)
+    )
 
 
 def is_worth_it(before: int, after: int) -> bool:

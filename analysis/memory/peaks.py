@@ -86,6 +86,11 @@ class Peaks:
         """Return the peak for a target: under the XLA:CPU model if the target keeps barriers, else in program order."""
         return self.xla if keeps_barriers else self.in_order
 
+    def to_compare(self, keeps_barriers: bool) -> tuple[int, ...]:
+        """Return the peaks of which one suffices to show a saving: the one of the target, and the one in program
+        order."""
+        return (self.xla, self.in_order) if keeps_barriers else (self.in_order,)
+
     @property
     def is_steady(self) -> bool:
         """Whether the eager schedule needs at most `MAX_EAGER_FACTOR` times the memory of the program order."""

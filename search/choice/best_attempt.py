@@ -105,8 +105,7 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
     ] or remaining
     if keeps_barriers:
         remaining = [attempt for attempt in remaining if not raises_peak(before.xla, attempt.peaks.xla)] or remaining
-    step_work = sum(scored[0].planned.decided.step.graph.cost)
-    remaining = _without_too_much_work(remaining, size, (step_work, before.of_target(keeps_barriers))) or remaining
+    remaining = _without_too_much_work(remaining, before, keeps_barriers) or remaining
     remaining = _select_by_trust(remaining, size)
     return _nearly_smallest(_nearly_smallest(remaining, size), in_order)[0]
 
@@ -142,16 +141,16 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
     return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
 
 
-def _without_too_much_work(
-    scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int], unchanged: tuple[int, int]
-) -> list[ScoredAttempt]:
-    """Return the attempts that do not take too much work. `unchanged`: the cost and the peak of the unchanged step."""
-    costs = [(unchanged[0] + attempt.extra_work, size(attempt)) for attempt in scored]
-    others = (unchanged, *costs)
+def _without_too_much_work(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> list[ScoredAttempt]:
+    """Return the attempts that do not take too much work, compared with the unchanged step, whose peaks are `before`,
+    and with one another."""
+    work = sum(scored[0].planned.decided.step.graph.cost)
+    unchanged = work, before.to_compare(keeps_barriers)
+    costs = [(work + attempt.extra_work, attempt.peaks.to_compare(keeps_barriers)) for attempt in scored]
     return [
         attempt
         for attempt, cost in zip(scored, costs, strict=True)
-        if not any(is_too_much_work(*cost, *other) for other in others)
+        if not any(is_too_much_work(*cost, *other) for other in (unchanged, *costs))
     ]
 
 

@@ -127,8 +127,9 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
 def _veto(best: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
     """Return the reason why the unchanged step is better than the best attempt; None if it is not."""
     work = sum(best.planned.decided.step.graph.cost)
-    peaks = before.of_target(keeps_barriers), best.peaks.of_target(keeps_barriers)
-    return why_worse(before, best.peaks, keeps_barriers) or why_too_much_work(work, best.extra_work, *peaks)
+    return why_worse(before, best.peaks, keeps_barriers) or why_too_much_work(
+        work, best.extra_work, before.to_compare(keeps_barriers), best.peaks.to_compare(keeps_barriers)
+    )
 
 
 def policy_attempts(

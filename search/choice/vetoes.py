@@ -15,7 +15,7 @@ budgets that no plan meets (`budget/`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -53,22 +53,23 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * MIN_SAVED_SHARE:g} % saved"
 
 
-def why_too_much_work(work: int, extra_work: int, before: int, after: int) -> str | None:
+def why_too_much_work(work: int, extra_work: int, before: Sequence[int], after: Sequence[int]) -> str | None:
     """Return the reason why the unchanged step is better if the copies take too much work for what they save, and None
     otherwise.
 
     Args:
         work: The cost of the unchanged step, such as its FLOPs.
         extra_work: The cost of the copies, in the same unit.
-        before: The peak of the unchanged step, in bytes.
-        after: The peak of the best attempt, in bytes.
+        before: The peaks of the unchanged step in bytes, the one that the target uses first.
+        after: The peaks of the best attempt in bytes, in the same order.
     """
     total = work + extra_work
     if not is_too_much_work(total, after, work, before):
         return None
     return (
-        f"recomputing would take {total / work:.1f} times the work of the step and lower its peak only from "
-        f"{readable_bytes(before)} to {readable_bytes(after)}; a memory budget accepts that"
+        f"the best of the tried divisions into segments would take {total / work:.1f} times the work of the step, and "
+        f"lower its peak only from {readable_bytes(before[0])} to {readable_bytes(after[0])}; with a memory budget, "
+        "such as 80 %, the search also tries smaller sets of copies"
     )
 
 
