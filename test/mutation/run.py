@@ -54,7 +54,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     **{
         f"planning/{name}.py": PLANNING
         for name in (
-            *("gates", "orders", "liveness", "check"),
+            *("gates", "orders", "liveness", "check", "unsplit_groups"),
             *("by_segment/copy_groups", "by_segment/copy_requests", "by_segment/batches", "by_segment/each_pass"),
             *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )
