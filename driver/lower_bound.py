@@ -9,8 +9,8 @@ from ..analysis.step.descriptions import describe_operation
 from ..analysis.step.step import Step
 from ..planning.solvers.problem import Problem
 from ..planning.solvers.solve_graph import problem_of_graph
+from ..planning.solvers.two_point_bound import TwoPointBound, two_point_bound
 from ..planning.solvers.working_set import largest_working_set
-from ..planning.two_point_bound import TwoPointBound, two_point_bound
 from ..support.units import format_bytes
 
 MAX_LISTED = 10
@@ -51,7 +51,7 @@ def lower_bound(step: Step) -> LowerBound:
     """Return the larger of two lower bounds on the temporaries.
 
     One is the largest working set of an operation (`planning/solvers/working_set.py`). The other one follows from two
-    operations and a value that the second one reads (`planning/two_point_bound.py`).
+    operations and a value that the second one reads (`planning/solvers/two_point_bound.py`).
     """
     problem = problem_of_graph(step.graph)
     least = largest_working_set(problem)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .by_segment.copy_groups import unsplit_group, with_numbers
-from .by_segment.skip_reasons import NO_GATE
-from .gates import gates_for
+from .gates import NO_GATE, gates_for
 from .graph import Graph
 from .plan import CopyGroup, NotRecomputed, Plan
+from .unsplit_groups import unsplit_group, with_numbers
 
 
 def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str = "", chain: bool = False) -> Plan:

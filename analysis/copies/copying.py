@@ -13,7 +13,8 @@ from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
 from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.by_segment.plan_targets import Targets, targets_with_views, with_residuals
-from ...planning.by_segment.skip_reasons import LIVES_ON, NO_GATE
+from ...planning.by_segment.skip_reasons import LIVES_ON
+from ...planning.gates import NO_GATE
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import Remark, Topic, position_of

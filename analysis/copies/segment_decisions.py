@@ -19,7 +19,8 @@ from ...planning.by_segment.by_structure import Cuts
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.plan_targets import Targets
 from ...planning.by_segment.sinkable import sinkable_groups
-from ...planning.by_segment.skip_reasons import ALL_KEPT, NO_GATE, NOTHING_FREED, SKIPPED
+from ...planning.by_segment.skip_reasons import ALL_KEPT, NOTHING_FREED, SKIPPED
+from ...planning.gates import NO_GATE
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...support.timing import part

@@ -17,7 +17,7 @@ from dataclasses import replace
 from ..gates import gates_for
 from ..graph import Graph
 from ..plan import CopyGroup, Plan
-from .copy_groups import unsplit_group, with_numbers
+from ..unsplit_groups import unsplit_group, with_numbers
 
 
 def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..gates import NO_GATE
 from ..graph import Graph
 from .plan_targets import Targets, copyable_targets
 
 FROM_CONSTANTS = "all values are computed only from constants, and keeping them costs nothing"
-NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
 NOT_READ_BY_GRADIENT = "no gradient operation reads any of the values"
 ONLY_KEPT_READ = (
     "gradient operations read only values that are kept: outputs (later operations read them), returned "

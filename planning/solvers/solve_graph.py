@@ -20,7 +20,6 @@ from ..liveness import CountedStorages, peak_bytes
 from ..pairs import plan_of_pairs
 from ..plan import Optimality, Plan
 from ..simulate import as_graph, simulate
-from ..two_point_bound import TwoPointBound, two_point_bound
 from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .live_sets import TooManyStates, copies_within
@@ -28,6 +27,7 @@ from .problem import OperationRow, Pair, Problem, problem_of
 from .result import LIVE, Infeasible, NameOfOperation, NoPlan, Result, Stop, infeasible, minimum_clause, never_stop
 from .solvers_by_name import solve
 from .sweep import lowest_peak_plan, smallest_budget
+from .two_point_bound import TwoPointBound, two_point_bound
 from .working_set import largest_working_set, live_values_clause
 
 MAX_SOLVES = 5

@@ -38,7 +38,11 @@ PASSES = (
     "property/test_found.py",
 )
 PLANNING = (*PASSES, "unit/planning")
-VERIFIER = ("filecheck/transforms", "seeded_bugs/test_seeded_bugs.py::test_verifier_rejects_each_bug")
+VERIFIER = (
+    "unit/analysis/verify",
+    "filecheck/transforms",
+    "seeded_bugs/test_seeded_bugs.py::test_verifier_rejects_each_bug",
+)
 PROOF = tuple(
     f"unit/proof/{name}.py"
     for name in ("test_prove_refusals", "test_prove", "test_prove_dialects", "expressions/test_attribute_keys")
@@ -54,7 +58,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     **{
         f"planning/{name}.py": PLANNING
         for name in (
-            *("gates", "orders", "liveness", "check"),
+            *("gates", "orders", "liveness", "check", "unsplit_groups"),
             *("by_segment/copy_groups", "by_segment/copy_requests", "by_segment/batches", "by_segment/each_pass"),
             *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )

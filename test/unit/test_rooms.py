@@ -31,6 +31,19 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         TOP: frozenset({"attributes", "calls", "per_device", "plans", "outlining", "rolled"}),
         "preparation": frozenset({TOP, "calls", "per_device", "plans", "outlining"}),
     },
+    "planning": {
+        TOP: frozenset(),
+        "solvers": frozenset({TOP}),
+        "by_segment": frozenset({TOP, "solvers"}),
+    },
+    "rules": {
+        TOP: frozenset(),
+        "costs": frozenset({TOP}),
+    },
+    "interpreters": {
+        "kernels": frozenset(),
+        TOP: frozenset({"kernels"}),
+    },
     "search": {
         TOP: frozenset(),
         "choice": frozenset(),

@@ -17,6 +17,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from ....dialects.context import make_context
 from ....dialects.dense_literal import parse_dense
+from ....dialects.stablehlo.unary import UNARY, AccurateUnaryOp
 from ....mlir_io.parser import ModuleParser
 from ....support.type_guards import AnyShaped
 
@@ -28,15 +29,15 @@ class NotBridged(Exception):
 build: Any = ir
 """The builders of the bindings. They are untyped, since their type stubs are incomplete."""
 
-_ACCURATE = "cbrt cosine exponential exponential_minus_one log log_plus_one logistic rsqrt sine sqrt tan tanh".split()
 DEFAULT_PROPERTIES: dict[str, dict[str, str]] = {
     "chlo.top_k": {"is_stable": "true"},
     "stablehlo.custom_call": {"has_side_effect": "false", "api_version": "1 : i32", "called_computations": "[]"},
     **{
-        f"stablehlo.{name}": {
+        operation.name: {
             "result_accuracy": "#stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<DEFAULT>>"
         }
-        for name in _ACCURATE
+        for operation in UNARY
+        if issubclass(operation, AccurateUnaryOp)
     },
 }
 

@@ -346,25 +346,6 @@ def test_budget_below_arguments_and_results_names_the_way_to_the_minimum() -> No
         recompute.jax.jit(STEP, budget="1KiB").lower(weights(), batch())
 
 
-def test_earlier_measurement_within_the_budget_survives_the_time_limit() -> None:
-    origin = PlanOrigin(PlanSource.SOLVER)
-    predictions = [Prediction(0.5, 1.0, 1), Prediction(0.4, 2.0, 2)]
-    pool = Pool([ModuleCandidate((origin,), (), UNCUT, prediction) for prediction in predictions])
-    needs = {id(candidate): need for candidate, need in zip(pool.candidates, (2000.0, 900.0), strict=True)}
-    rounds = Rounds(
-        pool=pool,
-        limit=1000.0,
-        plain_needs=(1.0, 2000.0),
-        measure=lambda candidate, _: (needs[id(candidate)], needs[id(candidate)]),
-        stop=lambda: True,
-        is_over=never_stop,
-        measured_needs={1: 900.0},
-        results={0: 2000.0},
-    )
-    rounds.measured_needs[0] = 2000.0
-    assert rounds.best(MAX_COMPILED) == 900.0
-
-
 @pytest.mark.slow
 def test_budget_in_enclosing_trace_uses_memory_model() -> None:
     step = recompute.jax.jit(STEP, budget=0.6)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .solvers.problem import Problem
-from .solvers.working_set import last_pinned_operations
+from .problem import Problem
+from .working_set import last_pinned_operations
 
 MAX_DISTANCE = 64
 """The maximum distance from s to t, in operations. It keeps the time linear in the length of the step; more distant

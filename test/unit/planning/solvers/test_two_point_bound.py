@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from recompute.planning.solvers.problem import OperationRow, problem_of
+from recompute.planning.solvers.two_point_bound import two_point_bound
 from recompute.planning.solvers.working_set import largest_working_set
-from recompute.planning.two_point_bound import two_point_bound
 from recompute.test.unit.planning.solvers.exhaustive import optimum, random_problem
 
 PROBLEMS = 3000

@@ -19,41 +19,41 @@ def test_minimum_is_of_measured_not_predicted_bytes() -> None:
     """The minimum is one of measured bytes: other kinds are tried while they may need fewer than the preferred kind."""
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, 0.0]
-    picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
-    assert picking.run(measured.__getitem__, 4) is None, "no number of bytes is asked for"
-    assert picking.measured == {0: 78.0, 1: 70.0} and picking.least == 1
+    search = CalibratedSearch(choices, 0.0, (1.0, 100.0))
+    assert search.run(measured.__getitem__, 4) is None, "no number of bytes is asked for"
+    assert search.measured == {0: 78.0, 1: 70.0} and search.least == 1
 
 
 def test_minimum_search_ends_at_attempt_without_gain() -> None:
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.51, 2.0, "b"), Prediction(0.52, 3.0, "c")]
-    picking = CalibratedSearch(choices, 0.0, (1.0, 100.0))
-    picking.run([50.0, 60.0, 0.0].__getitem__, 4)
-    assert list(picking.measured) == [0, 1] and picking.least == 0
+    search = CalibratedSearch(choices, 0.0, (1.0, 100.0))
+    search.run([50.0, 60.0, 0.0].__getitem__, 4)
+    assert list(search.measured) == [0, 1] and search.least == 0
 
 
 def test_nearly_equal_work_prefers_more_free_memory() -> None:
     choices = [Prediction(0.59, 1.0, "a"), Prediction(0.5, 1.02, "a"), Prediction(0.4, 1.2, "a")]
-    picking = CalibratedSearch(choices, 60.0, (1.0, 100.0))
-    assert picking.run([59.0, 50.0, 40.0].__getitem__, 4) == 1 and list(picking.measured) == [1]
+    search = CalibratedSearch(choices, 60.0, (1.0, 100.0))
+    assert search.run([59.0, 50.0, 40.0].__getitem__, 4) == 1 and list(search.measured) == [1]
 
 
 def test_candidates_are_added_before_each_try() -> None:
     choices, ratios = [Prediction(0.9, 1.0, "a")], list[float]()
 
-    def search(ratio: Ratio) -> Sequence[Prediction]:
+    def add_candidate(ratio: Ratio) -> Sequence[Prediction]:
         ratios.append(ratio(Prediction(0.6, 2.0, "a")))
         choices.append(Prediction(0.6 - 0.1 * len(ratios), 2.0 + len(ratios), "a"))
         return choices
 
-    picking = CalibratedSearch(choices, 60.0, (1.0, 100.0))
-    assert picking.run(lambda index: 130.0 * choices[index].need, 4, search) == 2
+    search = CalibratedSearch(choices, 60.0, (1.0, 100.0))
+    assert search.run(lambda index: 130.0 * choices[index].need, 4, add_candidate) == 2
     assert ratios[0] == pytest.approx(1.0) and ratios[1] == pytest.approx(1.2)
 
 
 def test_of_equal_sizes_the_least_work_is_chosen() -> None:
-    picking = CalibratedSearch([Prediction(0.5, 2.0, "a"), Prediction(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
-    picking.run(lambda _: 50.0, 4)
-    assert picking.least == 1 and CalibratedSearch([], 0.0, (1.0, 1.0)).least is None
+    search = CalibratedSearch([Prediction(0.5, 2.0, "a"), Prediction(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
+    search.run(lambda _: 50.0, 4)
+    assert search.least == 1 and CalibratedSearch([], 0.0, (1.0, 1.0)).least is None
 
 
 def test_prediction_error_is_corrected_per_kind() -> None:
@@ -65,16 +65,16 @@ def test_prediction_error_is_corrected_per_kind() -> None:
         Prediction(0.26, 4.0, "a"),
     ]
     measured = [33.0, 33.0, 29.0, 33.0]
-    picking = CalibratedSearch(choices, 30.0, (1.0, 100.0))
-    assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 2]
+    search = CalibratedSearch(choices, 30.0, (1.0, 100.0))
+    assert search.run(measured.__getitem__, 4) == 2 and list(search.measured) == [0, 2]
 
 
 def test_untried_kind_with_less_work_is_still_tried() -> None:
     """An untested kind with less work is tried, although a plan of another kind with more work already fits."""
     choices = [Prediction(0.4, 1.0, "a"), Prediction(0.3, 3.0, "a"), Prediction(0.45, 2.0, "b")]
     measured = [60.0, 40.0, 46.0]
-    picking = CalibratedSearch(choices, 50.0, (1.0, 100.0))
-    assert picking.run(measured.__getitem__, 4) == 2 and list(picking.measured) == [0, 1, 2]
+    search = CalibratedSearch(choices, 50.0, (1.0, 100.0))
+    assert search.run(measured.__getitem__, 4) == 2 and list(search.measured) == [0, 1, 2]
 
 
 def test_equal_predictions_over_budget_prefer_more_work() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.planning.by_segment.copy_groups import freed_bytes, pinned_bytes
+from recompute.planning.unsplit_groups import freed_bytes, pinned_bytes
 from recompute.test.named_steps import named_step, numbers
 
 T = "tensor<256xf32>"
