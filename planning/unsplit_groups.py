@@ -98,8 +98,8 @@ def unsplit_group(
 
 
 def with_numbers(group: CopyGroup, copy_counts: dict[int, int]) -> CopyGroup:
-    """Number the copies of the group, and return the result. `copy_counts`: the number of copies of each operation so
-    far; it is updated."""
+    """Return the group with its copies numbered. `copy_counts` is the number of copies of each operation so far. It is
+    updated in place."""
     for op in group.operations:
         copy_counts[op] = copy_counts.get(op, 0) + 1
     return replace(group, numbers=tuple(copy_counts[op] for op in group.operations))
