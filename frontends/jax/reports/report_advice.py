@@ -65,7 +65,7 @@ def next_steps(report: Report) -> Iterator[str]:
     elif report.search.candidates:
         yield "next: a larger budget requires less extra work; a smaller budget requires less memory"
     else:
-        yield 'next: budget="min" finds less memory; budget=0.5 or "8GiB" finds the least work within that limit'
+        yield 'next: budget="min" may find less memory; budget=0.5 or "8GiB" finds the least work within that limit'
     if report.variant is Variant.MERGED:
         yield from wrap_line(_MERGED)
     if report.donation is not None:
