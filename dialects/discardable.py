@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Operation
 
 from ..support.counted import counted
@@ -19,6 +19,7 @@ from ..support.suggestions import suggestion
 from ..support.type_guards import is_integer_attribute
 from .mark_kind import MarkKind
 from .names import Names
+from .result_marks import has_only
 from .structured import SegmentOp
 
 _MARK_KINDS = frozenset(MarkKind)
@@ -90,7 +91,8 @@ KNOWN: dict[str, AttributeRule] = {
         f"true, false, a policy ({', '.join(MarkKind)}), or a list with one entry per result, each one of these "
         "or unit",
         _is_decision,
-        "the decision to recompute or keep it; takes precedence over every policy",
+        "the decision to recompute or keep it; takes precedence over every policy. `true` means must_recompute, and "
+        "`false` means must_save",
     ),
     Names.SEGMENT: AttributeRule(
         "forward operation, copy", 'a segment path, such as "block0"', _is_path, "the segment instance it belongs to"
@@ -205,17 +207,15 @@ def _verify_length(op: Operation, entries: int) -> None:
         )
 
 
-_MARKED = (BoolAttr.from_bool(True), StringAttr(MarkKind.MUST_RECOMPUTE.value))
-_KEPT = (BoolAttr.from_bool(False), StringAttr(MarkKind.MUST_SAVE.value))
 _BACKWARD = tuple(StringAttr(phase.value) for phase in Phase if not phase.is_forward)
 
 
 def _is_marked(op: Operation) -> bool:
-    return op.attributes.get(Names.RECOMPUTE) in _MARKED
+    return has_only(op, MarkKind.MUST_RECOMPUTE)
 
 
 def _is_kept(op: Operation) -> bool:
-    return op.attributes.get(Names.RECOMPUTE) in _KEPT
+    return has_only(op, MarkKind.MUST_SAVE)
 
 
 def _is_backward(op: Operation) -> bool:

@@ -117,10 +117,11 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
 
 
 def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collection[Operation]) -> Iterator[Remark]:
-    """Yield the remarks. A refused mark that the choice wrote, for instance on a callback inside a segment, is no mark
-    of the user."""
+    """Yield the remarks. A refused or ineffective mark that the choice wrote, for instance on a callback inside a
+    segment, is no mark of the user."""
+    topics = (Topic.MARK_REFUSED, Topic.NO_EFFECT)
     for remark in remarks:
-        is_of_choice = remark.topic is Topic.MARK_REFUSED and remark.operation not in marked_by_user
+        is_of_choice = remark.topic in topics and remark.operation not in marked_by_user
         yield replace(remark, topic=Topic.OTHER) if is_of_choice else remark
 
 

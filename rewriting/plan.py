@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -26,6 +26,7 @@ from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
 from ..dialects.names import Names
 from ..dialects.placements import is_offload
+from ..dialects.result_marks import decided_mark
 from ..options.option_facts import EntryPoint
 from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
@@ -43,6 +44,7 @@ from ..transforms.calls.call_attributes import keep_whole
 from ..transforms.mark import MAX_LISTED_SEGMENTS
 from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
+from ..transforms.plans.kept_dependents import keep_dependents
 from ..transforms.plans.notes import write_notes
 from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.verify import verify_input
@@ -60,7 +62,8 @@ def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
         plan = plans[function.sym_name.data]
         write_notes(step, plan.notes)
         for op in {op for group in plan.plan.groups for op in group.operations}:
-            step.operation(op).attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+            step.operation(op).attributes[Names.RECOMPUTE] = decided_mark([True])
+        keep_dependents(step, ())
         remarks += _copy_remarks(function, step, plan.plan)
     mark_host_moves(prepared.module)
     prepared.outlined.put_back()

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -29,8 +29,8 @@ from ..analysis.step.marks import explicit_mark
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases
 from ..analysis.step.step import Step
-from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
+from ..dialects.result_marks import decided_mark, kind_of
 from ..dialects.structured import SegmentOp, splice
 from ..support.operations import every_operation
 from ..support.phase import Phase
@@ -39,7 +39,6 @@ from .attributes.write_attributes import propagate_names
 from .take_scopes import take_scopes
 
 UNNAMED = "segment"
-KEEPING = tuple(StringAttr(kind.value) for kind in MarkKind if not kind.recomputes)
 
 
 @dataclass(frozen=True)
@@ -52,11 +51,11 @@ class FlattenedSegment:
     @property
     def mark(self) -> Attribute:
         """The mark that the operations of the segment get."""
-        return self.attributes.get(Names.RECOMPUTE, BoolAttr.from_bool(True))
+        return self.attributes.get(Names.RECOMPUTE, decided_mark([True]))
 
     @property
     def is_kept(self) -> bool:
-        return self.mark == BoolAttr.from_bool(False) or self.mark in KEEPING
+        return (kind := kind_of(self.mark)) is not None and not kind.recomputes
 
     @property
     def recomputes_outputs(self) -> bool:

@@ -5,7 +5,10 @@
     %1 = stablehlo.dot_general ... {recompute.segment = "block0", recompute.recompute = true}
     %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
 
-An explicit `recompute.recompute` on an operation stays unchanged. Segments are flattened into such marks first.
+An explicit `recompute.recompute` on an operation stays unchanged. `true` means `"must_recompute"`, which includes the
+unmarked residuals of the value: operations that only the backward pass reads. Those that a decision keeps get
+`recompute.checkpoint`, so that `recompute-clone` copies exactly what was decided. Segments are flattened into such
+marks first.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from functools import partial
 from itertools import chain
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
@@ -29,6 +32,7 @@ from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
+from ..dialects.result_marks import decided_mark
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..support.diagnostics import Remark, tell
@@ -39,6 +43,7 @@ from .inline_segments import inline_segments
 from .outlining.nested_steps import outline_temporarily
 from .per_device.outline import is_stand_in
 from .phase import write_phases
+from .plans.kept_dependents import demanded_values, keep_dependents
 from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .plans.misfits import Misfits
 
@@ -46,8 +51,6 @@ MAX_LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
-# All marked operations share these, since xDSL verifies each attribute when it is constructed.
-_FLAGS = {flag: BoolAttr.from_bool(flag) for flag in (False, True)}
 _UNIT = UnitAttr()
 
 
@@ -83,7 +86,9 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     for function, step in steps:
         if (decided := misfits.try_on(function, partial(segment_decisions, step, selection))) is not None:
             remarks += decision_remarks(function, decided, selection)
+            requested = demanded_values(step)
             write_marks(decided)
+            keep_dependents(step, requested)
     misfits.refuse()
     return remarks
 
@@ -152,15 +157,14 @@ def _attributes_of(mark: DecidedMark) -> dict[str, Attribute]:
     op = mark.operation
     attributes = dict(mark.operation.attributes)
     if mark.source is MarkSource.REFUSED_PREFERENCE:
-        attributes[Names.RECOMPUTE] = _FLAGS[False]
+        attributes[Names.RECOMPUTE] = decided_mark([False])
         return attributes
     if mark.segment:
         attributes[Names.SEGMENT] = StringAttr(mark.segment)
     if not mark.recomputed:
         attributes[Names.CHECKPOINT] = _UNIT
     elif mark.source is MarkSource.DECISION:
-        flags = [_FLAGS[result in mark.recomputed] for result in op.results]
-        attributes[Names.RECOMPUTE] = flags[0] if len(mark.recomputed) == len(flags) else ArrayAttr(flags)
+        attributes[Names.RECOMPUTE] = decided_mark([result in mark.recomputed for result in op.results])
         attributes.pop(Names.CHECKPOINT, None)
     return attributes
 

@@ -25,7 +25,7 @@ from math import ceil
 from types import MappingProxyType
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -42,6 +42,7 @@ from ..analysis.step.views import value_bytes
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.placements import is_from_host, is_offload, is_placement, is_to_host, to_device, to_host
+from ..dialects.result_marks import decided_mark
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload
@@ -223,10 +224,10 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
     count = 0
     for value in values:
         on_host = to_host(value, speed)
-        on_host.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(False)
+        on_host.attributes[Names.RECOMPUTE] = decided_mark([False])
         fetch = to_device(on_host.results[0], speed)
         if forced:
-            fetch.attributes[Names.RECOMPUTE] = BoolAttr.from_bool(True)
+            fetch.attributes[Names.RECOMPUTE] = decided_mark([True])
         value.replace_uses_with_if(fetch.results[0], lambda use, on_host=on_host: use.operation is not on_host)
         assert isinstance(value.owner, Operation), "only results of operations are offered"
         Rewriter.insert_op([on_host, fetch], InsertPoint.after(value.owner))

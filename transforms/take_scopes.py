@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -31,13 +31,14 @@ from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.order import functions_of
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
+from ..dialects.result_marks import decided_mark
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation, name_of
 from .attributes.switches import propagate_switches
 
 BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
 DECISIONS = {
-    CallTreatment.SAVE: BoolAttr.from_bool(False),
+    CallTreatment.SAVE: decided_mark([False]),
     CallTreatment.AGAIN: StringAttr(MarkKind.MUST_RECOMPUTE.value),
 }
 
@@ -117,7 +118,7 @@ def _write_attributes(scopes_of: Mapping[Operation, _Scopes]) -> None:
             op.attributes.setdefault(Names.SEGMENT, StringAttr(segments[op]))
             propagate_switches([op], _as_attributes(scopes.segment.switches))
             if scopes.segment.switches.output_recompute:
-                op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(True))
+                op.attributes.setdefault(Names.RECOMPUTE, decided_mark([True]))
 
 
 def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:

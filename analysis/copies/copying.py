@@ -133,12 +133,19 @@ def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, 
     return copying.plan(step, with_dependent_targets(step, targets, marked))
 
 
-def with_dependent_targets(step: Step, targets: Targets, marked: Collection[int]) -> Targets:
-    """Add to the targets their views, and the values computed from them that only the backward pass reads.
+def with_dependent_targets(
+    step: Step, targets: Targets, marked: Collection[int], requested: Collection[SSAValue] | None = None
+) -> Targets:
+    """Add to the targets their views, and the values computed from demanded targets that only the backward pass reads.
 
-    `marked`: operations that the user has marked. Their values are not added.
+    Args:
+        step: The step.
+        targets: The values to recompute.
+        marked: Operations with a mark, whose values are not added.
+        requested: The demanded values; None for those with the mark `must_recompute`.
     """
-    demanded = [value for value in targets.values if is_demanded(step.value(value))]
+    is_requested = is_demanded if requested is None else requested.__contains__
+    demanded = [value for value in targets.values if is_requested(step.value(value))]
     residual_targets = with_residuals(step.graph, targets, demanded, marked)
     return targets_with_views(step.graph, residual_targets, marked)
 
@@ -197,9 +204,9 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _is_marked_by_user(op: Operation) -> bool:
-    """Return whether the user wrote the mark on the operation. Such a mark is a string; the marks that decisions write
-    are Boolean."""
-    return isinstance(op.attributes.get(Names.RECOMPUTE), StringAttr)
+    """Return whether the user may have written the mark on an operation outside segments. Only fetches of offloaded
+    values always have marks of a pass."""
+    return Names.RECOMPUTE in op.attributes and Names.OFFLOAD not in op.attributes
 
 
 def _marked_operations(step: Step, entry: NotRecomputed, copied: Collection[Operation]) -> list[Operation]:

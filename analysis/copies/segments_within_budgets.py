@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from ...dialects.mark_kind import MarkKind
-from ...dialects.names import Names
+from ...dialects.result_marks import marks_of
 from ...options.segment_budgets import SegmentBudget
 from ...options.selection import Selection
 from ...planning.by_segment.saved_storages import saved_after, saved_bytes
@@ -177,7 +177,7 @@ class _Chooser:
                 if segment is None and op in self.marks:
                     segment = self.marks[op].segment
                 flags = None
-                if number not in self.step.graph.literals and op.results and not _is_forced(op):
+                if number not in self.step.graph.literals and op.results and not _has_fixed_mark(op):
                     flags = tuple(root in recomputed_roots for root in self._roots(number))
                 self.marks[op] = ChosenMark(segment, flags)
 
@@ -228,8 +228,6 @@ class _Chooser:
             yield Remark(self._first(first), f"{subject} {words}", RemarkKind.PASSED, segments=(first,))
 
 
-def _is_forced(op: Operation) -> bool:
-    """Return whether a user-given mark determines whether the operation is recomputed."""
-
-    kinds = {mark_of(result) for result in op.results}
-    return Names.RECOMPUTE in op.attributes and not kinds <= {None, MarkKind.PREFER_SAVE, MarkKind.PREFER_RECOMPUTE}
+def _has_fixed_mark(op: Operation) -> bool:
+    """Return whether a user-given mark determines whether the operation is recomputed or saved."""
+    return not {None, MarkKind.PREFER_SAVE, MarkKind.PREFER_RECOMPUTE}.issuperset(marks_of(op))

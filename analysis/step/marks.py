@@ -1,27 +1,21 @@
 """User-given marks on operations, and the attributes of copies.
 
-A mark is a `MarkKind` for each result of an operation, in the attribute `recompute.recompute`:
-
-    {recompute.recompute = true}                        every result: must_recompute
-    {recompute.recompute = "prefer_save"}               every result: the kind of that name
-    {recompute.recompute = [false, "must_recompute"]}   one entry for each result
-    {recompute.recompute = [false, unit]}               the second result has no mark
+A mark is a `MarkKind` for each result of an operation, in the attribute `recompute.recompute`;
+`dialects/result_marks.py` lists the forms of the attribute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
+from ...dialects.result_marks import entries_of, kind_of, marks_of
 from ...support.operations import every_operation
-
-_MARK_KINDS = {kind.value: kind for kind in MarkKind}
 
 
 def is_copy(op: Operation) -> bool:
@@ -54,26 +48,18 @@ def mark_of(value: SSAValue) -> MarkKind | None:
         return None
     mark = value.owner.attributes.get(Names.RECOMPUTE)
     if isinstance(mark, ArrayAttr):
-        marks = cast(ArrayAttr[Attribute], mark).data
+        marks = marks_of(value.owner)
         index = value.owner.results.index(value)
-        return _kind(marks[index]) if index < len(marks) else None
-    return None if mark is None else _kind(mark)
+        return marks[index] if index < len(marks) else None
+    return None if mark is None else kind_of(mark)
 
 
 def with_kept(op: Operation, kept_values: Collection[SSAValue]) -> ArrayAttr[Attribute]:
     """Return the marks of an operation as a list with one entry per result, with `kept_values` marked as saved."""
-    mark = op.attributes[Names.RECOMPUTE]
-    entries = cast(ArrayAttr[Attribute], mark).data if isinstance(mark, ArrayAttr) else [mark] * len(op.results)
     return ArrayAttr(
         BoolAttr.from_bool(False) if value in kept_values else entry
-        for value, entry in zip(op.results, entries, strict=True)
+        for value, entry in zip(op.results, entries_of(op), strict=True)
     )
-
-
-def _kind(mark: Attribute) -> MarkKind | None:
-    if isinstance(mark, IntegerAttr):
-        return MarkKind.MUST_RECOMPUTE if mark.value.data else MarkKind.MUST_SAVE
-    return _MARK_KINDS.get(mark.data) if isinstance(mark, StringAttr) else None
 
 
 def is_to_recompute(value: SSAValue) -> bool:
@@ -84,14 +70,11 @@ def is_to_recompute(value: SSAValue) -> bool:
 def is_demanded(value: SSAValue) -> bool:
     """Return whether the mark of the result is `must_recompute`.
 
-    Operations that read such a result are then also recomputed if only the backward pass reads their results.
+    Operations that read such a result, and whose results only the backward pass reads, are then recomputed too, unless
+    they are marked themselves. A pass that writes decisions therefore marks the operations that it decided to keep; see
+    `transforms/plans/kept_dependents.py`.
     """
-    op = value.owner
-    if not isinstance(op, Operation) or (mark := op.attributes.get(Names.RECOMPUTE)) is None:
-        return False
-    if isinstance(mark, ArrayAttr):
-        mark = cast(ArrayAttr[Attribute], mark).data[op.results.index(value)]
-    return isinstance(mark, StringAttr) and mark.data == MarkKind.MUST_RECOMPUTE
+    return mark_of(value) is MarkKind.MUST_RECOMPUTE
 
 
 def asks_to_recompute(op: Operation) -> bool:
@@ -100,13 +83,11 @@ def asks_to_recompute(op: Operation) -> bool:
 
 
 def is_forced(op: Operation) -> bool:
-    """Return whether the mark of some result is `must_recompute`. This mark applies even if it saves no memory."""
-    return Names.RECOMPUTE in op.attributes and any(mark_of(result) is MarkKind.MUST_RECOMPUTE for result in op.results)
+    """Return whether the mark of some result is `must_recompute`, which applies even if it saves no memory."""
+    return MarkKind.MUST_RECOMPUTE in marks_of(op)
 
 
 def explicit_mark(op: Operation) -> bool | None:
     """Return True if the user's mark recomputes the operation, False if it keeps the operation, None without a mark."""
-    if Names.RECOMPUTE not in op.attributes:
-        return None
-    marks = [mark for result in op.results if (mark := mark_of(result)) is not None]
+    marks = [mark for mark in marks_of(op) if mark is not None]
     return any(mark.recomputes for mark in marks) if marks else None

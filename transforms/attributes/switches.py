@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument, Operation
 
 from ...dialects.names import Names
+from ...dialects.result_marks import decided_mark
 from ...rules.effects import HIDDEN_STATE, is_collective
 from ...support.operations import name_of
 
@@ -41,7 +42,7 @@ def propagate_switches(operations: Iterable[Operation], switches: Mapping[str, b
         if allowed:
             op.attributes.setdefault(Names.REPEATABLE, UnitAttr())
         elif allowed is False:
-            op.attributes.setdefault(Names.RECOMPUTE, BoolAttr.from_bool(False))
+            op.attributes.setdefault(Names.RECOMPUTE, decided_mark([False]))
 
 
 def _may_repeat(op: Operation, switches: Mapping[str, bool]) -> bool | None:

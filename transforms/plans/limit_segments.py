@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
@@ -24,6 +24,7 @@ from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of
 from ...analysis.step.step import Steps
 from ...dialects.names import Names
+from ...dialects.result_marks import decided_mark
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
 from ...planning.graph import Graph
@@ -32,6 +33,7 @@ from ...support.diagnostics import BadRequest, Refusal, Remark
 from ...support.operations import every_operation
 from ...support.timing import part
 from ..per_device.outline import is_stand_in
+from .kept_dependents import demanded_values, keep_dependents
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
     for function, step, segments, _ in matches:
         if segments:
             choice = choose_within_budgets(step, segments, selection)
+            requested = demanded_values(step)
             _write_marks(choice.marks)
+            keep_dependents(step, requested)
             limits[_name(function)] = choice.limits
             remarks += choice.remarks
     return StepLimits(limits, tuple(remarks))
@@ -74,8 +78,7 @@ def _write_marks(marks: Mapping[Operation, ChosenMark]) -> None:
         if mark.segment is not None:
             op.attributes[Names.SEGMENT] = StringAttr(mark.segment)
         if mark.recomputed is not None:
-            flags = [BoolAttr.from_bool(flag) for flag in mark.recomputed]
-            op.attributes[Names.RECOMPUTE] = flags[0] if len(set(flags)) == 1 else ArrayAttr(flags)
+            op.attributes[Names.RECOMPUTE] = decided_mark(mark.recomputed)
 
 
 class EmittedPlan(Protocol):

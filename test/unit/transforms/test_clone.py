@@ -62,10 +62,10 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
     %t = stablehlo.tanh %a : {T}
     stablehlo.return %s, %t : {T}, {T}
   }}) {{{MARK}, recompute.segment = "p"}} : (tensor<i32>) -> ({T}, {T}) loc("jit(f)/jvp(p)/cond")
-  %w = stablehlo.multiply %v, %u {{recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/mul")
+  %w = stablehlo.multiply %v, %u {{recompute.segment = "p", recompute.checkpoint}} : {T} loc("jit(f)/jvp(p)/mul")
   %o = stablehlo.add {outside}, %x : {T} loc("jit(f)/jvp()/add")
   %b = stablehlo.sine %o {{{MARK}, recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
-  %z = stablehlo.tanh %b {{recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
+  %z = stablehlo.tanh %b {{recompute.segment = "q", recompute.checkpoint}} : {T} loc("jit(f)/jvp(q)/tanh")
   {begin}
   {then}
   %g1 = stablehlo.multiply %g0, %z : {T} loc("jit(f)/transpose(jvp(q))/mul")
@@ -125,7 +125,7 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
   %a = stablehlo.sine %x {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/sin")
   %v = stablehlo.tanh %a {{{MARK}, recompute.segment = "p"}} : {T} loc("jit(f)/jvp(p)/tanh")
   %b = stablehlo.sine %v {{{MARK}, recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/sin")
-  %z = stablehlo.tanh %b {{recompute.segment = "q"}} : {T} loc("jit(f)/jvp(q)/tanh")
+  %z = stablehlo.tanh %b {{recompute.segment = "q", recompute.checkpoint}} : {T} loc("jit(f)/jvp(q)/tanh")
   %h = stablehlo.multiply %ct, %ct : {T} loc("jit(f)/transpose(jvp(q))/mul")
   %g0 = stablehlo.negate %v : {T} loc("jit(f)/transpose(jvp(p))/neg")
   %g1 = stablehlo.multiply %h, %z : {T} loc("jit(f)/transpose(jvp(q))/mul")
