@@ -287,7 +287,7 @@ class ClonePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         permission = Permission(self.collectives, self.preserve_rng_state)
-        copying = CloneOptions(GroupOptions(self.copies, self.chain), permission=permission)
+        copying = CloneOptions(GroupOptions(self.copies, chain=self.chain), permission=permission)
         with outline_temporarily(op):
             is_marked = any(Names.RECOMPUTE in inner.attributes for inner in every_operation(op))
             cloned = clone(op, copying)

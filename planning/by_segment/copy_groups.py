@@ -15,7 +15,7 @@ A group is split into batches if one token for all of its copies would release t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 
@@ -35,8 +35,8 @@ class GroupOptions:
 
     Attributes:
         copies: The maximum number of copies of one operation.
-        chains_groups: Whether each group also waits for the preceding gradient operation. This separates groups that
-            would otherwise become ready at the same time.
+        chain: Whether each group also waits for the preceding gradient operation. This separates groups that would
+            otherwise become ready at the same time.
         splits_only_concurrent: Whether a group is split only if its second batch could run concurrently with its first;
             see `split_into_batches`.
         splits_into_batches: Whether groups are split into batches at all. This changes neither the byte estimates nor
@@ -46,7 +46,8 @@ class GroupOptions:
     """
 
     copies: int = 2
-    chains_groups: bool = False
+    _: KW_ONLY
+    chain: bool = False
     splits_only_concurrent: bool = True
     splits_into_batches: bool = True
     holds_joining_cotangents: bool = True
@@ -153,7 +154,7 @@ class _Planner:
         read = [value for value in self.graph.reads[reader] if value in outputs and value not in self.copied]
         if not read:
             return
-        gates = gates_for(self.graph, read, [reader], reader, self.options.chains_groups)
+        gates = gates_for(self.graph, read, [reader], reader, self.options.chain)
         if gates:
             self._copy_spine(request, read, outputs, gates)
         else:
@@ -187,9 +188,9 @@ class _Planner:
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
         first = [value for value in replaced if before in self.targets.readers(graph, value)] or replaced
-        gates = gates_for(graph, first, readers, before, self.options.chains_groups)
+        gates = gates_for(graph, first, readers, before, self.options.chain)
         if gates and not can_delay(graph, gates, released):
-            gates = gates_for(graph, [*first, *released], readers, before, self.options.chains_groups)
+            gates = gates_for(graph, [*first, *released], readers, before, self.options.chain)
         if not gates or not self.options.holds_joining_cotangents:
             return gates
         after = max(graph.maker[value] for value in replaced)

@@ -80,7 +80,7 @@ def plan_attempt(
         targets: The targets for the segmentation and the policy of the attempt.
         copies: The maximum number of copies of one operation.
     """
-    grouping = GroupOptions(copies, attempt.chain, attempt.splits_only_concurrent)
+    grouping = GroupOptions(copies, chain=attempt.chain, splits_only_concurrent=attempt.splits_only_concurrent)
     options = CloneOptions(grouping, attempt.each_pass, selection.permission)
     return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
 

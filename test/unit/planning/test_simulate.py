@@ -27,7 +27,7 @@ WAYS = {
     "as it is chosen": (AUTO, CloneOptions()),
     "outputs too": (Selection(outputs=True), CloneOptions()),
     "one copy": (Selection(outputs=True), CloneOptions(GroupOptions(copies=1))),
-    "in a chain": (AUTO, CloneOptions(GroupOptions(chains_groups=True))),
+    "in a chain": (AUTO, CloneOptions(GroupOptions(chain=True))),
     "in one stage": (AUTO, CloneOptions(GroupOptions(splits_only_concurrent=False))),
 }
 
