@@ -33,11 +33,17 @@ computed for every number of segments."""
 
 
 class CutMethod(Enum):
-    """The method that places the cuts: at the boundaries of repeated blocks, or where few bytes are live. The members
-    are in order of decreasing trust, and remarks quote their values."""
+    """The method that places the cuts. Remarks quote the values of methods that make several segments.
+
+    Attributes:
+        BLOCKS: At the boundaries of repeated blocks.
+        STRUCTURE: Where few bytes are live.
+        WHOLE: Nowhere: the whole forward pass is one segment.
+    """
 
     BLOCKS = "blocks"
     STRUCTURE = "structure"
+    WHOLE = "whole"
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ def single_segment(graph: Graph) -> Cuts | None:
     if first_gradient not in graph.needs_cotangent:
         return None
     places = _CutPlaces.of(graph)
-    return places.cuts_at([0, places.places[-1]])
+    return places.cuts_at([0, places.places[-1]], CutMethod.WHOLE)
 
 
 @dataclass(frozen=True)
@@ -262,11 +268,11 @@ class _CutPlaces:
             path.append(previous[path[-1]])
         return self.cuts_at([self.places[index] for index in reversed(path)]) if len(path) > 2 else None
 
-    def cuts_at(self, bounds: Sequence[int]) -> Cuts:
-        """Return the cuts with these bounds. Each bound must be one of the places."""
+    def cuts_at(self, bounds: Sequence[int], method: CutMethod = CutMethod.STRUCTURE) -> Cuts:
+        """Return the cuts that the method placed at these bounds. Each bound must be one of the places."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
-        return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest)
+        return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest, method)
 
     def best_place_between(self, bounds: Sequence[int]) -> int | None:
         """Return the best place to cut the segment with the most residual bytes among all segments that can be cut;

@@ -125,7 +125,7 @@ class AttemptKind:
     def _segments(self) -> str:
         if self.cut_method is None:
             return "named segments"
-        if self.segment_count == 1:
+        if self.cut_method is CutMethod.WHOLE:
             return "all as one segment"
         return f"{self.segment_count} segments by {self.cut_method.value}"
 

@@ -13,7 +13,7 @@ the graph's structure (*by structure*).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ...analysis.memory.peaks import Peaks
@@ -36,6 +36,13 @@ between programs that differ so much. On 32 steps, this rule is on average as go
 better in the worst case."""
 MAX_RATIO_TO_BLOCKS = 0.88
 """As `MAX_RATIO_TO_NAMED`, but for segments by structure that replace repeated blocks without names."""
+TRUST_LEVELS: Sequence[tuple[Collection[CutMethod | None], float]] = (
+    ((None,), MAX_RATIO_TO_NAMED),
+    ((CutMethod.BLOCKS,), MAX_RATIO_TO_BLOCKS),
+    ((CutMethod.STRUCTURE, CutMethod.WHOLE), 1.0),
+)
+"""The methods of each level of trust, the most trusted level first, with the limit below which a level of less trust
+replaces it. None stands for named segments. No level replaces the last one."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class ScoredAttempt:
     @property
     def is_undivided(self) -> bool:
         """Whether the whole forward pass is one segment."""
-        return self.planned.attempt.kind.segment_count == 1
+        return self.cut_method is CutMethod.WHOLE
 
 
 def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
@@ -159,12 +166,13 @@ def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
     structure. A less trusted kind replaces a more trusted one if its combined peak is lower by more than the error of
     the models.
     """
-    believed = list[ScoredAttempt]()
-    for method in (None, *CutMethod):
-        of_method = [attempt for attempt in scored if attempt.cut_method is method]
-        gains = MAX_RATIO_TO_BLOCKS if believed and believed[0].cut_method is CutMethod.BLOCKS else MAX_RATIO_TO_NAMED
-        if not believed or (of_method and _combined_peak(of_method, size) < gains * _combined_peak(believed, size)):
-            believed = of_method
+    believed, max_ratio = list[ScoredAttempt](), 1.0
+    for methods, next_max_ratio in TRUST_LEVELS:
+        of_level = [attempt for attempt in scored if attempt.cut_method in methods]
+        if not of_level:
+            continue
+        if not believed or _combined_peak(of_level, size) < max_ratio * _combined_peak(believed, size):
+            believed, max_ratio = of_level, next_max_ratio
     return believed
 
 

@@ -22,7 +22,7 @@ from recompute.search.choice.vetoes import why_worse
 from recompute.test.examples import inlined
 
 NAMED, BLOCKS, STRUCTURE = None, Cuts((0, 1, 2), 1, 1, CutMethod.BLOCKS), Cuts((0, 1, 2), 1, 1)
-WHOLE = Cuts((0, 1), 1, 1)
+WHOLE = Cuts((0, 1), 1, 1, CutMethod.WHOLE)
 BEFORE = Peaks.known(1000, 1000, lambda: 1000)
 
 
@@ -115,6 +115,17 @@ CASES: dict[str, tuple[tuple[Given, ...], int]] = {
 def test_order_of_preference(preferred: str, winner: Callable[..., int]) -> None:
     given, position = CASES[preferred]
     assert winner(*given) == position
+
+
+def test_every_cut_method_has_one_level_of_trust() -> None:
+    methods = [method for level, _ in best_attempt_module.TRUST_LEVELS for method in level]
+    assert sorted(map(str, methods)) == sorted(map(str, (None, *CutMethod)))
+
+
+def test_a_single_segment_competes_with_cuts_by_structure(winner: Callable[..., int]) -> None:
+    """A single segment is trusted as much as cuts by structure: it wins without a margin."""
+    assert winner(Given(700, 700, cuts=STRUCTURE), Given(690, 680, cuts=WHOLE)) == 1
+    assert winner(Given(700, 700, cuts=BLOCKS), Given(700, 657, cuts=WHOLE)) == 0
 
 
 def test_program_order_decides_without_barriers(winner: Callable[..., int]) -> None:

@@ -198,7 +198,7 @@ def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: p
         peaks = Peaks.known(in_order, eager, lambda: items.append(in_order) or in_order)
         return ScoredAttempt(replace(planned, attempt=Attempt(Segmentation(cuts))), peaks)
 
-    whole = attempt(1900, 1900, Cuts((0, 1), 1, 1))
+    whole = attempt(1900, 1900, Cuts((0, 1), 1, 1, CutMethod.WHOLE))
     tried = [attempt(1000, 1000), attempt(1300, 1000), attempt(1301, 1000), attempt(500, 2500), whole]
     best_attempt(tried, Peaks.known(2000, 2000, lambda: 2000), keeps_barriers=True)
     assert set(items) == ({1000, 1300, 1900} if is_large else {1000, 1300, 1301, 1900})
