@@ -42,8 +42,8 @@ _PASS_NAMES = (
     "verify",
     "strip",
 )
-# The passes in `rewriting/`, which combine the work of other passes.
-_REWRITING_PASSES = frozenset({"plan", "recompute"})
+# The passes in `rewriting/`, which call `search/` and apply its choices.
+_REWRITING_PASSES = frozenset({"loops", "plan", "recompute"})
 
 
 RECOMPUTE_PASSES = (

@@ -35,10 +35,10 @@ from ..rewriting.rewrite import search_within
 from ..search.limits import ORDER_ERROR_FACTOR, Budget, BudgetLimits, budget_limits
 from ..search.loop_choices import has_loops
 from ..search.outcome import RewriteResult
+from ..search.prepare import prepare
 from ..support.diagnostics import Refusal
 from ..support.suggestions import suggests_keywords
 from ..support.units import MINIMUM, budget_text, readable_bytes
-from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .cache_keys import cache_key
 from .fit_answer import Fit as Fit

@@ -27,9 +27,9 @@ from ..rewriting.rewrite import run_with_alternatives
 from ..search.candidate_plans.pool import ModuleCandidate, Pool
 from ..search.candidate_plans.pool_cache import pool_of
 from ..search.limits import MODEL_ERROR
+from ..search.prepare import prepare
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
-from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import timelines_of
 from .pareto_in_order import MAX_NAMED_VALUES
 from .queries import step_flops

@@ -29,8 +29,8 @@ from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
 from ..rules.costs.cost import FLOPS
 from ..search.checked_options import cost_option
+from ..search.prepare import prepare
 from ..support.units import format_bytes
-from ..transforms.preparation.prepare import prepare
 from ..transforms.preparation.timelines import peaks_of
 from .lower_bound import lower_bound
 

@@ -35,6 +35,7 @@ from ..planning.plan import Plan
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
+from ..search.prepare import Prepared, prepare
 from ..support.counted import counted
 from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import interface_wording
@@ -46,7 +47,6 @@ from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.kept_dependents import keep_dependents
 from ..transforms.plans.notes import write_notes
-from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.verify import verify_input
 from .rewrite import replace_content, rewritten_copy
 

@@ -27,6 +27,7 @@ from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for
 from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.plan_cost import cost_remarks
+from ..search.prepare import Prepared, prepare
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import every_operation
 from ..transforms.calls.restore import Restored, restore_calls, restore_nothing
@@ -35,7 +36,6 @@ from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.limit_segments import check_limits
-from ..transforms.preparation.prepare import Prepared, prepare
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.shard_kept import shard_kept
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned

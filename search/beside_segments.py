@@ -22,7 +22,7 @@ from ..planning.graph import Graph
 from ..planning.pairs import plan_of_pairs
 from ..planning.plan import Plan
 from ..planning.simulate import SimulatedProgram, as_graph, simulate
-from ..transforms.preparation.prepare import prepare
+from .prepare import prepare
 
 if TYPE_CHECKING:
     from ..planning.solvers.result import NameOfOperation, NoPlan

@@ -1,7 +1,7 @@
 """The loop schedules that a search under a budget tries.
 
 The first schedule leaves loops uncut, so that they store all stacks. Further schedules store fewer and fewer bytes at
-the cost of more work; they are corners of the trade-off curve in `analysis/copies/loop_cut_curve.py`. The smallest sets
+the cost of more work; they are corners of the trade-off curve in `local_choices/loop_cut_curve.py`. The smallest sets
 of stacks follow. The last schedule saves the carries of a loop at intervals of several iterations.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.copies.loop_cut_curve import Corner, corners
 from ..analysis.request.in_loops import repetition_predicate
 from ..analysis.step.order import functions_of
 from ..dialects.stablehlo.control import WhileOp
@@ -20,6 +19,7 @@ from ..options.recompute_options import RecomputeOptions
 from ..support.operations import every_operation
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.preparation.flatten import flatten
+from .local_choices.loop_cut_curve import Corner, corners
 
 MAX_TRIED_CORNERS = 5
 """Maximum number of sets of stacks to try between all stacks and the smallest set. The module is prepared and planned

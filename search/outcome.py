@@ -15,8 +15,8 @@ from ..planning.plan_file import StepPlan
 from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
 from ..transforms.clone import Cloned
-from ..transforms.loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 from ..transforms.offload import NO_MOVES, Moves
+from ..transforms.rolled.rewrite_loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from ...options.selection import AUTO, Selection
 from ...planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...support.diagnostics import position_of
+from ..copies.loop_cuts import CutOf
 from ..copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
 from ..memory.timeline import Timeline, eager_timeline, timeline
 from ..memory.xla.memory import xla_timeline
@@ -25,7 +26,7 @@ from ..step.residuals import residuals
 from ..step.step import Step
 from ..step.views import storages, value_bytes
 from .executed_flops import executed_flops
-from .loop_rows import LoopRow, explain_loops
+from .loop_rows import NO_LOOPS, LoopRow, explain_loops
 from .operation_counts import OperationCounts, count_operations
 from .saved_values import SavedValue, saved_values
 
@@ -109,6 +110,8 @@ class Explanation:
 ChooseDecisions = Callable[[FuncOp, Step], tuple[SegmentDecisions, str | None]]
 """A function that returns the decisions that a rewrite of a step chooses. It also returns the reason that the rewrite
 leaves the step unchanged, or None if it changes the step."""
+ChooseCuts = Callable[[FuncOp], CutOf]
+"""A function that returns the cut that a rewrite chooses for each pair of loops of a function."""
 
 
 def explain(
@@ -117,6 +120,7 @@ def explain(
     selection: Selection = AUTO,
     cost: str = FLOPS,
     choose: ChooseDecisions | None = None,
+    choose_cuts: ChooseCuts | None = None,
 ) -> Explanation:
     """Explain one function, which must be inlined and have phases.
 
@@ -129,6 +133,7 @@ def explain(
         selection: The user's selection.
         cost: The name of a cost model.
         choose: The function that chooses the decisions of a rewrite.
+        choose_cuts: The function that chooses the cuts of loops; None for a function without loops.
 
     Raises:
         BadSelection: The selection does not apply to the function.
@@ -139,7 +144,7 @@ def explain(
     step = Step.of(phases, costs=cost_model.of)
     executed = tuple(map(executed_flops, step.numbered.operations))
     costs = executed if cost_model.is_default else step.graph.cost
-    loops = explain_loops(function, selection)
+    loops = NO_LOOPS if choose_cuts is None else explain_loops(function, choose_cuts(function))
     decided = segment_decisions(step, selection)
     if choose is not None and not loops.cut:
         decided = _consistent_with_choice(decided, *choose(function, step))

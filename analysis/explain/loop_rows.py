@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
-from ...options.selection import Selection
 from ...support.diagnostics import position_of
-from ..copies.loop_cuts import LoopCut, loop_cut, loops_left_uncut
-from ..request.in_loops import repetition_predicate
+from ..copies.loop_cuts import CutOf, LoopCut, loops_left_uncut
 from ..step.crossings import Crossings
 from ..step.stacks import LoopPair
 from .executed_flops import runs_of
@@ -55,13 +53,11 @@ class Loops:
     cut: Mapping[Operation, str]
 
 
-def explain_loops(function: FuncOp, selection: Selection) -> Loops:
-    """Describe all loops of the function, outer loops before inner ones.
+NO_LOOPS = Loops((), {})
 
-    Raises:
-        UnknownPolicy: The selection names a policy that does not exist.
-    """
-    may_repeat = repetition_predicate(function, selection)
+
+def explain_loops(function: FuncOp, cut_of: CutOf) -> Loops:
+    """Describe all loops of the function and their cuts, outer loops before inner ones."""
     pending = [function.body.block]
     rows = list[LoopRow]()
     worthwhile = dict[Operation, str]()
@@ -69,7 +65,7 @@ def explain_loops(function: FuncOp, selection: Selection) -> Loops:
     while pending:
         block = pending.pop()
         for pair in crossings.loop_pairs(block):
-            cut = loop_cut(pair, may_repeat)
+            cut = cut_of(pair)
             if cut.why_not is None:
                 worthwhile[pair.writer.op] = position_of(pair.writer.op)
             rows.append(_row_of_pair(pair, cut))

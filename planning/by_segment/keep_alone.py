@@ -1,8 +1,8 @@
 """Choose the storages that one segment keeps within a byte budget, so that recomputing the others takes the least work.
 
 A byte price converts bytes to work. Minimum cuts at several byte prices give a solution, as for the stacks of loops
-(`analysis/copies/loop_cuts.py`). The remaining budget is filled greedily with the storages that save the most work. If
-HiGHS is installed (`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
+(`search/local_choices/min_loop_cut.py`). The remaining budget is filled greedily with the storages that save the most
+work. If HiGHS is installed (`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ from ...support.diagnostics import BadRequest
 from ...support.operations import every_operation
 from ...support.timing import part
 from ...transforms.per_device.outline import is_stand_in
-from ...transforms.preparation.prepare import prepare
 from ..checked_options import cost_option
 from ..choice.best_attempt import ScoredAttempt
 from ..choice.choose import choose, policy_attempts
 from ..loop_choices import loop_choices
+from ..prepare import prepare
 from .candidates import StepCandidates
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate

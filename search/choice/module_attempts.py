@@ -15,7 +15,7 @@ from ...planning.plan_file import StepPlan
 from ...transforms.mark import marked_attributes
 from ...transforms.plans.misfits import Misfits
 from ...transforms.plans.notes import notes_of
-from ...transforms.preparation.prepare import prepare
+from ..prepare import prepare
 from .best_attempt import ScoredAttempt
 from .choose import choose_for
 

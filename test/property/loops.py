@@ -30,11 +30,11 @@ from recompute.interpreters.executor import function_named
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.proof.prove import prove
+from recompute.search.local_choices.loops import recompute_loops
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import every_operation
 from recompute.test.property.loop_programs import lowered_steps
 from recompute.transforms.inline import inline
-from recompute.transforms.loops import recompute_loops
 
 Edit = Callable[[ModuleOp, random.Random], bool]
 UNARY = ("stablehlo.sine", "stablehlo.cosine", "stablehlo.negate", "stablehlo.exponential")

@@ -19,7 +19,7 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "verify": frozenset({"step"}),
         "copies": frozenset({"step", "request"}),
         "memory": frozenset({"step", "request"}),
-        "explain": frozenset({"step", "request", "copies", "memory"}),
+        "explain": frozenset({"step", "copies", "memory"}),
     },
     "transforms": {
         "attributes": frozenset(),
@@ -28,8 +28,8 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "plans": frozenset({"per_device"}),
         "outlining": frozenset({"per_device"}),
         "rolled": frozenset({"plans"}),
-        TOP: frozenset({"attributes", "calls", "per_device", "plans", "outlining", "rolled"}),
-        "preparation": frozenset({TOP, "calls", "per_device", "plans", "outlining"}),
+        TOP: frozenset({"attributes", "calls", "per_device", "plans", "outlining"}),
+        "preparation": frozenset({TOP, "calls"}),
     },
     "planning": {
         TOP: frozenset(),
@@ -45,8 +45,9 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         TOP: frozenset({"kernels"}),
     },
     "search": {
-        TOP: frozenset(),
-        "choice": frozenset(),
+        "local_choices": frozenset(),
+        TOP: frozenset({"local_choices"}),
+        "choice": frozenset({TOP}),
         "candidate_plans": frozenset({TOP, "choice"}),
         "budget": frozenset({TOP, "candidate_plans"}),
     },

@@ -23,10 +23,10 @@ from ....dialects.cloning import clone_of
 from ....driver.step_input import as_module
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import AUTO, BadSelection
+from ....search.prepare import prepare
 from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
 from ....transforms.inline import inline
-from ....transforms.preparation.prepare import prepare
 from ....transforms.take_marks import take_marks
 
 _JAX: Any = jax

@@ -27,8 +27,8 @@ from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solve_graph import pairs_with_views
 from recompute.planning.solvers.solvers_by_name import solve
 from recompute.planning.solvers.sweep import Outcome, sweep
+from recompute.search.prepare import prepare
 from recompute.test.examples import SMALL, original
-from recompute.transforms.preparation.prepare import prepare
 
 GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "solvers" / "graphs").glob("*.json.gz"))
 COUNT = 20

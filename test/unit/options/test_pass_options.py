@@ -11,10 +11,10 @@ from recompute.driver.pipeline import passes_of
 from recompute.options.option_facts import EntryPoint, option_facts
 from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection
+from recompute.rewriting.loops import LoopsPass
 from recompute.rewriting.plan import PlanPass
 from recompute.rewriting.recompute import RecomputePass
 from recompute.tools.help.option_help import options_of
-from recompute.transforms.loops import LoopsPass
 from recompute.transforms.mark import MarkPass
 from recompute.transforms.offload import OffloadPass
 

@@ -22,8 +22,8 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import BadSelection
 from recompute.planning.binomial import advances
+from recompute.search.local_choices.loops import recompute_loops
 from recompute.support.counted import counted
-from recompute.transforms.loops import recompute_loops
 
 STEP = """
 func.func public @main(%x: tensor<5xf32>, %ct: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {{

@@ -8,10 +8,10 @@ import pytest
 
 from recompute.mlir_io.printer import print_module
 from recompute.proof.prove import prove
+from recompute.search.prepare import prepare
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.calls.restore import restore_calls
 from recompute.transforms.cse import cse
-from recompute.transforms.preparation.prepare import prepare
 
 pytest.importorskip("jax", reason="the test compiles with JAX")
 

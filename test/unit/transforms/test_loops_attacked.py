@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.copies.loop_cuts import NOT_COUNTED, WRITTEN_ON, WRITTEN_ON_THE_READER
+from recompute.analysis.copies.loop_cuts import NOT_COUNTED, WRITTEN_ON
 from recompute.dialects.channels import free_channels, take_channels
 from recompute.dialects.context import make_context
 from recompute.interpreters.execute_check import compare
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.proof.prove import prove
+from recompute.search.local_choices.carries_to_save import WRITTEN_ON_THE_READER
+from recompute.search.local_choices.loops import recompute_loops
 from recompute.support.operations import every_operation, name_of
-from recompute.transforms.loops import LoopRecomputation, recompute_loops
+from recompute.transforms.rolled.rewrite_loops import LoopRecomputation
 
 V, S, ONE = "tensor<4xf32>", "tensor<5x4xf32>", "tensor<1x4xf32>"
 

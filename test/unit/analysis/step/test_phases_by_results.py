@@ -12,11 +12,11 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import PhaseHint, Selection
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
+from recompute.search.prepare import prepare
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 from recompute.transforms.inline import inline
 from recompute.transforms.phase import write_phases
-from recompute.transforms.preparation.prepare import prepare
 
 LOSS = Selection(primal_results=(0,))
 # This one returns only gradients, from a cotangent that is a constant: nothing says where they begin.

@@ -13,7 +13,7 @@ import pytest
 
 import recompute
 from recompute.mlir_io.parser import parse_module
-from recompute.transforms.preparation.prepare import prepare
+from recompute.search.prepare import prepare
 
 pytestmark = pytest.mark.slow
 

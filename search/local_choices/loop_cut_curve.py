@@ -14,10 +14,11 @@ from fractions import Fraction
 
 from xdsl.ir import Block
 
+from ...analysis.copies.loop_cuts import LoopCut, MayRepeat
+from ...analysis.step.crossings import Crossings
+from ...analysis.step.stacks import LoopPair
 from ...options.loop_schedule import LoopSchedule
-from ..step.crossings import Crossings
-from ..step.stacks import LoopPair
-from .loop_cuts import LoopCut, MayRepeat, loop_cut
+from .min_loop_cut import loop_cut
 
 MAX_CORNERS = 16
 """The maximum number of corners to compute. Each corner costs a minimum cut for every pair of loops. If the curve has

@@ -9,13 +9,13 @@ from itertools import combinations
 
 import pytest
 
-from recompute.analysis.copies.loop_cut_curve import Corner, corner_within, corners
-from recompute.analysis.copies.loop_cuts import loop_cut
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.stacks import LoopPair, loop_pairs
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import schedule_of
 from recompute.planning.min_cut import min_cut
+from recompute.search.local_choices.loop_cut_curve import Corner, corner_within, corners
+from recompute.search.local_choices.min_loop_cut import loop_cut
 from recompute.test.examples import FOLDER
 
 TEXT = (FOLDER.parents[1] / "test" / "filecheck" / "transforms" / "loops-keep.mlir").read_text()

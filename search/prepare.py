@@ -9,21 +9,22 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.step.module_steps import numbered_steps
-from ...options.loop_schedule import LoopSchedule
-from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
-from ...options.selection import BadSelection, Selection
-from ...support.diagnostics import BadRequest, Remark
-from ...support.timing import part
-from ..calls.origins import Origins
-from ..loops import LoopRecomputation, recompute_loops
-from ..offload import insert_host_moves
-from ..outlining.nested_steps import NestedStep, outline_nested_steps, put_back
-from ..per_device.outline import DeviceStep, outline_device_steps
-from ..per_device.split import split_device_steps
-from ..plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
-from .flatten import flatten
-from .offered_moves import offered_moves
+from ..analysis.step.module_steps import numbered_steps
+from ..options.loop_schedule import LoopSchedule
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ..options.selection import BadSelection, Selection
+from ..support.diagnostics import BadRequest, Remark
+from ..support.timing import part
+from ..transforms.calls.origins import Origins
+from ..transforms.offload import insert_host_moves
+from ..transforms.outlining.nested_steps import NestedStep, outline_nested_steps, put_back
+from ..transforms.per_device.outline import DeviceStep, outline_device_steps
+from ..transforms.per_device.split import split_device_steps
+from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
+from ..transforms.preparation.flatten import flatten
+from ..transforms.preparation.offered_moves import offered_moves
+from ..transforms.rolled.rewrite_loops import LoopRecomputation
+from .local_choices.loops import recompute_loops
 
 
 @dataclass(frozen=True)
