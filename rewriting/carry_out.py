@@ -28,8 +28,8 @@ from ..search.choice.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
 from ..transforms.clone import Cloned, clone_marked, clone_with_planner, clone_with_plans
-from ..transforms.mark import decision_remarks, write_marks
 from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.write_decisions import decision_remarks, write_marks
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,11 @@ from ..support.interface import interface_wording
 from ..support.operations import name_of
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
-from ..transforms.mark import MAX_LISTED_SEGMENTS
 from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.kept_dependents import keep_dependents
 from ..transforms.plans.notes import write_notes
+from ..transforms.plans.write_decisions import MAX_LISTED_SEGMENTS
 from ..transforms.verify import verify_input
 from .rewrite import replace_content, rewritten_copy
 

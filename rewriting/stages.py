@@ -25,6 +25,7 @@ from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
 from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
+from ..search.local_choices.limit_segments import check_limits
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.plan_cost import cost_remarks
 from ..search.prepare import Prepared, prepare
@@ -35,7 +36,6 @@ from ..transforms.clone import ClonedStep
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
-from ..transforms.plans.limit_segments import check_limits
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.shard_kept import shard_kept
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned

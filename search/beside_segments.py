@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.copies.segments_within_budgets import SegmentLimits
 from ..analysis.step.module_steps import numbered_steps
 from ..options.recompute_options import RecomputeOptions
 from ..planning.by_segment.saved_storages import saved_after
@@ -22,6 +21,7 @@ from ..planning.graph import Graph
 from ..planning.pairs import plan_of_pairs
 from ..planning.plan import Plan
 from ..planning.simulate import SimulatedProgram, as_graph, simulate
+from .local_choices.segments_within_budgets import SegmentLimits
 from .prepare import prepare
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from ..transforms.offload import insert_host_moves
 from ..transforms.outlining.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
-from ..transforms.plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.offered_moves import offered_moves
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
+from .local_choices.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
 from .local_choices.loops import recompute_loops
 
 

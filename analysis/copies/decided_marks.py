@@ -1,7 +1,7 @@
 """The marks that decisions put on operations. User-given marks take precedence.
 
-`transforms/mark.py` writes these marks as attributes, and `search/choice/planned_attempts.py` plans with them without
-changing the IR, so that both agree.
+`transforms/plans/write_decisions.py` writes these marks as attributes, and `search/choice/planned_attempts.py` plans
+with them without changing the IR, so that both agree.
 """
 
 from __future__ import annotations

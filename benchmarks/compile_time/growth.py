@@ -32,6 +32,7 @@ from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove
+from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.garbage import rare_collections
 from recompute.transforms.clone import clone
@@ -40,7 +41,6 @@ from recompute.transforms.inline import inline
 from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.inline_segments import inline_segments
 from recompute.transforms.lower import lower
-from recompute.transforms.mark import mark
 from recompute.transforms.stagger import stagger
 from recompute.transforms.verify import verify
 

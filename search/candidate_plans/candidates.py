@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ...analysis.copies.segments_within_budgets import SegmentLimits
 from ...analysis.memory.peaks import Forecast, Peaks
 from ...analysis.step.step import Step
 from ...planning.calibrated_search import Ratio
@@ -19,10 +18,11 @@ from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.solvers.result import Stop
 from ...support.timing import part
-from ...transforms.mark import marked_attributes
 from ...transforms.plans.notes import notes_of
+from ...transforms.plans.write_decisions import marked_attributes
 from ..choice.attempts import Attempt
 from ..choice.best_attempt import ScoredAttempt
+from ..local_choices.segments_within_budgets import SegmentLimits
 from .candidate_families import (
     ReducedPlans,
     families_by_place,

@@ -9,12 +9,12 @@ from functools import cached_property, partial
 from math import isinf
 from typing import TYPE_CHECKING
 
-from ...analysis.copies.segments_within_budgets import SegmentLimits
 from ...planning.calibrated_search import Prediction, Ratio
 from ...planning.graph import Graph
 from ...planning.plan_file import OperationNote
 from ...planning.solvers.result import Stop
 from ..beside_segments import SegmentLimitsByGraph
+from ..local_choices.segments_within_budgets import SegmentLimits
 from .plan_family import PlanFamily, UnscoredPlan
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate, StepForecasts

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...analysis.copies.segments_within_budgets import SegmentLimits
 from ...analysis.memory.peaks import Forecast, Peaks
 from ...planning.calibrated_search import Prediction, Ratio
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import OperationNote
+from ..local_choices.segments_within_budgets import SegmentLimits
 from .plan_family import LESS_WORK_NEXT, UnscoredPlan
 from .plan_origin import PlanOrigin
 

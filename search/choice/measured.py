@@ -14,7 +14,7 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.objective import MIN_SAVED_SHARE
 from ...planning.plan import plan_nothing
 from ...support.units import readable_bytes
-from ...transforms.plans.limit_segments import selection_without_budgets
+from ..local_choices.limit_segments import selection_without_budgets
 from .module_attempts import module_attempts
 
 

@@ -12,9 +12,9 @@ from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ...planning.plan_file import StepPlan
-from ...transforms.mark import marked_attributes
 from ...transforms.plans.misfits import Misfits
 from ...transforms.plans.notes import notes_of
+from ...transforms.plans.write_decisions import marked_attributes
 from ..prepare import prepare
 from .best_attempt import ScoredAttempt
 from .choose import choose_for

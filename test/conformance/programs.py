@@ -30,12 +30,12 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove
+from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
-from recompute.transforms.mark import mark
 from recompute.transforms.preparation.flatten import drop_dead
 from recompute.transforms.verify import verify
 

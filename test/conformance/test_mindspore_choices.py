@@ -14,6 +14,7 @@ from recompute.analysis.step.order import functions_of
 from recompute.dialects.names import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.rewriting.mark import mark
 from recompute.support.operations import name_of
 from recompute.test.conformance.programs import (
     BEHIND,
@@ -36,7 +37,6 @@ from recompute.test.conformance.programs import (
 )
 from recompute.tools.recompute_opt import main
 from recompute.transforms.clone import clone
-from recompute.transforms.mark import mark
 
 LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
 

@@ -13,6 +13,7 @@ from recompute.dialects.names import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove
+from recompute.rewriting.mark import mark
 from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.fixture import backward_operations, fixture
 from recompute.test.conformance.programs import (
@@ -32,7 +33,6 @@ from recompute.test.conformance.programs import (
 )
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
-from recompute.transforms.mark import mark
 from recompute.transforms.verify import verify
 
 # Checkpoints, and the backward operations in Paddle's test of them.

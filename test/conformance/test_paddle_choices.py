@@ -15,6 +15,7 @@ from recompute.analysis.step.residuals import residuals
 from recompute.dialects.names import Names
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.rewriting.mark import mark
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
 from recompute.test.conformance.layers import mlp
@@ -34,7 +35,6 @@ from recompute.test.conformance.programs import (
     tokens_in,
 )
 from recompute.tools.recompute_opt import main
-from recompute.transforms.mark import mark
 
 LAYERS = ["exponential", "sqrt", "exponential", "tanh"]
 

@@ -14,6 +14,7 @@ from recompute.interpreters.kernels.arrays import Array
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
+from recompute.rewriting.mark import mark
 from recompute.support.diagnostics import Refusal
 from recompute.test.conformance.layers import mlp
 from recompute.test.conformance.programs import (
@@ -38,7 +39,6 @@ from recompute.test.conformance.programs import (
 )
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
-from recompute.transforms.mark import mark
 from recompute.transforms.verify import verify
 
 

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.driver.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.prove import prove
+from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original, recomputed, with_tokens
@@ -20,7 +21,6 @@ from recompute.test.structured_programs import steps
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline_gradient import inline_gradient
-from recompute.transforms.mark import mark
 from recompute.transforms.verify import verify
 
 from . import proof_bugs, verifier_bugs

@@ -11,11 +11,11 @@ import pytest
 
 from recompute.analysis.request.policies import SAVEABLE
 from recompute.dialects.mark_kind import MarkKind
+from recompute.rewriting.mark import MarkPass
 from recompute.rewriting.recompute import RecomputePass
 from recompute.test.conformance.rows import ROWS, named_after_rows
 from recompute.tools.recompute_opt import main
 from recompute.transforms.clone import ClonePass
-from recompute.transforms.mark import MarkPass
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {page.stem: page.read_text() for page in sorted((ROOT / "docs").glob("coming_from_*.md"))}

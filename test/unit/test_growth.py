@@ -21,9 +21,9 @@ from recompute.analysis.step.order import Order
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.batches import MAX_BATCH_CANDIDATES
+from recompute.rewriting.mark import mark
 from recompute.test.benchmark_scripts import script
 from recompute.transforms.clone import clone
-from recompute.transforms.mark import mark
 
 pytestmark = pytest.mark.slow
 

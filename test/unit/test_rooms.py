@@ -28,7 +28,7 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "plans": frozenset({"per_device"}),
         "outlining": frozenset({"per_device"}),
         "rolled": frozenset({"plans"}),
-        TOP: frozenset({"attributes", "calls", "per_device", "plans", "outlining"}),
+        TOP: frozenset({"attributes", "calls", "plans", "outlining"}),
         "preparation": frozenset({TOP, "calls"}),
     },
     "planning": {
@@ -47,8 +47,8 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
     "search": {
         "local_choices": frozenset(),
         TOP: frozenset({"local_choices"}),
-        "choice": frozenset({TOP}),
-        "candidate_plans": frozenset({TOP, "choice"}),
+        "choice": frozenset({TOP, "local_choices"}),
+        "candidate_plans": frozenset({TOP, "choice", "local_choices"}),
         "budget": frozenset({TOP, "candidate_plans"}),
     },
     "proof": {

@@ -14,7 +14,7 @@ from recompute.rewriting import recompute
 from recompute.universe import PASSES, RECOMPUTE_PASSES, TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
-REWRITING = frozenset({"loops", "plan", "recompute"})
+REWRITING = frozenset({"loops", "mark", "plan", "recompute"})
 """The passes that call the search and apply its choices; they are defined in `rewriting/`."""
 
 

@@ -27,11 +27,11 @@ from ....search.budget.compiled_search import PREPARATION_SHARE, CompiledSearch
 from ....search.budget.compiler_backend import SearchRequest
 from ....search.candidate_plans.pool import ModuleCandidate, Pool
 from ....search.candidate_plans.pool_cache import pool_of
+from ....search.local_choices.limit_segments import selection_without_budgets
 from ....support.diagnostics import Refusal
 from ....support.interrupts import stop_predicate
 from ....support.progress import ProgressLine
 from ....transforms.merge_remat import merge_remat
-from ....transforms.plans.limit_segments import selection_without_budgets
 from ....transforms.take_marks import take_marks
 from .allocation import reported_bytes, temporary_bytes
 from .budgeted_result import BudgetedCompile

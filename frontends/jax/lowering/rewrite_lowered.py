@@ -25,12 +25,12 @@ from ....driver.stored_rewrite import RewriteRecord
 from ....driver.verified import NotProved
 from ....options.selection import BadSelection
 from ....planning.plan_file import from_json
+from ....search.local_choices.limit_segments import selection_without_budgets
 from ....support.counted import counted_are
 from ....support.diagnostics import Refusal, Remark
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
 from ....transforms.merge_remat import is_of_remat
-from ....transforms.plans.limit_segments import selection_without_budgets
 from ..annotations.unused_marks import unused_marks
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing

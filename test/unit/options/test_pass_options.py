@@ -12,10 +12,10 @@ from recompute.options.option_facts import EntryPoint, option_facts
 from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection
 from recompute.rewriting.loops import LoopsPass
+from recompute.rewriting.mark import MarkPass
 from recompute.rewriting.plan import PlanPass
 from recompute.rewriting.recompute import RecomputePass
 from recompute.tools.help.option_help import options_of
-from recompute.transforms.mark import MarkPass
 from recompute.transforms.offload import OffloadPass
 
 PASSES: tuple[type[ModulePass], ...] = (MarkPass, LoopsPass, OffloadPass, PlanPass, RecomputePass)

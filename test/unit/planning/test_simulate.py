@@ -16,10 +16,10 @@ from recompute.planning.graph import Graph
 from recompute.planning.liveness import live_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
+from recompute.rewriting.mark import mark_steps
 from recompute.test.examples import SMALL, inlined
 from recompute.transforms.clone import clone
 from recompute.transforms.lower import lower
-from recompute.transforms.mark import mark_steps
 
 pytestmark = pytest.mark.slow
 

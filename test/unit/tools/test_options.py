@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from recompute.rewriting.mark import MarkPass
 from recompute.tools import recompute_check, recompute_plan, recompute_run
 from recompute.tools.arguments import command_line
 from recompute.tools.arguments.opt_arguments import as_argparse_expects
 from recompute.tools.help.option_help import Option, options_of, summary
 from recompute.tools.help.pass_help import explain_pass
-from recompute.transforms.mark import MarkPass
 from recompute.universe import PASSES, TARGETS
 
 KINDS = PASSES | TARGETS

@@ -14,12 +14,12 @@ from recompute.options.selection import Selection
 from recompute.planning.by_segment.copy_groups import GroupOptions
 from recompute.planning.objective import MAX_EAGER_FACTOR
 from recompute.proof.prove import prove
+from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import inlined, original, peaks_after, peaks_before, peaks_of
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.inline import inline
-from recompute.transforms.mark import mark
 from recompute.transforms.preparation.flatten import drop_dead
 from recompute.transforms.verify import verify
 

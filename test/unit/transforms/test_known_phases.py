@@ -8,13 +8,13 @@ from xdsl.ir import Operation
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.phases import Phases, phases, updated_phases
 from recompute.options.selection import AUTO
+from recompute.rewriting.mark import mark_steps
 from recompute.rules.effects import is_constant
 from recompute.search.prepare import prepare
 from recompute.test.examples import original
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse
 from recompute.transforms.lower import lower
-from recompute.transforms.mark import mark_steps
 
 STEPS = ("mlp.small.mlir", "gpt.small.mlir", "unet.small.mlir", "tied.small.mlir", "branches.small.mlir")
 

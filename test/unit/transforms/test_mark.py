@@ -15,8 +15,8 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.rewriting.rewrite import rewritten_copy
 from recompute.test.examples import inlined, original
-from recompute.transforms.mark import marked_attributes, write_marks
 from recompute.transforms.plans.notes import notes_of
+from recompute.transforms.plans.write_decisions import marked_attributes, write_marks
 
 SELECTIONS = {
     "auto": Selection(),

@@ -13,11 +13,11 @@ from recompute.dialects.names import Names
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
+from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal, Topic, without_effect
 from recompute.support.operations import name_of
 from recompute.transforms.clone import clone
-from recompute.transforms.mark import mark
 from recompute.transforms.plans.kept_dependents import keep_dependents
 
 T = "tensor<4xf32>"

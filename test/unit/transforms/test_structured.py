@@ -30,6 +30,7 @@ from recompute.mlir_io.printer import print_module
 from recompute.planning import gates
 from recompute.planning.graph import Graph
 from recompute.proof.prove import prove
+from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
@@ -40,7 +41,6 @@ from recompute.transforms.cse import cse
 from recompute.transforms.inline_gradient import inline_gradient
 from recompute.transforms.inline_segments import inline_segments
 from recompute.transforms.lower import lower
-from recompute.transforms.mark import mark
 from recompute.transforms.outline_gradient import outline_gradient
 from recompute.transforms.phase import annotate_phases
 from recompute.transforms.verify import verify

@@ -22,6 +22,7 @@ from recompute.options.selection import AUTO, Selection
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts
 from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
+from recompute.rewriting.mark import mark_steps
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search.choice import attempts
 from recompute.search.choice import best_attempt as best_attempt_module
@@ -31,7 +32,6 @@ from recompute.search.choice.choose import choose, choose_for
 from recompute.search.choice.module_attempts import module_attempts
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import SMALL, inlined, original, peaks_of
-from recompute.transforms.mark import mark_steps
 
 pytestmark = pytest.mark.slow
 

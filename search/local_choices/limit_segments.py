@@ -5,7 +5,7 @@
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-`analysis/copies/segments_within_budgets.py` chooses the values. Later passes treat these marks like user-given marks.
+`segments_within_budgets.py` chooses the values. Later passes treat these marks like user-given marks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.segments_within_budgets import SegmentLimits, choose_within_budgets
 from ...analysis.request.budgeted_segments import budgeted_segments, unmatched_error
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of
@@ -32,8 +31,9 @@ from ...planning.plan import Plan
 from ...support.diagnostics import BadRequest, Refusal, Remark
 from ...support.operations import every_operation
 from ...support.timing import part
-from ..per_device.outline import is_stand_in
-from .kept_dependents import demanded_values, keep_dependents
+from ...transforms.per_device.outline import is_stand_in
+from ...transforms.plans.kept_dependents import demanded_values, keep_dependents
+from .segments_within_budgets import SegmentLimits, choose_within_budgets
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Choose, under segment budgets, the values that each segment saves for its own gradient, and the marks for them.
 
 The choice is simulated on the graph, as if the marks were written. Values whose copies cannot be delayed are then kept
-instead, and the choice is repeated for all other values. `transforms/plans/limit_segments.py` writes the marks.
+instead, and the choice is repeated for all other values. `limit_segments.py` writes the marks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,11 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
+from ...analysis.copies.copying import CloneOptions, plan_of_marks, unrepeatable_operations
+from ...analysis.request.budgeted_segments import BudgetedSegment
+from ...analysis.step.descriptions import describe_operation
+from ...analysis.step.marks import ChosenMark, mark_of
+from ...analysis.step.step import Step
 from ...dialects.mark_kind import MarkKind
 from ...dialects.result_marks import marks_of
 from ...options.segment_budgets import SegmentBudget
@@ -29,11 +34,6 @@ from ...planning.plan import Plan
 from ...support.diagnostics import Refusal, Remark, RemarkKind
 from ...support.interface import option
 from ...support.units import readable_bytes
-from ..request.budgeted_segments import BudgetedSegment
-from ..step.descriptions import describe_operation
-from ..step.marks import ChosenMark, mark_of
-from ..step.step import Step
-from .copying import CloneOptions, plan_of_marks, unrepeatable_operations
 
 MAX_SELECTIONS = 12
 """The maximum number of times that values are chosen and the choice is simulated. Each time narrows the restrictions;

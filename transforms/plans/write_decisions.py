@@ -1,96 +1,33 @@
-"""recompute-mark: translate a selection into marks. `recompute-clone` applies them.
+"""Write the decisions on segments as marks, and report the segments that are skipped.
 
-`segments=auto` or `segments=<pattern>` marks the inside of every segment that is worth recomputing:
-
-    %1 = stablehlo.dot_general ... {recompute.segment = "block0", recompute.recompute = true}
-    %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
-
-An explicit `recompute.recompute` on an operation stays unchanged. `true` means `"must_recompute"`, which includes the
-unmarked residuals of the value: operations that only the backward pass reads. Those that a decision keeps get
-`recompute.checkpoint`, so that `recompute-clone` copies exactly what was decided. Segments are flattened into such
-marks first.
+`rewriting/mark.py` and `rewriting/carry_out.py` write the decisions that they or the search made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass
 
-from ..analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
-from ..analysis.copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
-from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.step.marks import explicit_mark
-from ..analysis.step.module_steps import numbered_steps
-from ..analysis.step.step import Steps
-from ..dialects.mark_kind import MarkKind
-from ..dialects.names import Names
-from ..dialects.result_marks import decided_mark
-from ..options.pass_options import has_options
-from ..options.selection import AUTO, Selection
-from ..support.diagnostics import Remark, tell
-from ..support.operations import name_of
-from ..support.timing import part
-from .calls.repeatable import mark_repeatable
-from .inline_segments import inline_segments
-from .outlining.nested_steps import outline_temporarily
-from .per_device.outline import is_stand_in
-from .phase import write_phases
-from .plans.kept_dependents import demanded_values, keep_dependents
-from .plans.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
-from .plans.misfits import Misfits
+from ...analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
+from ...analysis.copies.segment_decisions import Decision, SegmentDecisions
+from ...analysis.step.marks import explicit_mark
+from ...dialects.mark_kind import MarkKind
+from ...dialects.names import Names
+from ...dialects.result_marks import decided_mark
+from ...options.selection import Selection
+from ...support.diagnostics import Remark
+from ...support.operations import name_of
+from ..per_device.outline import is_stand_in
 
 MAX_LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
 
 
 _UNIT = UnitAttr()
-
-
-def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
-    """Flatten segments, and mark the operations to recompute according to the selection.
-
-    Returns:
-        A remark for each skipped segment, and for each part of the selection that has no effect.
-
-    Raises:
-        Refusal: There is no gradient, or the selection does not apply to the step.
-    """
-    inline_segments(module)
-    guessed = write_phases(module, selection.phase_hint)
-    mark_repeatable(module, selection.repeatable)
-    selection, overridden = with_stated_checkpoints(module, selection)
-    steps = numbered_steps(module)
-    without_budgeted = selection_without_budgets(selection)
-    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
-    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]
-
-
-@part("mark")
-def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
-    """Mark the operations of flattened steps; return remarks as `mark` does.
-
-    The graphs of the steps stay valid, since only attributes change.
-
-    Raises:
-        Refusal: The selection does not apply to any step.
-    """
-    remarks, misfits = list[Remark](), Misfits()
-    for function, step in steps:
-        if (decided := misfits.try_on(function, partial(segment_decisions, step, selection))) is not None:
-            remarks += decision_remarks(function, decided, selection)
-            requested = demanded_values(step)
-            write_marks(decided)
-            keep_dependents(step, requested)
-    misfits.refuse()
-    return remarks
 
 
 def decision_remarks(function: FuncOp, decided: SegmentDecisions, selection: Selection) -> Iterator[Remark]:
@@ -196,13 +133,3 @@ def _subject(segments: Sequence[str]) -> str:
     if len(segments) > MAX_LISTED_SEGMENTS:
         return f"segments {', '.join([*listed, last])} and {len(segments) - MAX_LISTED_SEGMENTS} more are"
     return f"segments {', '.join(listed)} and {last} are"
-
-
-@dataclass(frozen=True)
-@has_options(Selection)
-class MarkPass(ModulePass):
-    name = "recompute-mark"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with outline_temporarily(op):
-            tell(ctx, mark(op, Selection.of(self)))
