@@ -26,16 +26,15 @@ from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
-from ..search.local_choices.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
+from ..search.local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from ..support.diagnostics import Remark, tell
 from ..support.timing import part
 from ..transforms.calls.repeatable import mark_repeatable
 from ..transforms.inline_segments import inline_segments
 from ..transforms.outlining.nested_steps import outline_temporarily
 from ..transforms.phase import write_phases
-from ..transforms.plans.kept_dependents import demanded_values, keep_dependents
 from ..transforms.plans.misfits import Misfits
-from ..transforms.plans.write_decisions import decision_remarks, write_marks
+from ..transforms.plans.write_decisions import decision_remarks, write_chosen_marks, write_decisions
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
@@ -53,8 +52,10 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     selection, overridden = with_stated_checkpoints(module, selection)
     steps = numbered_steps(module)
     without_budgeted = selection_without_budgets(selection)
-    demands = mark_segment_budgets(steps, selection) if selection.segment_budgets else StepLimits()
-    return [*guessed, *overridden, *demands.remarks, *mark_steps(steps, without_budgeted)]
+    limits = limit_segments(steps, selection) if selection.segment_budgets else StepLimits()
+    for step, marks in limits.marks:
+        write_chosen_marks(step, marks)
+    return [*guessed, *overridden, *limits.remarks, *mark_steps(steps, without_budgeted)]
 
 
 @part("mark")
@@ -70,9 +71,7 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     for function, step in steps:
         if (decided := misfits.try_on(function, partial(segment_decisions, step, selection))) is not None:
             remarks += decision_remarks(function, decided, selection)
-            requested = demanded_values(step)
-            write_marks(decided)
-            keep_dependents(step, requested)
+            write_decisions(decided)
     misfits.refuse()
     return remarks
 

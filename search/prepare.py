@@ -20,10 +20,11 @@ from ..transforms.offload import insert_host_moves
 from ..transforms.outlining.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
+from ..transforms.plans.write_decisions import write_chosen_marks
 from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.offered_moves import offered_moves
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
-from .local_choices.limit_segments import StepLimits, mark_segment_budgets, selection_without_budgets
+from .local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from .local_choices.loops import recompute_loops
 
 
@@ -123,7 +124,9 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
         move_remarks = insert_host_moves(flat.module, flat.selection, offload, offered)
     limits = StepLimits()
     if flat.selection.segment_budgets:
-        limits = mark_segment_budgets(numbered_steps(flat.module), flat.selection)
+        limits = limit_segments(numbered_steps(flat.module), flat.selection)
+    for step, marks in limits.marks:
+        write_chosen_marks(step, marks)
     return Prepared(
         module=flat.module,
         selection=without_budgets,

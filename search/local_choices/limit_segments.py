@@ -1,11 +1,12 @@
-"""Write the choice under segment budgets as marks: each segment's saved values and recomputed values.
+"""Choose marks under segment budgets: each segment's saved values and recomputed values.
 
     segment-budgets="layer*:50%"
 
     %1 = stablehlo.sine %0 {recompute.segment = "layer0", recompute.recompute = true}     // recomputed
     %2 = stablehlo.tanh %1 {recompute.segment = "layer0", recompute.recompute = false}    // kept, within the budget
 
-`segments_within_budgets.py` chooses the values. Later passes treat these marks like user-given marks.
+`segments_within_budgets.py` chooses the values of a step. `write_chosen_marks` in `transforms/plans/write_decisions.py`
+writes the marks; later passes treat them like user-given marks.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...analysis.request.budgeted_segments import budgeted_segments, unmatched_error
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of
-from ...analysis.step.step import Steps
-from ...dialects.names import Names
-from ...dialects.result_marks import decided_mark
+from ...analysis.step.step import Step, Steps
 from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
 from ...planning.graph import Graph
@@ -32,21 +31,21 @@ from ...support.diagnostics import BadRequest, Refusal, Remark
 from ...support.operations import every_operation
 from ...support.timing import part
 from ...transforms.per_device.outline import is_stand_in
-from ...transforms.plans.kept_dependents import demanded_values, keep_dependents
 from .segments_within_budgets import SegmentLimits, choose_within_budgets
 
 
 @dataclass(frozen=True)
 class StepLimits:
-    """The limits of the segments of each step, by function name, and the remarks to report."""
+    """The limits of the segments of each step, by function name, the marks to write, and the remarks to report."""
 
     of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
+    marks: tuple[tuple[Step, Mapping[Operation, ChosenMark]], ...] = ()
     remarks: tuple[Remark, ...] = ()
 
 
 @part("segment budgets")
-def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
-    """Choose the values that segments save within their budgets, and mark their operations.
+def limit_segments(steps: Steps, selection: Selection) -> StepLimits:
+    """Choose the values that segments save within their budgets.
 
     Raises:
         Refusal: A budget is invalid, matches no segment, or is below the bytes that its segment has to save.
@@ -61,24 +60,15 @@ def mark_segment_budgets(steps: Steps, selection: Selection) -> StepLimits:
         if all(budget in unmatched_budgets for *_, unmatched_budgets in matches):
             _refuse_unknown([(function, step) for function, step, *_ in matches], budget)
     limits = dict[str, SegmentLimits]()
+    marks = list[tuple[Step, Mapping[Operation, ChosenMark]]]()
     remarks = list[Remark]()
     for function, step, segments, _ in matches:
         if segments:
             choice = choose_within_budgets(step, segments, selection)
-            requested = demanded_values(step)
-            _write_marks(choice.marks)
-            keep_dependents(step, requested)
             limits[_name(function)] = choice.limits
+            marks.append((step, choice.marks))
             remarks += choice.remarks
-    return StepLimits(limits, tuple(remarks))
-
-
-def _write_marks(marks: Mapping[Operation, ChosenMark]) -> None:
-    for op, mark in marks.items():
-        if mark.segment is not None:
-            op.attributes[Names.SEGMENT] = StringAttr(mark.segment)
-        if mark.recomputed is not None:
-            op.attributes[Names.RECOMPUTE] = decided_mark(mark.recomputed)
+    return StepLimits(limits, tuple(marks), tuple(remarks))
 
 
 class EmittedPlan(Protocol):

@@ -1,11 +1,8 @@
-"""Write the decisions on segments as marks, and report the segments that are skipped.
-
-`rewriting/mark.py` and `rewriting/carry_out.py` write the decisions that they or the search made.
-"""
+"""Write marks that are decided for segments or chosen under budgets, and report the segments that are skipped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
@@ -14,7 +11,8 @@ from xdsl.ir import Attribute, Operation
 
 from ...analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
 from ...analysis.copies.segment_decisions import Decision, SegmentDecisions
-from ...analysis.step.marks import explicit_mark
+from ...analysis.step.marks import ChosenMark, explicit_mark
+from ...analysis.step.step import Step
 from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...dialects.result_marks import decided_mark
@@ -22,6 +20,7 @@ from ...options.selection import Selection
 from ...support.diagnostics import Remark
 from ...support.operations import name_of
 from ..per_device.outline import is_stand_in
+from .kept_dependents import demanded_values, keep_dependents
 
 MAX_LISTED_SEGMENTS = 3
 """The maximum number of segments that a remark lists by name."""
@@ -40,6 +39,24 @@ def decision_remarks(function: FuncOp, decided: SegmentDecisions, selection: Sel
         _remarks_on_crossing_values(decided, selection),
     )
     yield from (remark for remark in remarks if not is_stand_in(remark.operation))
+
+
+def write_chosen_marks(step: Step, marks: Mapping[Operation, ChosenMark]) -> None:
+    """Write the chosen marks of a step, and note on the dependents of their values that they are kept."""
+    requested = demanded_values(step)
+    for op, mark in marks.items():
+        if mark.segment is not None:
+            op.attributes[Names.SEGMENT] = StringAttr(mark.segment)
+        if mark.recomputed is not None:
+            op.attributes[Names.RECOMPUTE] = decided_mark(mark.recomputed)
+    keep_dependents(step, requested)
+
+
+def write_decisions(decided: SegmentDecisions) -> None:
+    """Write the decisions on segments as marks, and note on the dependents of their values that they are kept."""
+    requested = demanded_values(decided.step)
+    write_marks(decided)
+    keep_dependents(decided.step, requested)
 
 
 def write_marks(decided: SegmentDecisions) -> None:
