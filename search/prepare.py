@@ -22,10 +22,10 @@ from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
 from ..transforms.plans.write_decisions import write_chosen_marks
 from ..transforms.preparation.flatten import flatten
-from ..transforms.preparation.offered_moves import offered_moves
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
 from .local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from .local_choices.loops import recompute_loops
+from .local_choices.offered_moves import offered_moves
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""List the values that may be moved to the host under a budget: those with the highest recomputation cost per byte.
+"""Choose the values that may be moved to the host under a budget: those with the highest recomputation cost per byte.
 
 The planners choose among these values.
 """
@@ -20,7 +20,7 @@ from ...analysis.step.views import value_bytes
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import PICOSECONDS, cost_named
 from ...rules.effects import why_impure
-from ..offload import is_view, why_not_moved
+from ...transforms.offload import is_view, why_not_moved
 
 MIN_MOVED_BYTES = 1 << 12
 """The minimum size, in bytes, of a value that may be moved to the host. A smaller value frees too little to be worth a
