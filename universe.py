@@ -43,7 +43,7 @@ _PASS_NAMES = (
     "strip",
 )
 # The passes in `rewriting/`, which call `search/` and apply its choices.
-_REWRITING_PASSES = frozenset({"loops", "mark", "plan", "recompute"})
+_REWRITING_PASSES = frozenset({"loops", "mark", "plan", "recompute", "schedule"})
 
 
 RECOMPUTE_PASSES = (

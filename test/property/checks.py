@@ -33,11 +33,11 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.objective import MIN_SAVED_SHARE
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import Recomputation, rewrite_in_place
+from recompute.rewriting.schedule import schedule
 from recompute.support.diagnostics import UNKNOWN, Refusal, position_of
 from recompute.support.operations import name_of
 from recompute.test.examples import peaks_of
 from recompute.transforms.inline import inline
-from recompute.transforms.schedule import schedule
 from recompute.transforms.verify import verify
 
 from .requests import Request, step_of

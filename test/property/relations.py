@@ -10,7 +10,6 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from recompute.analysis.memory.list_schedules import Precedence
 from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.jax_paths import path_of, scope_of, split_path
 from recompute.analysis.step.order import single_block
@@ -19,6 +18,7 @@ from recompute.driver.verified import verify_module
 from recompute.mlir_io.printer import print_module
 from recompute.planning.objective import MIN_SAVED_SHARE
 from recompute.proof.prove import prove
+from recompute.search.list_schedules import Precedence
 
 from .checks import CHECKS, Case, Checks, classified, holding, holding_of, run
 from .requests import step_of

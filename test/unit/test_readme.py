@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from recompute.analysis.memory.list_schedules import lowest_peak_schedule
 from recompute.analysis.step.order import functions_of
 from recompute.benchmarks.unseen import savings_page
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
+from recompute.search.list_schedules import lowest_peak_schedule
 from recompute.test.examples import PEAK_IN_UPDATE, original, peaks_after, peaks_before, recomputed
 from recompute.test.unit.transforms.test_hard_cases import outputs_too
 from recompute.tools.recompute_check import verdict

@@ -14,7 +14,7 @@ from recompute.rewriting import recompute
 from recompute.universe import PASSES, RECOMPUTE_PASSES, TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
-REWRITING = frozenset({"loops", "mark", "plan", "recompute"})
+REWRITING = frozenset({"loops", "mark", "plan", "recompute", "schedule"})
 """The passes that call the search and apply its choices; they are defined in `rewriting/`."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.list_schedules import lowest_peak_schedule
 from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.phases import Phases
@@ -14,9 +13,10 @@ from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.proof.prove import prove
+from recompute.rewriting.schedule import schedule
+from recompute.search.list_schedules import lowest_peak_schedule
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PEAK_IN_UPDATE, PLAIN, classified, inlined, recomputed
-from recompute.transforms.schedule import schedule
 from recompute.transforms.verify import verify
 
 pytestmark = pytest.mark.slow

@@ -1,11 +1,11 @@
 """List scheduling: find an order of a step's operations with a lower peak, under precedence constraints.
 
 Every schedule respects operands, captured values, the order of effects, and the sequence of phases. Since the position
-in the program determines phases (`step/phases.py`), a forward operation stays on its side of each gradient operation.
-So the block is a sequence of stretches, whose operations are either all forward operations or all others, and each
-stretch is scheduled on its own. The values that are live between two stretches do not depend on the order within them,
-so the peak is the maximum over the stretches. The first operation of each later stretch stays first, because its
-location may be all that marks the start of the backward pass.
+in the program determines phases (`analysis/step/phases.py`), a forward operation stays on its side of each gradient
+operation. So the block is a sequence of stretches, whose operations are either all forward operations or all others,
+and each stretch is scheduled on its own. The values that are live between two stretches do not depend on the order
+within them, so the peak is the maximum over the stretches. The first operation of each later stretch stays first,
+because its location may be all that marks the start of the backward pass.
 
 Three rules are tried, since the best rule differs among steps; a stretch keeps its order if no rule lowers its peak:
 
@@ -19,7 +19,7 @@ Three rules are tried, since the best rule differs among steps; a stretch keeps 
 XLA has similar rules (`xla/service/hlo_memory_scheduler.cc`). Each rule takes about as long as sorting.
 
 Two other modules predict the order in which an executor runs a step: `planning/orders.py` for an eager executor, and
-`xla/scheduled_kernels.py` for XLA:CPU.
+`analysis/memory/xla/scheduled_kernels.py` for XLA:CPU.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from itertools import pairwise
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from ...planning.liveness import Footprint, LiveSet, peak_bytes
-from ...planning.orders import ReadyTracker, eager_order
-from ...rules.effects import is_ordering, why_impure
-from ..step.graph_of import graph_of
-from ..step.order import Order, constants_only, producers, single_block
-from ..step.phase_sources import source_of, sources
-from ..step.phases import Phases, phases
+from ..analysis.step.graph_of import graph_of
+from ..analysis.step.order import Order, constants_only, producers, single_block
+from ..analysis.step.phase_sources import source_of, sources
+from ..analysis.step.phases import Phases, phases
+from ..planning.liveness import Footprint, LiveSet, peak_bytes
+from ..planning.orders import ReadyTracker, eager_order
+from ..rules.effects import is_ordering, why_impure
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.memory.list_schedules import lowest_peak_schedule
 from ..analysis.step.order import Order, functions_of
+from ..search.list_schedules import lowest_peak_schedule
 from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.units import format_bytes
 
