@@ -7,25 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
-from ..analysis.copies.loop_cuts import CutOf
-from ..analysis.copies.segment_decisions import SegmentDecisions
 from ..analysis.explain.executed_flops import executed_flops
-from ..analysis.explain.explanation import Explanation, explain
+from ..analysis.explain.explanation import Explanation
 from ..analysis.explain.saved_values import SavedValue, still_saved
 from ..analysis.memory.timeline import Timeline
 from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.request.in_loops import repetition_predicate
 from ..analysis.step.module_steps import steps_of
 from ..analysis.step.order import functions_of
-from ..analysis.step.step import Step
 from ..dialects.stablehlo.control import WhileOp
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..search.choice.choose import choose_for
-from ..search.local_choices.min_loop_cut import loop_cut
 from ..support.diagnostics import BadRequest, Remark, position_of
 from ..support.operations import name_of
 from ..transforms.outlining.nested_steps import outline_nested_steps
@@ -33,6 +26,7 @@ from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import write_phases
 from ..transforms.plans.misfits import Misfits
 from ..transforms.preparation.timelines import flat_copy, timelines_of
+from .explain_function import explain
 
 
 def explanations_of(
@@ -56,26 +50,14 @@ def explanations_of(
     guessed = write_phases(copy, selection.phase_hint)
     places = _outline(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
-    choose = None if options is None else partial(_choose_decisions, options=replace(options, selection=selection))
-    choose_cuts = partial(_choose_cuts, selection=selection)
+    choosing = None if options is None else replace(options, selection=selection)
     explanations, misfits = list[Explanation](), Misfits()
     for function, step in steps_of(copy):
-        explanation = misfits.try_on(function, partial(explain, function, step, selection, cost, choose, choose_cuts))
+        explanation = misfits.try_on(function, partial(explain, function, step, selection, cost, choosing))
         if explanation is not None:
             explanations.append(replace(explanation, place=places.get(explanation.function, "")))
     misfits.refuse()
     return explanations, guessed
-
-
-def _choose_decisions(function: FuncOp, step: Step, options: RecomputeOptions) -> tuple[SegmentDecisions, str | None]:
-    """Return the decisions of the best attempt to rewrite a step, and the reason if the step is better left
-    unchanged."""
-    choice = choose_for(function, step, options)
-    return choice.chosen.planned.decided, choice.refused
-
-
-def _choose_cuts(function: FuncOp, selection: Selection) -> CutOf:
-    return partial(loop_cut, may_repeat=repetition_predicate(function, selection))
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:

@@ -53,9 +53,6 @@ class Loops:
     cut: Mapping[Operation, str]
 
 
-NO_LOOPS = Loops((), {})
-
-
 def explain_loops(function: FuncOp, cut_of: CutOf) -> Loops:
     """Describe all loops of the function and their cuts, outer loops before inner ones."""
     pending = [function.body.block]

@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import functions_of
 from recompute.dialects.names import Names
+from recompute.driver.explain_function import explain
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.proof.prove import prove

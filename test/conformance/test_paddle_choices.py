@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr
 
-from recompute.analysis.explain.explanation import explain
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.names import Names
+from recompute.driver.explain_function import explain
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.rewriting.mark import mark

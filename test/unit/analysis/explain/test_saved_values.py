@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from recompute.analysis.copies.copying import why_stays
-from recompute.analysis.explain.explanation import Explanation, explain
+from recompute.analysis.explain.explanation import Explanation
 from recompute.analysis.explain.operation_counts import OperationCounts, count_operations
 from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTSIDE
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
+from recompute.driver.explain_function import explain
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.skip_reasons import SKIPPED

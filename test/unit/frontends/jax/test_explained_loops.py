@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,7 +92,7 @@ def test_explain_and_report_describe_the_same_decision() -> None:
 
 
 def test_a_step_that_the_choice_leaves_unchanged_is_explained_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from recompute.driver import queries
+    from recompute.driver import explain_function
 
     def blocks(weights: Any, x: Any) -> Any:
         for number, weight in enumerate(weights):
@@ -102,8 +103,8 @@ def test_a_step_that_the_choice_leaves_unchanged_is_explained_so(monkeypatch: py
     step, arguments = jax.grad(blocks), (BLOCKS, jnp.ones((128, WIDTH)))
     (explained,) = recompute.jax.jit(step).explain(*arguments)
     assert any(row.reason is None for row in explained.segments)
-    choose = queries._choose_decisions
-    monkeypatch.setattr(queries, "_choose_decisions", lambda *given, **named: (choose(*given, **named)[0], "a veto"))
+    choose = explain_function.choose_for
+    monkeypatch.setattr(explain_function, "choose_for", lambda *given: replace(choose(*given), refused="a veto"))
     explanations = recompute.jax.jit(step).explain(*arguments)
     assert {row.reason for row in explanations[0].segments} >= {"a veto"}
     assert "no segment is worth recomputing" in " ".join(str(explanations).split())
