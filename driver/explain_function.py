@@ -9,7 +9,7 @@ from functools import partial
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.copies.segment_decisions import Decision, SegmentDecisions, segment_decisions
+from ..analysis.copies.decisions import Decision, SegmentDecisions
 from ..analysis.explain.executed_flops import executed_flops
 from ..analysis.explain.explanation import Explanation, SegmentRow
 from ..analysis.explain.loop_rows import explain_loops
@@ -28,6 +28,7 @@ from ..options.selection import AUTO, Selection
 from ..planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
 from ..rules.costs.cost import FLOPS, Cost, cost_named
 from ..search.choice.choose import ChosenAttempt, choose_for
+from ..search.choice.segment_decisions import segment_decisions
 from ..search.local_choices.min_loop_cut import loop_cut
 from ..support.diagnostics import position_of
 

@@ -20,12 +20,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.segment_decisions import segment_decisions
 from ..analysis.request.checkpoints import with_stated_checkpoints
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
 from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
+from ..search.choice.segment_decisions import segment_decisions
 from ..search.local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from ..support.diagnostics import Remark, tell
 from ..support.timing import part

@@ -24,7 +24,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ..analysis.copies.segment_decisions import kept_results_of
+from ..analysis.copies.segment_outputs import kept_results_of
 from ..analysis.step.marks import explicit_mark
 from ..analysis.step.order import Order
 from ..analysis.step.phases import Phases, phases

@@ -13,7 +13,7 @@ from enum import Enum
 from xdsl.ir import Operation, SSAValue
 
 from ..step.marks import explicit_mark, is_forced
-from .segment_decisions import Decision, SegmentDecisions
+from .decisions import Decision, SegmentDecisions
 
 
 class MarkSource(Enum):

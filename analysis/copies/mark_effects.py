@@ -17,7 +17,7 @@ from ...support.units import readable_bytes
 from ..step.marks import asks_to_recompute, mark_of
 from ..step.step import Step
 from .copying import why_not_recomputable
-from .segment_decisions import SegmentDecisions
+from .decisions import SegmentDecisions
 
 _WORDS = {
     MarkKind.MUST_SAVE: "save",

@@ -14,7 +14,7 @@ from ...options.selection import Selection
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
 from ..copies.copying import why_not_recomputable, why_stays
-from ..copies.segment_decisions import Decision, SegmentDecisions
+from ..copies.decisions import Decision, SegmentDecisions
 from ..step.descriptions import module_of, module_of_stack, type_text
 from ..step.marks import is_copy, mark_of
 from ..step.phases import Phases

@@ -13,7 +13,6 @@ from enum import Enum, auto
 
 from xdsl.ir import Operation
 
-from ...analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation
 from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.selection import Selection
@@ -26,6 +25,7 @@ from ...planning.by_segment.by_structure import (
     single_segment,
 )
 from ...planning.graph import Graph
+from .segment_decisions import NAMED_SEGMENTS, Segmentation
 
 MANY_OPERATIONS = 2000
 """In a step with at least this number of operations, only one way of copying named segments is tried. Among 89 such

@@ -11,7 +11,6 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.copies.segment_decisions import Segmentation
 from ...analysis.memory.peaks import Forecast, Peaks
 from ...analysis.request.policies import SelectionByFunction
 from ...analysis.request.segments import named_segments
@@ -28,6 +27,7 @@ from ...support.units import format_bytes
 from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
 from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
+from .segment_decisions import Segmentation
 from .vetoes import why_too_much_work, why_worse
 
 BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"

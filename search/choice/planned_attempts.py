@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from ...analysis.copies.copying import CloneOptions, refused_marks, targets_of_marks, with_dependent_targets
 from ...analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
-from ...analysis.copies.segment_decisions import NAMED_SEGMENTS, Segmentation, SegmentDecisions, segment_decisions
+from ...analysis.copies.decisions import SegmentDecisions
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.step import Step
 from ...options.selection import Selection
@@ -20,6 +20,7 @@ from ...planning.by_segment.plan_targets import Targets
 from ...planning.plan import Plan
 from ...support.timing import part
 from .attempts import Attempt
+from .segment_decisions import NAMED_SEGMENTS, Segmentation, segment_decisions
 
 
 @dataclass(frozen=True)

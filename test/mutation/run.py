@@ -32,7 +32,7 @@ QUIETLY = ("-x", "-q", "-p", "no:cacheprovider")
 
 PASSES = (
     "filecheck/transforms",
-    *("unit/analysis/copies/test_segment_decisions.py", "unit/analysis/memory/xla/test_taken.py"),
+    *("unit/search/choice/test_segment_decisions.py", "unit/analysis/memory/xla/test_taken.py"),
     *(f"unit/analysis/request/test_{name}.py" for name in ("names", "segments")),
     *(f"unit/transforms/test_{name}.py" for name in ("clone", "cse", "mark", "stagger")),
     "property/test_found.py",
@@ -53,7 +53,7 @@ XLA = ("filecheck/tools", "unit/analysis/memory/xla/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
     **dict.fromkeys(
-        ("analysis/request/value_names.py", "analysis/step/marks.py", "analysis/copies/segment_decisions.py"), PASSES
+        ("analysis/request/value_names.py", "analysis/step/marks.py", "search/choice/segment_decisions.py"), PASSES
     ),
     **{
         f"planning/{name}.py": PLANNING

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from ...analysis.copies.decided_marks import DecidedMark, MarkSource, decided_marks
-from ...analysis.copies.segment_decisions import Decision, SegmentDecisions
+from ...analysis.copies.decisions import Decision, SegmentDecisions
 from ...analysis.step.marks import ChosenMark, explicit_mark
 from ...analysis.step.step import Step
 from ...dialects.mark_kind import MarkKind

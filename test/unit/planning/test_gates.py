@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import SSAValue
 
-from recompute.analysis.copies.segment_decisions import segment_decisions
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.gates import gates_for, is_gate
+from recompute.search.choice.segment_decisions import segment_decisions
 
 T = "tensor<256xf32>"
 STEP = f"""

@@ -8,12 +8,12 @@ import pytest
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 
 from recompute.analysis.copies.decided_marks import MarkSource, decided_marks
-from recompute.analysis.copies.segment_decisions import segment_decisions
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.dialects.names import Names
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.rewriting.rewrite import rewritten_copy
+from recompute.search.choice.segment_decisions import segment_decisions
 from recompute.test.examples import inlined, original
 from recompute.transforms.plans.notes import notes_of
 from recompute.transforms.plans.write_decisions import marked_attributes, write_marks

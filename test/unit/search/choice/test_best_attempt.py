@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import pytest
 from typing_extensions import override
 
-from recompute.analysis.copies.segment_decisions import Segmentation
 from recompute.analysis.memory.peaks import Peaks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.selection import AUTO
@@ -18,6 +17,7 @@ from recompute.search.choice import best_attempt as best_attempt_module
 from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt
 from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
 from recompute.search.choice.planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
+from recompute.search.choice.segment_decisions import Segmentation
 from recompute.search.choice.vetoes import why_worse
 from recompute.test.examples import inlined
 

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block
 
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
-from recompute.analysis.copies.segment_decisions import Segmentation
 from recompute.analysis.memory.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.analysis.memory.xla.read_program import program_of
@@ -31,6 +30,7 @@ from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choice.choose import choose, choose_for
 from recompute.search.choice.module_attempts import module_attempts
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
+from recompute.search.choice.segment_decisions import Segmentation
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 
 pytestmark = pytest.mark.slow

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from recompute.analysis.copies.segment_decisions import Decision, segment_decisions
+from recompute.analysis.copies.decisions import Decision
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import BadSelection, Selection
 from recompute.planning.by_segment.skip_reasons import ONLY_KEPT_READ
+from recompute.search.choice.segment_decisions import segment_decisions
 from recompute.support.interface import command_line
 from recompute.support.operations import name_of
 

@@ -1,17 +1,24 @@
-"""The decision for each segment: to recompute the values inside it, or to skip it for a stated reason.
+"""Decide for each segment whether to recompute the values inside it, or to skip it for a stated reason.
 
 If a scope of the model is entered several times, each time is a separate segment *instance*. The decisions follow from
-the selection by fixed rules: a segment is skipped if its copies would free no memory. The choice between selections is
-made in `search/`. Marking and explaining both use these decisions, so that they always agree.
+the selection by fixed rules: a segment is skipped if its copies would free no memory. Marking and explaining both use
+these decisions, so that they always agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
+from ...analysis.copies.copying import CloneOptions
+from ...analysis.copies.decisions import Decision, SegmentDecisions
+from ...analysis.copies.segment_outputs import is_live_after_backward, kept_outputs
+from ...analysis.request.resolved import ResolvedSelection, resolve
+from ...analysis.request.segments import instance_name, segments_of_gradients
+from ...analysis.step.marks import is_forced, mark_of
+from ...analysis.step.step import Step
 from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...options.selection import Selection
@@ -21,15 +28,9 @@ from ...planning.by_segment.plan_targets import Targets
 from ...planning.by_segment.sinkable import sinkable_groups
 from ...planning.by_segment.skip_reasons import ALL_KEPT, NOTHING_FREED, SKIPPED
 from ...planning.gates import NO_GATE
-from ...planning.graph import Graph
-from ...planning.plan import CopyGroup, Plan
+from ...planning.plan import Plan
 from ...support.timing import part
 from ...support.units import readable_bytes
-from ..request.resolved import ResolvedSelection, resolve
-from ..request.segments import instance_name, segments_of_gradients
-from ..step.marks import is_forced, mark_of
-from ..step.step import Step
-from .copying import CloneOptions
 
 
 @dataclass(frozen=True)
@@ -48,56 +49,6 @@ class Segmentation:
 
 
 NAMED_SEGMENTS = Segmentation()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """The decision for one segment instance.
-
-    Attributes:
-        segment: The name of the instance; "" for operations outside segments.
-        operations: The operations of the segment, in program order.
-        values: The values that may be recomputed.
-        groups: The copy groups that would recompute the values, even if that is not worthwhile; empty if it is
-            impossible.
-        reason: The reason that nothing is recomputed; None if `values` are recomputed.
-        own_gradient_readers: For each output that is recomputed only for the segment's own gradient, the readers of the
-            copy.
-    """
-
-    segment: str
-    operations: tuple[Operation, ...]
-    values: frozenset[SSAValue]
-    groups: tuple[CopyGroup, ...]
-    reason: str | None
-    own_gradient_readers: Mapping[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
-
-    @property
-    def first(self) -> Operation:
-        """The operation at which remarks on the segment are reported."""
-        return self.operations[0]
-
-    @property
-    def recomputed(self) -> bool:
-        return self.reason is None
-
-    @property
-    def inside(self) -> tuple[Operation, ...]:
-        return tuple(op for op in self.operations if any(result in self.values for result in op.results))
-
-    @property
-    def outputs(self) -> tuple[Operation, ...]:
-        """The operations whose results are all kept."""
-        return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
-
-
-@dataclass(frozen=True)
-class SegmentDecisions:
-    """The decisions of a step in program order, and the resolved selection."""
-
-    step: Step
-    decisions: tuple[Decision, ...]
-    resolved: ResolvedSelection
 
 
 @part("decide")
@@ -195,7 +146,7 @@ class _SegmentAnalysis:
         marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
         own = self._outputs_for_own_gradient(segment, members, live_out - kept_values, marked)
         kept_values |= live_out - own.keys()
-        kept_values |= {value for value in graph.results_of(members) if _is_live_after_backward(graph, value)}
+        kept_values |= {value for value in graph.results_of(members) if is_live_after_backward(graph, value)}
         values = frozenset(
             value
             for op in members
@@ -250,31 +201,6 @@ def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
     """Return whether the value is to be recomputed. A mark on the operation takes precedence over the policy."""
     mark = mark_of(step.value(value)) if marked else None
     return by_policy if mark is None else mark.recomputes
-
-
-def _is_live_after_backward(graph: Graph, value: int) -> bool:
-    return graph.root[value] in graph.live_after_backward
-
-
-def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """Return the segment's values that forward operations outside it read, and the owners of their storage.
-
-    They are kept so that recomputing a segment does not require recomputing the segment before it.
-    """
-    inside = set(segment)
-    outputs = {
-        value
-        for value in graph.results_of(inside)
-        if any(graph.forward[reader] and reader not in inside for reader in graph.readers[value])
-    }
-    return outputs | {root for value in outputs if graph.maker[root := graph.root[value]] in inside}
-
-
-def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
-    """Return the results of a segment that are kept: its outputs, and values that are live after the backward pass."""
-    return kept_outputs(graph, segment) | {
-        value for value in graph.results_of(segment) if _is_live_after_backward(graph, value)
-    }
 
 
 def _why_not(plan: Plan, demanded: bool) -> str | None:
