@@ -1,1 +1,1 @@
-"""Run the stages of a rewrite, with the passes `recompute` and `recompute-plan`."""
+"""Call the search and apply its choices: the stages of a rewrite, and the passes that choose."""

@@ -1,2 +1,2 @@
-"""Search for the operations to recompute: attempts, forecasts, vetoes, and candidate plans for budgets. This package
-only chooses; `transforms/` rewrites, and `rewriting/` runs both."""
+"""Make the choices of a rewrite: loop cuts, decisions on segments, attempts, vetoes, and candidate plans for budgets.
+`transforms/` applies choices, and `rewriting/` calls both."""

@@ -1,1 +1,1 @@
-"""Analyses of recomputation: the decision per segment, legality of copies, plans from marks, and loop cuts."""
+"""Analyses of recomputation: legality of copies, plans from marks, and decisions and loop cuts as data."""

@@ -1,1 +1,1 @@
-"""Explanation of the values that a step saves for its backward pass: the data that `-t explain` prints."""
+"""Explanation of the values that a step saves for its backward pass, as data for `-t explain`."""

@@ -1,1 +1,1 @@
-"""Memory over time: timelines of live bytes, schedules with a low peak, peak forecasts, and a model of XLA:CPU."""
+"""Memory over time: timelines of live bytes, peak forecasts, and a model of XLA:CPU."""

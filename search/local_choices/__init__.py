@@ -1,1 +1,2 @@
-"""Make the choices that precede the plan of a step. Each is a local optimum, which does not depend on the peak."""
+"""Make the choices that precede the plan of a step and do not depend on its peak: loop cuts, saved carries, the values
+that segments with budgets save, and the values that may move to the host."""

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from recompute.test.imports import ROOT, imports_of, modules_in, reachable
+from recompute.test.imports import ROOT, imported_by, imports_of, modules_in, reachable
 
 BELOW = frozenset({"support", "dialects", "mlir_io", "rules", "planning", "options", "analysis"})
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -36,6 +36,12 @@ EXCEPTIONS: dict[str, frozenset[str]] = {
 CHECKER = "proof/prove.py"
 CHECKER_MAY_REACH = frozenset({"support", "dialects", "mlir_io", "proof"})
 NOT_PACKAGES = frozenset({"test", "examples", "benchmarks", "docs", "typings", "build", "dist", "site"})
+# The methods that compare alternatives. Analyses and transforms must leave them to the search.
+CHOOSING = (
+    *("planning/calibrated_search.py", "planning/min_cut.py", "planning/solvers/"),
+    *("planning/by_segment/by_structure.py", "planning/by_segment/keep_", "planning/by_segment/segment_limits.py"),
+)
+ERRORS_OF_PLANNERS = "planning/solvers/result.py"
 HEAVY = frozenset({"jax", "jaxlib", "torch", "matplotlib"})
 MAY_BE_HEAVY = frozenset({"frontends", "reports"})
 # A frontend is a package that is imported lazily: it may import its own framework at once.
@@ -75,6 +81,18 @@ def test_imports_point_one_way():
 def test_checker_imports_nothing_from_passes():
     reached = reachable(CHECKER, modules_in(MAY_IMPORT))
     assert {path: by for path, by in reached.items() if path.split("/")[0] not in CHECKER_MAY_REACH} == {}
+
+
+def test_analyses_and_transforms_import_no_method_that_chooses():
+    modules = modules_in(MAY_IMPORT)
+    choosing = [
+        f"{path}: imports {target}"
+        for path in modules
+        if path.startswith(("analysis/", "transforms/"))
+        for target in imported_by(path, modules)
+        if target.startswith(CHOOSING) and target != ERRORS_OF_PLANNERS
+    ]
+    assert choosing == []
 
 
 def test_reachable_modules_follow_imports():
