@@ -24,8 +24,8 @@ from ..transforms.plans.write_decisions import write_chosen_marks
 from ..transforms.preparation.flatten import flatten
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
 from .local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
-from .local_choices.loops import recompute_loops
 from .local_choices.offered_moves import offered_moves
+from .local_choices.recompute_loops import recompute_loops
 
 
 @dataclass(frozen=True)

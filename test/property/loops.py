@@ -30,7 +30,7 @@ from recompute.interpreters.executor import function_named
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.proof.prove import prove
-from recompute.search.local_choices.loops import recompute_loops
+from recompute.search.local_choices.recompute_loops import recompute_loops
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import every_operation
 from recompute.test.property.loop_programs import lowered_steps

@@ -27,7 +27,7 @@ from recompute.interpreters.execute_check import PreparedPair
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops, schedule_of
 from recompute.proof.prove import prove
-from recompute.search.local_choices.loops import recompute_loops
+from recompute.search.local_choices.recompute_loops import recompute_loops
 from recompute.support.diagnostics import Refusal
 from recompute.test.property.loop_grammar import pair
 from recompute.test.property.loop_pieces import written

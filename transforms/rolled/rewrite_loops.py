@@ -2,7 +2,7 @@
 
 The loops of a function are rewritten one pair after the other, outer loops before inner ones. A rewrite replaces its
 loops, so the choice for a pair is requested only when the pairs before it have been rewritten.
-`search/local_choices/loops.py` defines the chooser.
+`search/local_choices/recompute_loops.py` defines the chooser.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import BadSelection
 from recompute.planning.binomial import advances
-from recompute.search.local_choices.loops import recompute_loops
+from recompute.search.local_choices.recompute_loops import recompute_loops
 from recompute.support.counted import counted
 
 STEP = """

@@ -9,7 +9,7 @@ from recompute.interpreters.execute_check import compare
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection
 from recompute.proof.prove import prove
-from recompute.search.local_choices.loops import recompute_loops
+from recompute.search.local_choices.recompute_loops import recompute_loops
 
 from .test_binomial import INPUTS, STEP
 

@@ -17,7 +17,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops
 from recompute.proof.prove import prove
 from recompute.search.local_choices.carries_to_save import WRITTEN_ON_THE_READER
-from recompute.search.local_choices.loops import recompute_loops
+from recompute.search.local_choices.recompute_loops import recompute_loops
 from recompute.support.operations import every_operation, name_of
 from recompute.transforms.rolled.rewrite_loops import LoopRecomputation
 
