@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -38,12 +38,15 @@ class CarriedOut(Cloned):
 
     Attributes:
         before: The original peaks of the steps that may still be left unchanged, by function name.
+        before_demanded: The original peaks of the steps in which marks or segment budgets demand copies, by function
+            name.
         forecasts: The forecast peaks of these steps, by function name.
         saved_share: The share of the peak that is saved according to the model of XLA:CPU; None if there is no forecast
             for the whole module.
     """
 
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
+    before_demanded: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     saved_share: float | None = None
 
@@ -69,7 +72,13 @@ def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peak
     return Peaks.known(peaks.in_order, peaks.eager, lambda: forecast.xla)
 
 
-def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, has_cut_loops: bool) -> CarriedOut:
+def carry_out_best(
+    module: ModuleOp,
+    steps: Steps,
+    options: RecomputeOptions,
+    has_cut_loops: bool,
+    chosen: Set[Operation] = frozenset(),
+) -> CarriedOut:
     """Rewrite each step according to its best attempt.
 
     Args:
@@ -77,6 +86,7 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
         steps: Its steps.
         options: The options. Their selection determines the attempts.
         has_cut_loops: Whether loops of the module have been cut.
+        chosen: The operations whose marks were written for segment budgets.
 
     Raises:
         Refusal: The selection does not apply to the module.
@@ -84,22 +94,23 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     selection, keeps_barriers = options.selection, options.emission.keeps_barriers
     choices = _choices_for(steps, options)
     remarks_of = {
-        function: _choice_remarks(function, step, choices[function], selection)
+        function: _choice_remarks(function, step, choices[function], selection, chosen)
         for function, step in steps
         if function in choices
     }
     applied = {function: choice for function, choice in choices.items() if choice.refused is None}
-    marked_by_user = {
-        op for _, step in steps for op in step.phases.order.operations if Names.RECOMPUTE in op.attributes
-    }
+    marked = {op for _, step in steps for op in step.phases.order.operations if Names.RECOMPUTE in op.attributes}
     for choice in applied.values():
         write_marks(choice.chosen.planned.decided)
     plans = {function: choice.chosen.planned.plan for function, choice in applied.items()}
     saved_share = _predicted_share(module, applied) if keeps_barriers and not has_cut_loops else None
-    optional = {function.sym_name.data: choice for function, choice in applied.items() if choice.is_free}
+    copying = {
+        function.sym_name.data: choice for function, choice in applied.items() if choice.chosen.planned.plan.copies
+    }
+    optional = {name: choice for name, choice in copying.items() if choice.is_free}
     if keeps_barriers:
         # The original peaks under XLA are computed on first access, and this may happen after the step has changed.
-        for choice in optional.values():
+        for choice in copying.values():
             choice.forecast.read_function()
     cloned = clone_marked(module, steps, lambda function, _: plans.get(function, Plan()), selection.permission)
     is_rewritten = has_cut_loops or any(plan.copies for plan in plans.values())
@@ -109,9 +120,10 @@ def carry_out_best(module: ModuleOp, steps: Steps, options: RecomputeOptions, ha
     ]
     return CarriedOut(
         steps=cloned.steps,
-        remarks=(*chain(*per_step), *_without_marks_of_choice(cloned.remarks, marked_by_user)),
+        remarks=(*chain(*per_step), *_without_marks_of_choice(cloned.remarks, marked - chosen)),
         before={name: choice.before for name, choice in optional.items()},
-        forecasts={name: choice.chosen.peaks for name, choice in optional.items()},
+        before_demanded={name: choice.before for name, choice in copying.items() if name not in optional},
+        forecasts={name: choice.chosen.peaks for name, choice in copying.items()},
         saved_share=saved_share,
     )
 
@@ -148,10 +160,12 @@ def _predicted_share(module: ModuleOp, applied: Mapping[FuncOp, ChosenAttempt]) 
     return 1 - choice.chosen.peaks.xla / max(choice.before.xla, 1)
 
 
-def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection) -> list[Remark]:
+def _choice_remarks(
+    function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection, chosen: Set[Operation]
+) -> list[Remark]:
     """Return the remarks on the segments of a step, on the choice, and on collectives that prevent copies.
 
-    Must be called before marks are written.
+    Must be called before marks are written. `chosen`: as for `carry_out_best`.
     """
     remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
     if choice.refused is None:
@@ -162,7 +176,7 @@ def _choice_remarks(function: FuncOp, step: Step, choice: ChosenAttempt, selecti
         remarks.extend(_collective_remarks(step, selection.permission))
     else:
         planned = choice.chosen.planned
-        remarks.extend(remarks_on_marks(planned.decided, planned.plan, selection.permission))
+        remarks.extend(remarks_on_marks(planned.decided, planned.plan, selection.permission, chosen))
     return remarks
 
 

@@ -23,6 +23,7 @@ from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
+from ..search.choice.demanded_copies import remarks_on_raised_peaks
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
 from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
 from ..search.local_choices.limit_segments import check_limits
@@ -84,7 +85,9 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
     """
     options = replace(options, selection=prepared.selection)
     if options.planned is None:
-        carried_out = carry_out_best(prepared.module, steps, options, prepared.rolled.copies > 0)
+        carried_out = carry_out_best(
+            prepared.module, steps, options, prepared.rolled.copies > 0, prepared.limits.marked
+        )
     else:
         carried_out = carry_out_planned(prepared.module, steps, options)
     check_limits(prepared.module, prepared.limits.of, carried_out.steps)
@@ -124,6 +127,9 @@ class _ModuleToEmit:
         if vetoes := why_all_worse(self.carried_out.before, peaks, emission.keeps_barriers):
             result = self._unchanged((*prepared.remarks, *vetoes), vetoes[0].reason, Topic.STEP_LEFT)
             return result, Alternative.LOOPS_ALONE if prepared.rolled.copies else None
+        remarks += remarks_on_raised_peaks(
+            self.carried_out.before_demanded, peaks, prepared.limits.of, emission.keeps_barriers
+        )
         if emission.keeps_barriers:
             # CSE may extend live ranges beyond the plan.
             remarks += _eager_remarks(peaks)

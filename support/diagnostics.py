@@ -145,6 +145,7 @@ class Topic(StrEnum):
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.
+        PEAK_RAISED: Copies that marks or segment budgets demand, but that raise a peak.
         RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
     """
 
@@ -162,6 +163,7 @@ class Topic(StrEnum):
     COLLECTIVES_UNEQUAL = "collectives-unequal"
     MARK_REFUSED = "mark-refused"
     NO_EFFECT = "no-effect"
+    PEAK_RAISED = "peak-raised"
     RECOMPUTED = "recomputed"
 
 

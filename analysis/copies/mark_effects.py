@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,18 +42,27 @@ SAVES_NOTHING = (
 )
 
 
-def remarks_on_marks(decided: SegmentDecisions, plan: Plan, permission: Permission) -> Iterator[Remark]:
-    """Yield a remark on each marked operation whose mark has no effect, is not followed, or saves no memory.
+def remarks_on_marks(
+    decided: SegmentDecisions, plan: Plan, permission: Permission, chosen: Set[Operation] = frozenset()
+) -> Iterator[Remark]:
+    """Yield a remark on each operation that the user marked, if the mark has no effect, is not followed, or saves no
+    memory.
 
     Marks on operations that must not be recomputed are left out: `refused_marks` reports them. A source line in a layer
     marks a value in each instance of the layer; there is no remark on such a line if at least one of its marks has an
     effect. Must be called before decisions are written as marks.
+
+    `chosen`: operations whose marks were written for segment budgets, not by the user.
     """
-    marks = _MarkEffects(decided, plan)
+    marks = _MarkEffects(decided, plan, chosen)
     found, effective = list[Remark](), set[str]()
     for op in decided.step.phases.order.operations:
         kinds = [kind for kind in dict.fromkeys(map(mark_of, op.results)) if kind is not None and kind in _WORDS]
-        if not kinds or (asks_to_recompute(op) and why_not_recomputable(decided.step, op, permission) is not None):
+        if (
+            op in chosen
+            or not kinds
+            or (asks_to_recompute(op) and why_not_recomputable(decided.step, op, permission) is not None)
+        ):
             continue
         reasons = [reason for kind in kinds if (reason := marks.why_ineffective(op, kind)) is not None]
         found.extend(Remark(op, reason, topic=Topic.NO_EFFECT) for reason in reasons)
@@ -65,10 +74,11 @@ def remarks_on_marks(decided: SegmentDecisions, plan: Plan, permission: Permissi
 
 @dataclass(frozen=True)
 class _MarkEffects:
-    """The effects of a plan on the marked operations of its step."""
+    """The effects of a plan on the marked operations of its step. `chosen`: as for `remarks_on_marks`."""
 
     decided: SegmentDecisions
     plan: Plan
+    chosen: Set[Operation]
 
     @property
     def step(self) -> Step:
@@ -109,7 +119,9 @@ class _MarkEffects:
         """For each copy group of user-marked operations that saves no memory, yield a remark on the group's first
         operation."""
         operations = [self.step.operation(number) for number in group.operations]
-        is_marked = all(MarkKind.MUST_RECOMPUTE in map(mark_of, op.results) for op in operations)
+        is_marked = all(
+            op not in self.chosen and MarkKind.MUST_RECOMPUTE in map(mark_of, op.results) for op in operations
+        )
         if not operations or not is_marked or group.saved_bytes > 0:
             return
         names = " and ".join(dict.fromkeys(map(name_of, operations)))

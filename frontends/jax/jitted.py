@@ -20,7 +20,7 @@ from ...driver.api import explain_verified
 from ...driver.rewritten import Explanations
 from ...driver.step_input import as_module
 from ...driver.verified import verify_module
-from ...support.diagnostics import Remark
+from ...support.diagnostics import Remark, Topic
 from ...support.progress import progress
 from .annotations.flax_modules import reject_lost_updates
 from .bridge.crossing import module_of
@@ -124,7 +124,7 @@ class Jitted(Generic[P, R]):
             if (warning := lowered.warning) is not None:
                 warn(warning)
             if choice.rewritten is not None:
-                _warn_of_marks(self._name, (*choice.rewritten.remarks, *lowered.unused_marks))
+                _warn_of_request(self._name, (*choice.rewritten.remarks, *lowered.unused_marks))
             compiled = choice.compiled
             if key is not None:
                 self._compiled[key] = compiled
@@ -170,7 +170,7 @@ class Jitted(Generic[P, R]):
         if lowered.is_surely_plain and lowered.why is not None and self._options.budget is None:
             warn(lowered.why)
         if lowered.why is None and lowered.rewritten is not None:
-            _warn_of_marks(self._name, (*lowered.rewritten.remarks, *lowered.unused_marks))
+            _warn_of_request(self._name, (*lowered.rewritten.remarks, *lowered.unused_marks))
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -313,8 +313,13 @@ class Jitted(Generic[P, R]):
         return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
 
 
-def _warn_of_marks(name: str, remarks: Iterable[Remark]) -> None:
-    """Warn `MarkWithoutEffect` if marks or parts of the options have no effect on a step that is rewritten."""
+def _warn_of_request(name: str, remarks: Iterable[Remark]) -> None:
+    """Warn about the marks and options of a step that is rewritten: `MarkWithoutEffect` if some have no effect,
+    `NothingSaved` if the copies that they demand raise a peak."""
+    remarks = list(remarks)
+    for remark in remarks:
+        if remark.topic is Topic.PEAK_RAISED:
+            warn(f"{name}: {remark.reason}")
     if (words := no_effect_warning(name, remarks)) is not None:
         warn(words, MarkWithoutEffect)
 

@@ -36,11 +36,22 @@ from .segments_within_budgets import SegmentLimits, choose_within_budgets
 
 @dataclass(frozen=True)
 class StepLimits:
-    """The limits of the segments of each step, by function name, the marks to write, and the remarks to report."""
+    """The limits of the segments of each step.
+
+    Attributes:
+        of: The limits, by function name.
+        marks: For each step, the marks to write.
+        remarks: The remarks to report.
+    """
 
     of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
     marks: tuple[tuple[Step, Mapping[Operation, ChosenMark]], ...] = ()
     remarks: tuple[Remark, ...] = ()
+
+    @property
+    def marked(self) -> frozenset[Operation]:
+        """The operations whose marks are part of the choice. The user did not write these marks."""
+        return frozenset(op for _, marks in self.marks for op, mark in marks.items() if mark.recomputed is not None)
 
 
 @part("segment budgets")

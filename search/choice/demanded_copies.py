@@ -1,0 +1,65 @@
+"""Remarks on copies that marks or segment budgets demand although they raise a peak.
+
+Such copies are not vetoed (`vetoes.py`), so the user is told that the step needs more memory than before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from xdsl.dialects.func import FuncOp
+
+from ...analysis.memory.peaks import Peaks
+from ...planning.objective import raises_peak
+from ...support.diagnostics import Remark, RemarkKind, Topic
+from ...support.interface import interface_wording, option
+from ...support.units import readable_bytes
+
+
+def remarks_on_raised_peaks(
+    before: Mapping[str, Peaks], after: Mapping[FuncOp, Peaks], budgeted: Collection[str], keeps_barriers: bool
+) -> Iterator[Remark]:
+    """Yield a remark on each function whose peak is raised by copies that are not optional: the peaks and a remedy.
+
+    Args:
+        before: The peaks of the original steps in which marks or segment budgets demand copies, by function name.
+        after: The peaks of the emitted steps.
+        budgeted: The names of the functions with segment budgets.
+        keeps_barriers: Whether the target keeps barriers, so that the peak under the model of XLA:CPU also counts.
+    """
+    for function, peaks in after.items():
+        name = function.sym_name.data
+        if name not in before or not (raised := _raised_peaks(before[name], peaks, keeps_barriers)):
+            continue
+        changes = " and ".join(
+            f"from {readable_bytes(old)} to {readable_bytes(new)} {model}" for model, old, new in raised
+        )
+        amounts = [
+            amount
+            for model, old, new in raised
+            for amount in ((f"{_AMOUNTS[model]}_before", old), (f"{_AMOUNTS[model]}_after", new))
+        ]
+        cause = _cause_and_remedy(name in budgeted)
+        reason = f"{cause[0]} raise the peak {changes}: {cause[1]}"
+        yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.PEAK_RAISED, amounts=tuple(amounts))
+
+
+_IN_ORDER, _UNDER_XLA = "in program order", "under the model of XLA:CPU"
+_AMOUNTS = {_IN_ORDER: "peak_bytes", _UNDER_XLA: "xla_peak_bytes"}
+
+
+def _raised_peaks(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
+    """Return the peaks that rise, as tuples of memory model, bytes before and bytes after."""
+    peaks = [(_IN_ORDER, before.in_order, after.in_order)]
+    if keeps_barriers:
+        peaks.append((_UNDER_XLA, before.xla, after.xla))
+    return [(model, old, new) for model, old, new in peaks if raises_peak(old, new)]
+
+
+def _cause_and_remedy(has_segment_budgets: bool) -> tuple[str, str]:
+    budget = interface_wording("budget=80%", 'budget="80%"')
+    if has_segment_budgets:
+        return f"the copies for {option('segment-budgets')}", (
+            "the segments save fewer bytes, but recomputing them takes more memory at the peak; raise these budgets, "
+            f"or give the step a budget instead, such as {budget}"
+        )
+    return "the copies that marks demand", f"remove these marks, or give the step a budget instead, such as {budget}"
