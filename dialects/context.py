@@ -15,7 +15,7 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Operation
 
-from ..support.diagnostics import RemarkContext
+from ..support.diagnostics import Remark, RemarkContext
 from .arith import ARITH
 from .chlo import CHLO
 from .recompute import RECOMPUTE
@@ -26,9 +26,14 @@ from .torch import PREFIX, TORCH, operation_class
 
 @dataclass
 class RecomputeContext(RemarkContext):
-    """An xDSL context that also collects the passes' remarks and their plans (as text)."""
+    """An xDSL context that also collects the passes' remarks, their plans (as text) and their summaries.
+
+    Attributes:
+        summaries: Remarks that each sum up the effect of a pass. Tools print them unless they print details.
+    """
 
     plans: list[str] = field(default_factory=list[str])
+    summaries: list[Remark] = field(default_factory=list[Remark])
 
     @override
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:

@@ -62,8 +62,8 @@ CONFLICTS = (
 
 
 def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside: Iterable[str] = ()) -> None:
-    """Check that the given options do not exclude one another, that a time limit comes with a budget, and that the
-    proof covers the loop schedule.
+    """Check that the given options do not exclude one another, that a time limit and a memory model come with a budget,
+    and that the proof covers the loop schedule.
 
     Args:
         options: The options. An option is given if it differs from its default.
@@ -71,7 +71,8 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
         beside: The names of other given options. They are not fields of `options`.
 
     Raises:
-        ValueError: For options that exclude one another, and for a time limit without a budget.
+        ValueError: For options that exclude one another, and for a time limit or a memory model without a
+            budget.
     """
     given = {*given_options(options), *beside}
     for conflict in CONFLICTS:
@@ -79,13 +80,19 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
         if entry_point in conflict.entry_points and pair is not None:
             option, other = map(entry_point.spelling, pair)
             raise ValueError(f"{entry_point.value}: {conflict.message.format(option=option, other=other)}")
-    if "time_limit" in given and "budget" not in given:
-        limit, budget = map(entry_point.spelling, ("time_limit", "budget"))
-        raise ValueError(
-            f"{entry_point.value}: {limit} has no effect without {budget}: give {budget} as well, or omit {limit}"
-        )
+    for name in ("time_limit", "memory_model") if "budget" not in given else ():
+        if name in given and not (name == "memory_model" and _has_default_budget(entry_point, given)):
+            limit, budget = map(entry_point.spelling, (name, "budget"))
+            raise ValueError(
+                f"{entry_point.value}: {limit} has no effect without {budget}: give {budget} as well, or omit {limit}"
+            )
     if options.proof:
         demand_proof(options.loop_schedule)
+
+
+def _has_default_budget(entry_point: EntryPoint, given: Collection[str]) -> bool:
+    """Return whether a step without a budget option gets the budget `min`."""
+    return entry_point is EntryPoint.PLAN_PASS and "segment_budgets" not in given
 
 
 def given_options(options: RecomputeOptions) -> frozenset[str]:

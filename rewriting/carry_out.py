@@ -37,18 +37,27 @@ class CarriedOut(Cloned):
     """The result of applying plans, with the peaks on which vetoes depend.
 
     Attributes:
-        before: The original peaks of the steps that may still be left unchanged, by function name.
-        before_demanded: The original peaks of the steps in which marks or segment budgets demand copies, by function
-            name.
-        forecasts: The forecast peaks of these steps, by function name.
+        before: The original peaks of the steps with copies, by function name.
+        optional: The names of the functions whose steps may still be left unchanged.
+        forecasts: The forecast peaks of the steps with copies, by function name.
         saved_share: The share of the peak that is saved according to the model of XLA:CPU; None if there is no forecast
             for the whole module.
     """
 
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
-    before_demanded: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
+    optional: frozenset[str] = frozenset()
     forecasts: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
     saved_share: float | None = None
+
+    @property
+    def before_optional(self) -> Mapping[str, Peaks]:
+        """The original peaks of the steps that may still be left unchanged, by function name."""
+        return {name: peaks for name, peaks in self.before.items() if name in self.optional}
+
+    @property
+    def before_demanded(self) -> Mapping[str, Peaks]:
+        """The original peaks of the steps in which marks or segment budgets demand copies, by function name."""
+        return {name: peaks for name, peaks in self.before.items() if name not in self.optional}
 
     def emitted_peaks(self, emitted: Steps) -> Mapping[FuncOp, Peaks]:
         """Return the peaks of the emitted steps that have copies."""
@@ -107,7 +116,6 @@ def carry_out_best(
     copying = {
         function.sym_name.data: choice for function, choice in applied.items() if choice.chosen.planned.plan.copies
     }
-    optional = {name: choice for name, choice in copying.items() if choice.is_free}
     if keeps_barriers:
         # The original peaks under XLA are computed on first access, and this may happen after the step has changed.
         for choice in copying.values():
@@ -121,8 +129,8 @@ def carry_out_best(
     return CarriedOut(
         steps=cloned.steps,
         remarks=(*chain(*per_step), *_without_marks_of_choice(cloned.remarks, marked - chosen)),
-        before={name: choice.before for name, choice in optional.items()},
-        before_demanded={name: choice.before for name, choice in copying.items() if name not in optional},
+        before={name: choice.before for name, choice in copying.items()},
+        optional=frozenset(name for name, choice in copying.items() if choice.is_free),
         forecasts={name: choice.chosen.peaks for name, choice in copying.items()},
         saved_share=saved_share,
     )

@@ -32,6 +32,7 @@ from ..search.choice.unchanged_steps import demand_effect_of_rewrite
 from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.operations import name_of
 from .rewrite import rewrite_in_place
+from .summary import summary_of
 
 XLA_DIALECTS = ("stablehlo.", "chlo.", "mhlo.")
 """The prefixes of the operations of XLA's input dialects."""
@@ -69,6 +70,7 @@ class RecomputePass(ModulePass):
         tell(ctx, (*outcome.remarks, *outcome.recomputed, *target_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
+            ctx.summaries.extend(summary_of(op, outcome))
 
 
 def _remarks_on_target(module: ModuleOp, options: RecomputeOptions) -> tuple[Remark, ...]:

@@ -13,7 +13,7 @@ from enum import Enum
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.memory.peaks import Peaks
+from ..analysis.memory.peaks import PeakChange, Peaks
 from ..analysis.step.marks import is_copy
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.order import functions_of
@@ -124,7 +124,7 @@ class _ModuleToEmit:
         moves = remove_unused_moves(prepared.module)
         emitted = emit(prepared.module, prepared.origins, emission, self.steps)
         peaks = self.carried_out.emitted_peaks(emitted)
-        if vetoes := why_all_worse(self.carried_out.before, peaks, emission.keeps_barriers):
+        if vetoes := why_all_worse(self.carried_out.before_optional, peaks, emission.keeps_barriers):
             result = self._unchanged((*prepared.remarks, *vetoes), vetoes[0].reason, Topic.STEP_LEFT)
             return result, Alternative.LOOPS_ALONE if prepared.rolled.copies else None
         remarks += remarks_on_raised_peaks(
@@ -133,7 +133,31 @@ class _ModuleToEmit:
         if emission.keeps_barriers:
             # CSE may extend live ranges beyond the plan.
             remarks += _eager_remarks(peaks)
-        return self._restore(remarks, moves, max((peak.eager for peak in peaks.values()), default=0))
+        changes = self._peak_changes(emitted, peaks)
+        return self._restore(remarks, moves, max((peak.eager for peak in peaks.values()), default=0), changes)
+
+    def _peak_changes(self, emitted: Steps, peaks: Mapping[FuncOp, Peaks]) -> Mapping[str, PeakChange]:
+        """Return the peaks of the functions before and after the rewrite, as far as they are known.
+
+        Args:
+            emitted: The steps of the emitted module.
+            peaks: The peaks of the emitted steps that have copies.
+        """
+        prepared, carried_out = self.prepared, self.carried_out
+        if self.options.budget is not None or prepared.outlined.containing_functions:
+            return {}
+        changes = dict[str, PeakChange]()
+        for function, step in emitted:
+            name = function.sym_name.data
+            before, after = carried_out.before.get(name), peaks.get(function)
+            if prepared.rolled.copies and name in prepared.peaks_before_loops:
+                after = after or Peaks.of_step(function, step)
+                changes[name] = PeakChange((prepared.peaks_before_loops[name], after.in_order))
+            elif before is not None and after is not None and not prepared.rolled.copies:
+                # The model of XLA:CPU is slow, and its peaks are only known if a share has been predicted from them.
+                xla = None if carried_out.saved_share is None else (before.xla, after.xla)
+                changes[name] = PeakChange((before.in_order, after.in_order), xla)
+        return changes
 
     def _nothing_recomputed(self) -> RewriteResult:
         is_planned = self.options.planned is not None
@@ -152,7 +176,11 @@ class _ModuleToEmit:
         return RewriteResult(None, outcome, self.options.loop_schedule)
 
     def _restore(
-        self, emit_remarks: Sequence[Remark], moves: Moves, eager_peak_bytes: int
+        self,
+        emit_remarks: Sequence[Remark],
+        moves: Moves,
+        eager_peak_bytes: int,
+        peak_changes: Mapping[str, PeakChange],
     ) -> tuple[RewriteResult, Alternative | None]:
         """Put outlined steps back into the emitted module, and restore its calls and gradient regions."""
         prepared, options, module = self.prepared, self.options, self.prepared.module
@@ -173,6 +201,7 @@ class _ModuleToEmit:
             containing_functions=containing,
             saved_share=self.carried_out.saved_share,
             run_counts=run_counts,
+            peak_changes=peak_changes,
         )
         if prepared.is_structured:
             outline_gradient(module)

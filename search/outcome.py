@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.memory.peaks import PeakChange
 from ..options.loop_schedule import LoopSchedule
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan_file import StepPlan
@@ -37,6 +38,8 @@ class Recomputation(Cloned):
             for steps without an entry.
         saved_share: The share of the peak that is saved under the model of XLA:CPU; None if there is no forecast for
             the module as a whole.
+        peak_changes: The peaks of each function before and after the rewrite; empty under a budget, whose remark states
+            the peaks, and for modules with steps inside loops, branches or per-device bodies.
     """
 
     restored_calls: Restored = NOTHING_RESTORED
@@ -48,6 +51,7 @@ class Recomputation(Cloned):
     containing_functions: Mapping[str, str] = field(default_factory=dict[str, str])
     saved_share: float | None = None
     run_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    peak_changes: Mapping[str, PeakChange] = field(default_factory=dict[str, PeakChange])
 
     @property
     @override

@@ -10,10 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..analysis.step.module_steps import numbered_steps
+from ..dialects.stablehlo.control import WhileOp
 from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..options.selection import BadSelection, Selection
-from ..support.diagnostics import BadRequest, Remark
+from ..support.diagnostics import BadRequest, DynamicShape, Remark
+from ..support.operations import every_operation
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.offload import insert_host_moves
@@ -22,6 +24,7 @@ from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
 from ..transforms.plans.write_decisions import write_chosen_marks
 from ..transforms.preparation.flatten import flatten
+from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
 from .local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from .local_choices.offered_moves import offered_moves
@@ -90,6 +93,8 @@ class Prepared:
         outlined: The steps that are outlined as functions.
         rolled: The recomputation in loops.
         limits: The limits of segments with budgets; their operations are marked.
+        peaks_before_loops: The peak of each function in program order before loops were cut, in bytes; empty without
+            loops, under a budget, and for dynamic shapes.
     """
 
     module: ModuleOp
@@ -100,6 +105,7 @@ class Prepared:
     outlined: OutlinedSteps
     rolled: LoopRecomputation
     limits: StepLimits
+    peaks_before_loops: Mapping[str, int]
 
 
 @part("prepare")
@@ -114,6 +120,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     flat = flatten(module, options.selection)
     per_device = outline_device_steps(flat.module)
     without_budgets = selection_without_budgets(flat.selection)
+    peaks_before_loops = dict[str, int]() if options.budget else _peaks_before_loops(flat.module)
     rolled = _cut_loops(flat.module, without_budgets, options.loop_schedule)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
@@ -136,7 +143,16 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
         outlined=OutlinedSteps(nested, per_device),
         rolled=rolled,
         limits=limits,
+        peaks_before_loops=peaks_before_loops,
     )
+
+
+def _peaks_before_loops(module: ModuleOp) -> dict[str, int]:
+    """Return the peaks of a flat module with loops in program order; nothing without loops or for dynamic shapes."""
+    try:
+        return peaks_in_order(module) if any(isinstance(op, WhileOp) for op in every_operation(module)) else {}
+    except DynamicShape:
+        return {}
 
 
 def _cut_loops(module: ModuleOp, selection: Selection, loops: LoopSchedule) -> LoopRecomputation:

@@ -115,6 +115,19 @@ class Peaks:
 
 
 @dataclass(frozen=True)
+class PeakChange:
+    """The peaks of a function before and after a rewrite, in bytes.
+
+    Attributes:
+        in_order: The peaks in program order.
+        xla: The peaks under the model of XLA:CPU; None if they are not known.
+    """
+
+    in_order: tuple[int, int]
+    xla: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
 class Forecast:
     """Predicts the peaks of a step under plans without rewriting the step.
 

@@ -48,7 +48,7 @@ def test_structured_example_prints_as_shown(tmp_path: Path, capsys: pytest.Captu
     (passes,) = re.findall(r"`recompute-opt -p (\S+)`", REGIONS)
     source = tmp_path / "step.mlir"
     source.write_text(before)
-    assert main([str(source), "-p", passes]) == 0
+    assert main([str(source), "-q", "-p", passes]) == 0
     captured = capsys.readouterr()
     assert captured.out == after
     assert captured.err == ""

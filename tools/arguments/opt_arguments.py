@@ -203,7 +203,7 @@ def _add_diagnostics(parser: argparse.ArgumentParser) -> None:
         help="match `// expected-error {{...}}` comments with errors and remarks; "
         "'only-expected' ignores diagnostics without a comment",
     )
-    add("-q", "--quiet", action="store_true", help="do not print progress on standard error")
+    add("-q", "--quiet", action="store_true", help="do not print progress and the summary on standard error")
     stacktrace = "--print-stacktrace-on-diagnostic"
     add(stacktrace, f"--mlir{stacktrace[1:]}", action="store_true", help="print Python's traceback before an error")
 

@@ -38,6 +38,8 @@ from ..instrumentation.timings import times, timing_report
 
 LOCATIONS_NOT_PRINTED = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
 PROOF = "prove"
+SUMMED_UP = "recompute"
+"""The name of the pass whose effect is summed up."""
 _LOCATION = re.compile(r"\bloc\s*\(")
 
 
@@ -63,7 +65,8 @@ class ModuleRun:
         context: The context of the passes.
         remarks: The remarks of the passes, even if one of them fails.
         result: The effect of the passes, for the last line of a long run; "" if there is none.
-        notes: The notes of the tool itself, such as the position of a reproducer.
+        notes: The notes of the tool itself, such as the position of a reproducer, and the summaries of the passes.
+            `--verify-diagnostics` does not expect them.
     """
 
     request: CommandLine
@@ -145,6 +148,9 @@ class ModuleRun:
             self.result = "; ".join(remark.reason for remark in self.context.remarks[first:])
         else:
             self.result = brief_gain(module, proof)
+            if not self.request.quiet and self.request.target is None:
+                source = InputText(self.file, self._text)
+                self.notes.extend(of_remark(remark, source, SUMMED_UP) for remark in self.context.summaries)
         self._report(first, "")
 
     def _totals(self, module: ModuleOp) -> Totals | None:

@@ -54,7 +54,7 @@ class RunCache:
         if not request.cache or _writes_more(request) or not all(map(_is_repeatable, passes)):
             return cls(None, None)
         form = request.generic, request.debuginfo, request.proof, request.verify, request.remarks.categories
-        form = *form, request.remarks.details
+        form = *form, request.remarks.details, request.quiet
         files = [content_of(path) for scheduled in request.passes for path in _texts(scheduled.module_pass)]
         return cls(cache_key("run", text, name, request.passes, files, form), disk_cache())
 

@@ -27,10 +27,10 @@ def test_rewrite_equals_recompute_opt(capsys: pytest.CaptureFixture[str]) -> Non
     result = recompute.rewrite(CHAIN.read_text(), name=str(CHAIN))
     written = capsys.readouterr()
     assert result.text == written.out
-    # The driver reports remarks on the whole step at the file.
-    assert [remark.reason for remark in result.remarks] == [
-        line.partition(": remark: ")[2] for line in written.err.splitlines()
-    ]
+    # The driver reports remarks on the whole step at the file, and adds a last line with the peaks.
+    *remarks, summary = [line.partition(": remark: ")[2] for line in written.err.splitlines()]
+    assert [remark.reason for remark in result.remarks] == remarks
+    assert summary.startswith("@main: peak ") and f"{result.copies} operations are recomputed" in summary
     assert result.proof and result.proof.results and result.copies and result.extra_flops
 
 

@@ -54,6 +54,16 @@ OF_JIT = {"budget", "search"}
             REWRITE,
             "recompute.rewrite: time_limit= has no effect without budget=: give budget= as well, or omit time_limit=",
         ),
+        (
+            {"memory_model": "order"},
+            PASS,
+            "recompute: memory-model has no effect without budget: give budget as well, or omit memory-model",
+        ),
+        (
+            {"memory_model": "order", "selection": Selection(segment_budgets=("a:50%",))},
+            EntryPoint.PLAN_PASS,
+            "recompute-plan: memory-model has no effect without budget: give budget as well, or omit memory-model",
+        ),
     ],
 )
 def test_message_spells_the_options_as_the_entry_point_does(
@@ -75,6 +85,10 @@ def test_options_beside_the_object_are_given() -> None:
     demand_agreement(RecomputeOptions(), JIT, ["search"])
     with pytest.raises(ValueError, match=r"recompute\.jax\.jit: budget= and search= both select"):
         demand_agreement(RecomputeOptions(), JIT, ["budget", "search"])
+
+
+def test_memory_model_applies_to_the_default_budget_of_recompute_plan() -> None:
+    demand_agreement(RecomputeOptions(memory_model="order"), EntryPoint.PLAN_PASS)
 
 
 def test_table_names_existing_options() -> None:

@@ -28,8 +28,8 @@ def test_the_minimum_needs_no_more_than_the_choice_without_a_budget(model: str, 
     monkeypatch.setattr(program_order._SolverRounds, "best", saves_nothing)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(Rounds, "best", worst_of_pool)
     peaks = list[int]()
-    for budget in (None, "min"):
-        rewritten = recompute.rewrite(step, recompute.RecomputeOptions(budget=budget, memory_model=model))
+    for options in (recompute.RecomputeOptions(), recompute.RecomputeOptions(budget="min", memory_model=model)):
+        rewritten = recompute.rewrite(step, options)
         ((before, after),) = rewritten.memory(model).values()
         peaks.append(after.peak_bytes)
         assert after.peak_bytes < before.peak_bytes

@@ -44,6 +44,10 @@ OPTIONS = {
         "1:1",
         "recompute: time-limit has no effect without budget: give budget as well, or omit time-limit",
     ),
+    "memory-model=order": (
+        "1:1",
+        "recompute: memory-model has no effect without budget: give budget as well, or omit memory-model",
+    ),
     "target=stable": ("1:1", "unknown target 'stable'; did you mean 'stablehlo'?"),
     "cost=flop": ("1:1", "unknown cost 'flop'; expected one of flops, bytes, roofline"),
     "cost=roofline(h10)": ("1:1", "unknown device 'h10'; expected one of a100, h100"),
