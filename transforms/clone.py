@@ -45,6 +45,7 @@ from ..analysis.verify.emitted import wrong_reads
 from ..dialects.discardable import verify_attributes
 from ..dialects.names import Names
 from ..options.recompute_options import Planner
+from ..options.selection import PhaseHint
 from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.check import unknown_operations, violations
 from ..planning.graph import Graph
@@ -57,6 +58,7 @@ from ..support.diagnostics import Refusal, Remark, Topic, demand_effect, tell
 from ..support.operations import every_operation, name_of
 from ..support.timing import part
 from .outlining.nested_steps import outline_temporarily
+from .phase import write_phases
 from .plans.apply_plan import FreeNumbers, apply_plan
 from .plans.notes import notes_of, write_notes
 from .plans.recomputed_remarks import recomputed_remarks
@@ -275,6 +277,9 @@ class ClonePass(ModulePass):
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw different numbers. The proof
     refuses such a result, so it is written only with `--no-proof`.
     strict: report an error, instead of a remark, if a mark or a segment has no effect.
+    primal_results: indices of the results of the forward pass, for steps whose operations do not state their phase.
+    primal_values: names of values of the forward pass, such as a loss that is not returned.
+    cotangents: indices of the arguments that are cotangents, an alternative to primal_results.
     """
 
     name = "recompute-clone"
@@ -284,8 +289,13 @@ class ClonePass(ModulePass):
     collectives: bool = False
     preserve_rng_state: bool = True
     strict: bool = False
+    primal_results: tuple[int, ...] = ()
+    primal_values: tuple[str, ...] = ()
+    cotangents: tuple[int, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if hint := PhaseHint(self.primal_results, self.primal_values, self.cotangents):
+            write_phases(op, hint)
         permission = Permission(self.collectives, self.preserve_rng_state)
         copying = CloneOptions(GroupOptions(self.copies, chain=self.chain), permission=permission)
         with outline_temporarily(op):
