@@ -19,6 +19,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.abstract_ops import NamedOperation
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Position
 
 from ..dialects.stablehlo.control import OptimizationBarrierOp, WhileOp
@@ -33,6 +34,21 @@ def start_of_name(text: str, start: Position) -> Position:
     match = _RESULTS.match(text, start)
     assert match is not None, "the pattern matches the empty string"
     return match.end()
+
+
+def _hint_at_attributes(text: str, start: Position, error: ParseError) -> str | None:
+    """Return the message for attributes in a custom form for which xDSL has no syntax; None for another error.
+
+    Args:
+        text: The text of the module.
+        start: The position of the operation name.
+        error: The error of xDSL's parser.
+    """
+    written = re.match(r"[\w.]+", text[start : start + 40])
+    if written is None or written[0] not in WITHOUT_ATTRIBUTES or not text.startswith("{", error.span.start):
+        return None
+    name = written[0]
+    return f"xDSL reads neither attributes nor a short body in the custom form of {name}: write {name} in generic form"
 
 
 ElementT = TypeVar("ElementT")
@@ -55,7 +71,12 @@ class CustomSyntaxParser(Parser):
         start = start_of_name(self.lexer.input.content, self.pos)
         self._written.append({})
         self._is_scf = text.startswith("scf.", start)
-        op = super().parse_operation()
+        try:
+            op = super().parse_operation()
+        except ParseError as error:
+            if (hint := _hint_at_attributes(text, start, error)) is not None:
+                self.raise_error(hint, error.span.start, error.span.end)
+            raise
         self._is_scf = False
         written = self._written.pop()
         if written and not text.startswith('"', start):
@@ -103,7 +124,7 @@ WITHOUT_ATTRIBUTES = frozenset(
 )
 """Operations whose custom form omits the attributes."""
 
-ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.reshape"})
+ATTRIBUTES_ELSEWHERE = frozenset({"memref.dim", "tensor.dim", "tensor.reshape"})
 """Operations whose custom form prints the attributes at a position where MLIR does not expect them."""
 
 WITHOUT_TERMINATOR = frozenset({"scf.execute_region", "scf.for", "scf.if", "scf.parallel"})

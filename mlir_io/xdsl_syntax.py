@@ -19,9 +19,10 @@ from xdsl.dialects.arith import (
     SelectOp,
     TruncIOp,
 )
-from xdsl.dialects.builtin import IntegerAttr, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i1, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.tensor import ReshapeOp
+from xdsl.dialects.linalg.ops import BroadcastOp, TransposeOp
+from xdsl.dialects.tensor import DimOp, EmptyOp, ReshapeOp
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 
@@ -74,6 +75,62 @@ class ReshapeSyntax(ReshapeOp):
             result_types=types.outputs.data,
             attributes=attributes,
         )
+
+
+class EmptySyntax(EmptyOp):
+    """Parser of `tensor.empty` with attributes, for which xDSL has no syntax."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> EmptyOp:
+        start = parser.pos
+        names = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        return EmptyOp.create(
+            operands=parser.resolve_operands(names, [IndexType()] * len(names), start),
+            result_types=[parser.parse_type()],
+            attributes=attributes,
+        )
+
+
+class DimSyntax(DimOp):
+    """Parser of `tensor.dim` with attributes after the operands; xDSL expects them before the operands."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DimOp:
+        start = parser.pos
+        attributes = parser.parse_optional_attr_dict()
+        source = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        index = parser.parse_unresolved_operand()
+        attributes |= parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types = [parser.parse_type(), IndexType()]
+        return DimOp.create(
+            operands=parser.resolve_operands([source, index], types, start),
+            result_types=[IndexType()],
+            attributes=attributes,
+        )
+
+
+class TransposeSyntax(TransposeOp):
+    """Parser of `linalg.transpose` with attributes, for which xDSL has no syntax."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TransposeOp:
+        op: TransposeOp = TransposeOp.parse(parser)
+        op.attributes.update(parser.parse_optional_attr_dict())
+        return op
+
+
+class BroadcastSyntax(BroadcastOp):
+    """Parser of `linalg.broadcast` with attributes, for which xDSL has no syntax."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BroadcastOp:
+        op: BroadcastOp = BroadcastOp.parse(parser)
+        op.attributes.update(parser.parse_optional_attr_dict())
+        return op
 
 
 def _parse_comparison(parser: Parser, comparison: type[ComparisonT]) -> ComparisonT:
@@ -144,6 +201,10 @@ SYNTAXES: dict[type[Operation], type[Operation]] = {
     FuncOp: FunctionSyntax,
     TruncIOp: TruncISyntax,
     ReshapeOp: ReshapeSyntax,
+    EmptyOp: EmptySyntax,
+    DimOp: DimSyntax,
+    TransposeOp: TransposeSyntax,
+    BroadcastOp: BroadcastSyntax,
     CmpiOp: CmpiSyntax,
     CmpfOp: CmpfSyntax,
     SelectOp: SelectSyntax,

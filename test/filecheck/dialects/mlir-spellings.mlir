@@ -90,3 +90,17 @@ func.func @loop(%n: index, %c: i1, %x: f32) -> f32 {
 }
 // CHECK: scf.for %i = %n to %n step %n iter_args(%a = %x) -> (f32) {
 // CHECK: scf.if %c -> (f32) {
+
+// -----
+
+// Attributes follow the operands where MLIR prints them, also if xDSL has no syntax for them.
+func.func @attributes(%v: tensor<?xf32>, %c: index, %t: tensor<2x3xf32>, %u: tensor<3x2xf32>) {
+  %e = tensor.empty() {recompute.phase = "primal"} : tensor<4xf32>
+  %d = tensor.dim %v, %c {recompute.phase = "primal"} : tensor<?xf32>
+  %r = linalg.transpose ins(%t : tensor<2x3xf32>) outs(%u : tensor<3x2xf32>) permutation = [1, 0] {recompute.phase = "primal"}
+  func.return
+}
+// CHECK-LABEL: func.func @attributes
+// CHECK:         "tensor.empty"() {recompute.phase = "primal"} : () -> tensor<4xf32>
+// CHECK-NEXT:    "tensor.dim"(%v, %c) {recompute.phase = "primal"} : (tensor<?xf32>, index) -> index
+// CHECK-NEXT:    "linalg.transpose"(%t, %u) <{permutation = array<i64: 1, 0>}>
