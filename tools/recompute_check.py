@@ -6,7 +6,12 @@
 The output is one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that no
 proof was found, not that the programs differ. With `--execute` both programs then run, on inputs drawn from a seed or
 read from a file, and a second line states the result: `executed: equal bit for bit ...` or `different: result #0
-[index]: ...`. The executions stop after 300 seconds, or after `--time-limit`.
+[index]: ...`. The executions stop after 300 seconds, or after `--time-limit`. `--json` prints one JSON object for each
+pair instead.
+
+The verdict has a direction: the second program may do less. It may lack operations whose results are not read, even if
+they may fail or not terminate, such as an endless loop; if only the second program has such an operation, the answer is
+`not proved`. Swap the programs, or use `--execute`, to check the other direction.
 
 Exit codes:
 
@@ -48,6 +53,7 @@ from ..support.operations import name_of, root_of
 from ..support.progress import ProgressLine, progress
 from .arguments.opt_arguments import as_argparse_expects
 from .arguments.tool_parser import ToolParser
+from .check_json import json_verdict
 from .diagnostics.reporting import InputText, of_exception
 from .execution import EXECUTION_SECONDS, ExecutionRequest, add_input_options, check_input_options, run_both
 from .file_access.files import FileError, add_split_option, chunks, read_text
@@ -117,9 +123,14 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
     before, after = modules
     proof = _prove(options, before, after, is_same_text=texts[0] == texts[1])
     is_accepted = _ACCEPTED[options.expect](proof)
-    print(f"{verdict(proof)}{undeclared_hint(proof, before, after)}", flush=True)
+    hint = undeclared_hint(proof, before, after)
+    if not options.json:
+        print(f"{verdict(proof)}{hint}", flush=True)
     if not options.execute:
-        return PROVED if is_accepted else UNPROVED
+        code = PROVED if is_accepted else UNPROVED
+        if options.json:
+            print(json_verdict(proof, _without_parentheses(hint), None, code))
+        return code
     try:
         with _progress(options) as line:
             execution = run_both(before, after, _execution_request(options), line.set_phase)
@@ -134,10 +145,15 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
             diagnostic = replace(diagnostic, message=message)
         print(diagnostic.to_text(), file=sys.stderr)
         return BAD_INPUT
-    print(execution)
+    code = PROVED if execution.stopped_after is None else STOPPED
     if not (is_accepted and execution.equal):
-        return UNPROVED
-    return PROVED if execution.stopped_after is None else STOPPED
+        code = UNPROVED
+    print(json_verdict(proof, _without_parentheses(hint), execution, code) if options.json else execution)
+    return code
+
+
+def _without_parentheses(hint: str) -> str:
+    return hint.strip().removeprefix("(").removesuffix(")")
 
 
 def _prove(options: argparse.Namespace, before: ModuleOp, after: ModuleOp, *, is_same_text: bool) -> Proof:
@@ -253,6 +269,9 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help=f"seconds after which the executions of --execute stop, checked after each operation "
         f"({EXECUTION_SECONDS:g})",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object for each pair of programs on standard output"
     )
     add_split_option(parser)
     add_rules_option(parser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,77 @@ def test_first_difference_is_named_in_both_files(
         "not proved: result #0 of @main differs: stablehlo.multiply operand 0: "
         f"before stablehlo.tanh at {step}:2:8, after stablehlo.sine at {other}:2:8\n"
     )
+
+
+def json_of(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    captured = capsys.readouterr()
+    assert captured.err == "" and captured.out.count("\n") == 1
+    return json.loads(captured.out)
+
+
+def test_json_states_the_first_difference_and_its_locations(
+    tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = write(tmp_path / "other.mlir", STEP.replace("tanh", "sine"))
+    assert check(step, other, "--json", "--execute") == 1
+    before, after = f"stablehlo.tanh at {step}:2:8", f"stablehlo.sine at {other}:2:8"
+    path = "stablehlo.multiply operand 0"
+    verdict = json_of(capsys)
+    execution = verdict.pop("execution")
+    assert verdict == {
+        "verdict": "not proved",
+        "reason": f"result #0 of @main differs: {path}: before {before}, after {after}",
+        "where": "result #0 of @main",
+        "before": before,
+        "after": after,
+        "path": [path],
+        "locations": [{"file": str(file), "line": 2, "column": 8} for file in (step, other)],
+        "hint": "",
+        "assumptions": [],
+        "rules_for_loops": False,
+        "same_text": False,
+        "exit_code": 1,
+    }
+    assert isinstance(execution, dict)
+    assert (execution["verdict"], execution["inputs"], execution["result"], execution["index"]) == (
+        "different",
+        ["random"],
+        0,
+        [0],
+    )
+
+
+def test_json_of_a_proof_counts_results_and_operations(
+    tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(step, write(tmp_path / "cloned.mlir", CLONED), "--json", "--execute", "--kind", "random") == 0
+    verdict = json_of(capsys)
+    assert (verdict["verdict"], verdict["results"], verdict["operations_before"], verdict["operations_after"]) == (
+        "proved",
+        1,
+        4,
+        6,
+    )
+    assert verdict["execution"] == {"verdict": "equal", "inputs": ["random"]} and verdict["reason"] == ""
+
+
+def test_dead_endless_loop_may_be_removed_but_not_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The verdict has a direction, as the help and docs/command_line.md state."""
+    step = (
+        "func.func @main(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {\n  LOOP\n  return %x : tensor<4xf32>\n}"
+    )
+    loop = """%l = stablehlo.while(%q = %p) : tensor<i1> cond {
+    stablehlo.return %q : tensor<i1>
+  } do {
+    stablehlo.return %q : tensor<i1>
+  }"""
+    endless, plain = (write(tmp_path / f"{i}.mlir", step.replace("LOOP", text)) for i, text in enumerate((loop, "")))
+    assert check(endless, plain) == 0
+    assert check(plain, endless) == 1
+    assert "may not terminate and runs only in the rewritten program" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        check("--help")
+    assert "The verdict has a direction: the second program may do less." in capsys.readouterr().out
 
 
 UNROLLED = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
