@@ -122,6 +122,19 @@ def _budget(answer: Fit) -> str:
     return f"{answer.budget} ({', '.join(sizes)} of temporaries)"
 
 
+def _bytes(answer: Fit, count: int) -> str:
+    """Return a number of bytes as rounded text, with the exact number if rounding hides that it differs from a limit:
+    576.0 KiB (589828 bytes) for a budget of 576KiB."""
+    limits = [
+        limit + around
+        for name, limit in answer.limits.items()
+        for around in (0, answer.argument_and_result_bytes.get(name, 0))
+    ]
+    rounded = format_bytes(count)
+    hides_difference = any(count != limit and rounded == format_bytes(limit) for limit in limits)
+    return readable_bytes(count) if hides_difference else rounded
+
+
 def _as_it_is(answer: Fit) -> Iterator[str]:
     yield f"yes, as it is: {_subject(answer)} fits in {_budget(answer)}"
     yield from _decided_by_compiler(answer)
@@ -167,8 +180,8 @@ def _no(answer: Fit) -> Iterator[str]:
         least = answer.lower_bound.bytes
         around = sum(answer.argument_and_result_bytes.values())
         yield (
-            f"no: the step does not fit in {_budget(answer)}: the proven minimum is {format_bytes(least + around)} of "
-            f"device memory, {readable_bytes(least)} of temporaries, in program order"
+            f"no: the step does not fit in {_budget(answer)}: the proven minimum is {_bytes(answer, least + around)} "
+            f"of device memory, {readable_bytes(least)} of temporaries, in program order"
         )
         yield f"  a compiler that reorders or fuses operations may need less: {_compiling(answer)}"
     else:
@@ -221,7 +234,7 @@ def _whole_arrays(answer: Fit) -> Iterator[str]:
 def _minimum(answer: Fit) -> Iterator[str]:
     """Yield lines on the proven minimum of temporaries, if one is known."""
     if answer.lower_bound is not None:
-        least = format_bytes(answer.lower_bound.bytes)
+        least = _bytes(answer, answer.lower_bound.bytes)
         yield f"  the proven minimum of temporaries in program order, {least}, is determined by"
         yield from (f"    {line}" for line in answer.lower_bound.lines())
 
@@ -229,12 +242,12 @@ def _minimum(answer: Fit) -> Iterator[str]:
 def _smallest(answer: Fit) -> Iterator[str]:
     """Yield a line for each function with the device memory of the smallest plan found, and with its proven minimum."""
     least = answer.minimum_bytes
-    proved = "" if least is None else f"; at least {format_bytes(least)} is proved to be needed"
+    proved = "" if least is None else f"; at least {_bytes(answer, least)} is proved to be needed"
     for name, peak in answer.smallest_peaks.items():
-        needed = format_bytes(peak + answer.argument_and_result_bytes[name])
+        needed = _bytes(answer, peak + answer.argument_and_result_bytes[name])
         yield (
             f"  with the smallest plan found, @{name} needs {needed} of device memory {answer.memory_model}: "
-            f"temporaries {format_bytes(peak)}{proved}"
+            f"temporaries {_bytes(answer, peak)}{proved}"
         )
 
 
@@ -245,9 +258,10 @@ def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
     `peaks`: the temporaries of each function in bytes."""
     for name, after in peaks.items():
         before, around = answer.plain[name], answer.argument_and_result_bytes[name]
-        change = format_bytes(before) if after == before else f"{format_bytes(before)} -> {format_bytes(after)}"
+        needed = _bytes(answer, after)
+        change = needed if after == before else f"{_bytes(answer, before)} -> {needed}"
         yield (
-            f"  @{name} needs {format_bytes(after + around)} of device memory {answer.memory_model}: "
+            f"  @{name} needs {_bytes(answer, after + around)} of device memory {answer.memory_model}: "
             f"temporaries {change}, arguments and results {format_bytes(around)}"
         )
 

@@ -167,7 +167,7 @@ class Topic(StrEnum):
     RECOMPUTED = "recomputed"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Remark:
     """A decision of the compiler and its reason, attached to the operation that it concerns.
 
@@ -191,6 +191,11 @@ class Remark:
 
     def __str__(self) -> str:
         return f"{self.place or place_of(self.operation)}: remark: {self.reason}"
+
+    def __repr__(self) -> str:
+        """Return the remark in one line, without the text of its operation."""
+        topic = f", {self.topic.value}" if self.topic is not Topic.OTHER else ""
+        return f"<{self.kind.value} remark{topic} at {self.place or place_of(self.operation)}: {self.reason}>"
 
 
 MAX_PLACES = 3

@@ -98,7 +98,8 @@ class ModuleRun:
             return self._process(text)
         with time_parts() as whole:
             result = self._process(text)
-        if statistics is not None:
+        if statistics is not None and (timing is None or (statistics == "json") != (timing == "json")):
+            # A report of --timing in the same form states the times already.
             print(times(whole, statistics), file=sys.stderr)
         if timing is not None:
             print(times(whole, timing) if timing == "json" else timing_report(whole, timing), file=sys.stderr)

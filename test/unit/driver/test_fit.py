@@ -59,6 +59,18 @@ def test_fit_prints_the_sentence_of_the_command_line_and_the_memory_model() -> N
     assert "of device memory by the model of XLA:CPU: " in str(recompute.fit(STEP, "95%", model="xla"))
 
 
+def test_bytes_are_exact_if_rounding_hides_that_they_exceed_the_budget() -> None:
+    """A step that needs 4 bytes more than its budget of 24 KiB."""
+    limit = 24 * KIB - 4
+    first, _, needs, minimum, *_ = str(recompute.fit(STEP, f"{limit}B")).splitlines()
+    assert first == (
+        f"no: the step does not fit in {limit}B: the proven minimum is 24.0 KiB (24576 bytes) of device memory, "
+        "12.0 KiB (12288 bytes) of temporaries, in program order"
+    )
+    assert needs.startswith("  @step needs 32.0 KiB of device memory in program order: temporaries 20.0 KiB, ")
+    assert "the proven minimum of temporaries in program order, 12.0 KiB (12288 bytes), is determined by" in minimum
+
+
 def test_minimum_is_proved_for_any_budget_in_order_only() -> None:
     assert recompute.fit(STEP, "1GiB").minimum_bytes == recompute.fit(STEP, "1KiB").minimum_bytes == 24 * KIB
     by_model = recompute.fit(STEP, "95%", model="xla")

@@ -10,7 +10,7 @@ from xdsl.parser import Parser
 
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.mlir_io.parser import parse_module
-from recompute.support.diagnostics import Refusal, Remark, tell
+from recompute.support.diagnostics import Refusal, Remark, RemarkKind, Topic, tell
 
 TEXT = """\
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -48,3 +48,10 @@ def test_message_with_position_starts_with_position() -> None:
     _, function, named, _ = list(parse_module(TEXT, "step.mlir").walk())[:4]
     assert str(Remark(named, "kept")) == "step.mlir:2:8: remark: kept"
     assert str(Refusal(function, "no")) == "step.mlir:1:1: error: no"
+
+
+def test_repr_of_a_remark_is_one_short_line() -> None:
+    """The representation names the position, and does not contain the text of the operation."""
+    module, _, named, _ = list(parse_module(TEXT, "step.mlir").walk())[:4]
+    assert repr(Remark(named, "kept", topic=Topic.NO_EFFECT)) == "<missed remark, no-effect at step.mlir:2:8: kept>"
+    assert repr(Remark(module, "kept", RemarkKind.ANALYSIS)) == "<analysis remark at step.mlir:1:1: kept>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -99,3 +100,22 @@ def test_pass_reports_its_parts(capsys: pytest.CaptureFixture[str]) -> None:
         *("verify", "prepare", "prepare/inline", "phases", "graph", "plan", "plan/decide"),
         *("peaks", "clone", "cse", "lower", "stagger", "calls"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "reports"),
+    [
+        (["--pass-statistics"], 1),
+        (["-mlir-timing", "-mlir-pass-statistics"], 1),
+        (["--timing=list", "--pass-statistics"], 1),
+        (["--timing=json", "--pass-statistics=json"], 1),
+        (["--timing=json", "--pass-statistics"], 2),
+    ],
+)
+def test_times_are_printed_once_in_each_form(
+    options: list[str], reports: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(EXAMPLE), "-p", "recompute-phase", *options]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert sum("operations, 0 copies" in line or "copies_after" in line for line in lines) == 1
+    assert len([line for line in lines if re.search(r'[ "/]prove("|$)', line)]) == reports
