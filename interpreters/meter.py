@@ -21,6 +21,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ..analysis.step.order import Order, constants_only, single_block
 from ..analysis.step.views import storages
 from ..dialects.placements import is_to_host
+from ..support.live_bytes import index_of_largest, largest
 from ..support.operations import name_of
 from .executor import execute
 from .inputs import check_inputs
@@ -55,11 +56,11 @@ class Metering:
 
     @property
     def peak_bytes(self) -> int:
-        return max(self.live_bytes, default=0)
+        return largest(self.live_bytes)
 
     @property
     def peak_index(self) -> int:
-        return self.live_bytes.index(self.peak_bytes) if self.live_bytes else 0
+        return index_of_largest(self.live_bytes)
 
     @property
     def constant_peak_bytes(self) -> int:

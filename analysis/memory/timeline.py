@@ -17,6 +17,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects.names import Names
 from ...planning import liveness
 from ...planning.orders import eager_order
+from ...support.live_bytes import index_of_largest, largest
 from ...support.operations import name_of
 from ..request.segments import find_segments
 from ..step.descriptions import module_of, source_of, type_text, value_name
@@ -127,11 +128,11 @@ class Timeline:
 
     @property
     def peak_bytes(self) -> int:
-        return max(self.live_bytes, default=0)
+        return largest(self.live_bytes)
 
     @property
     def peak_index(self) -> int:
-        return self.live_bytes.index(self.peak_bytes) if self.live_bytes else 0
+        return index_of_largest(self.live_bytes)
 
     @property
     def device_bytes(self) -> int:

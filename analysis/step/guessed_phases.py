@@ -30,6 +30,7 @@ from xdsl.ir import Operation, SSAValue
 from ...options.selection import PhaseHint
 from ...rules.buffers import type_bytes
 from ...support.diagnostics import Refusal
+from ...support.live_bytes import index_of_largest
 from ...support.operations import every_operation
 from ...support.phase import Phase
 from ...support.type_guards import is_tensor
@@ -113,7 +114,7 @@ def _turn(order: Order) -> _Turn | None:
     live_bytes = list(accumulate(changes))
     if not any(live_bytes):
         return None
-    behind = live_bytes.index(max(live_bytes))
+    behind = index_of_largest(live_bytes)
     for _ in range(MAX_MOVES):
         crossing = _read_on_both_sides(spans, behind)
         # The backward pass reads the newest value first. If another value is read before it, as at the end of a

@@ -90,7 +90,7 @@ def plan_and_print(
     if isinstance(result, Infeasible):
         print(f"{name:<28} refused: {result.reason}")
     else:
-        numbers = f"{result.percent:9.4f} %  bound {result.bound_percent:9.4f} %  gap {result.gap:8.4f}"
+        numbers = f"{result.percent:9.4f} %  bound {result.bound_percent:9.4f} %  gap {result.optimality.gap:8.4f}"
         print(f"{name:<28} {numbers}  {wall_seconds:6.1f} s  {result.provenance} ({result.path})", flush=True)
     return result, wall_seconds
 
@@ -104,8 +104,8 @@ def bars() -> Iterator[str]:
         result, seconds = plan_and_print(f"gpt24L {share}", problem, int(share * peak))
         if isinstance(result, Infeasible) or result.percent > bar:
             yield f"budget {share}: no plan, or an extra cost above {bar} %"
-        elif share >= 0.2 and (result.gap > GAP or seconds > SECONDS):
-            yield f"budget {share}: a gap of {result.gap:.4f} points, or a time of {seconds:.1f} s, is above its limit"
+        elif share >= 0.2 and ((gap := result.optimality.gap) > GAP or seconds > SECONDS):
+            yield f"budget {share}: a gap of {gap:.4f} points, or a time of {seconds:.1f} s, is above its limit"
 
 
 def pytorch() -> Iterator[str]:
@@ -150,7 +150,7 @@ def nets(options: argparse.Namespace) -> Iterator[str]:
             budget = int(share * plain_peak(problem))
             result, _ = plan_and_print(f"{name} {share}", problem, budget, options.seconds, options.effort)
             bar = gap_bar(share, len(problem), options.seconds)
-            if isinstance(result, Infeasible) or result.gap > bar:
+            if isinstance(result, Infeasible) or result.optimality.gap > bar:
                 yield f"{name} at {share}: no plan, or a gap above {bar} points"
 
 
@@ -216,7 +216,7 @@ def scale() -> Iterator[str]:
                 name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
                 result, seconds = plan_and_print(name, problem, int(share * plain_peak(problem)))
                 spent.append((len(problem), seconds))
-                if isinstance(result, Infeasible) or result.gap > 0.1 or seconds > 60:
+                if isinstance(result, Infeasible) or result.optimality.gap > 0.1 or seconds > 60:
                     yield f"{name}: no plan, a gap above 0.1 points, or {seconds:.1f} s, above the limit of 60 s"
         for share, ((few, short), *_, (many, long)) in times.items():
             exponent = growth_exponent((few, many), (short, long))

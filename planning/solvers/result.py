@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...support.units import readable_bytes
+from ..plan import Optimality
 from .problem import Pair, Problem
 from .provenance import Provenance
 from .working_set import describe_working_set, largest_working_set
@@ -81,10 +82,9 @@ class Result:
     finished: bool = True
 
     @property
-    def gap(self) -> float:
-        """An upper bound of the difference in cost to the cheapest plan, in percentage points of the plain step's
-        cost."""
-        return max(0.0, self.percent - self.bound_percent)
+    def optimality(self) -> Optimality:
+        """The distance to the cheapest plan."""
+        return Optimality(self.percent, self.bound_percent, self.bound_by)
 
 
 @dataclass(frozen=True)

@@ -309,8 +309,7 @@ def _fitting_plan(plan: Plan, result: Result, first: Result, budget: int, rewrit
     bound is used. The bounds of later results hold only for lower limits."""
     bound = min(first.bound_percent, result.percent)
     result = replace(result, budget=budget, peak_bytes=rewritten_bytes, bound_percent=bound, bound_by=first.bound_by)
-    optimality = Optimality(result.percent, result.bound_percent, result.bound_by)
-    return FittingPlan(replace(plan, optimality=optimality), result)
+    return FittingPlan(replace(plan, optimality=result.optimality), result)
 
 
 def _reason_for(problem: Problem, refusal: Infeasible | None, rewritten_bytes: int) -> str:

@@ -31,7 +31,8 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
         f"budget: {readable_bytes(result.budget)}, {result.budget / plain_peak:.6f} of the plain peak",
         peak_line(result.peak_bytes, plain_peak),
         f"extra cost: {result.percent:.4f} %, {copies}",
-        f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); gap {result.gap:.4f} points",
+        f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); "
+        f"gap {result.optimality.gap:.4f} points",
         f"found by: {result.provenance}; {result.path}; {result.seconds:.1f} s{ended}",
     ]
 
@@ -102,5 +103,5 @@ def sweep_row(budget: int, outcome: Outcome, plain_peak: int, stopped: str) -> s
         ended = f"{stopped}: " if stopped else ""
         return f"{share} {'-':<13} {'-':<10} {'-':<10} {'-':<8} {ended}{'; '.join(clauses)}"
     ended = f"; {stopped}: the best plan so far" if stopped else ""
-    costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.gap:<8.4f}"
+    costs = f"{outcome.percent:<10.4f} {outcome.bound_percent:<10.4f} {outcome.optimality.gap:<8.4f}"
     return f"{share} {outcome.peak_bytes / plain_peak:<13.4f} {costs} {outcome.provenance}{ended}"

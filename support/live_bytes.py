@@ -1,0 +1,15 @@
+"""The peak of live bytes, one number for each operation in program order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def largest(live_bytes: Sequence[int]) -> int:
+    """Return the peak; 0 without operations."""
+    return max(live_bytes, default=0)
+
+
+def index_of_largest(live_bytes: Sequence[int]) -> int:
+    """Return the index of the first operation at which the peak is reached; 0 without operations."""
+    return live_bytes.index(largest(live_bytes)) if live_bytes else 0
