@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.driver.rewritten import Rewritten
+from recompute.examples.models.chain import build as build_chain
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MAX_COMPILED
@@ -407,6 +408,18 @@ def test_segment_budgets_are_kept(plain: Any) -> None:
     step = recompute.jax.jit(STEP, segment_budgets={"block*": 0.6})
     assert step.report(*five_layers()).why is None
     assert far_apart(step(*five_layers()), plain(*five_layers())) == []
+
+
+def test_segment_budgets_that_raise_the_peak_are_warned_of() -> None:
+    """The copies are made, since the user demands them, but the warning states the peaks and a remedy."""
+    chain = build_chain("small")
+    step = recompute.jax.jit(chain.function, segment_budgets={"*": 0.7})
+    expected = (
+        r"the copies for segment_budgets raise the peak from 4\.8 KiB \(4864 bytes\) to 5\.0 KiB \(5120 bytes\) "
+        r"under the model of XLA:CPU: .*; raise these budgets, or give the step a budget instead"
+    )
+    with pytest.warns(NothingSaved, match=expected):
+        assert step.lower(*chain.arguments).rewritten is not None
 
 
 @pytest.mark.parametrize(
