@@ -50,11 +50,15 @@ class Alternative(Enum):
     FUNCTIONS_INLINED = "restored calls may raise a peak"
 
 
-def run_stages(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
+def run_stages(
+    module: ModuleOp, options: RecomputeOptions, joins_branches: bool = False
+) -> tuple[RewriteResult, Alternative | None]:
     """Run each stage once on a copy of the module.
 
     Marks that are written as calls must have been converted to attributes (`take_marks`). The step stays unchanged if
     it already has copies, if nothing is recomputed, or if the emitted step is worse.
+
+    `joins_branches`: as in `prepare`.
 
     Returns:
         The result, and the alternative that may be better; None if there is none.
@@ -64,7 +68,7 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResu
         reason = "the step already has copies from an earlier run"
         outcome = Recomputation((), _with_reason(module, (), reason, Topic.STEP_LEFT))
         return RewriteResult(None, outcome, options.loop_schedule), None
-    prepared = prepare(module, options)
+    prepared = prepare(module, options, joins_branches)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
     return _ModuleToEmit(
@@ -152,7 +156,9 @@ class _ModuleToEmit:
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are inlined.
         containing, run_counts = prepared.outlined.containing_functions, prepared.outlined.run_counts
-        prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
+        replaced = prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
+        if replaced:
+            prepared.origins.follow_loops(replaced)
         restored, may_raise_peak = self._restore_calls()
         remarks = (*self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
         outcome = Recomputation(
