@@ -160,7 +160,12 @@ class _ModuleToEmit:
         if replaced:
             prepared.origins.follow_loops(replaced)
         restored, may_raise_peak = self._restore_calls()
-        remarks = (*self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
+        # The blocks of joined branches are recomputed, although no copy of the conditional is made.
+        conditionals = {joined.forward for joined in prepared.outlined.joined}
+        carried_out = [
+            remark for remark in self.carried_out.remarks if remark.segments or remark.operation not in conditionals
+        ]
+        remarks = (*self._remarks_of_preparation, *carried_out, *emit_remarks)
         outcome = Recomputation(
             steps=self.carried_out.steps,
             remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,

@@ -94,3 +94,10 @@ def test_plan_of_a_step_with_joined_branches_applies_to_the_step():
     rewritten = recompute.rewrite(text)
     assert {plan.function for plan in rewritten.plans} > {"main"}
     assert recompute.rewrite(text, plan=rewritten.plans).text == rewritten.text
+
+
+def test_remarks_do_not_state_that_a_divided_conditional_is_not_recomputed():
+    text = jax.jit(step_of(after_blocks)).lower(*arguments()).as_text(debug_info=True)
+    rewritten = recompute.rewrite(text)
+    assert "joined_branch" not in rewritten.text
+    assert not [remark for remark in rewritten.remarks if "stablehlo.case" in remark.reason]
