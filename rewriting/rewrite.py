@@ -147,19 +147,24 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
 
 
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Run the stages. They inline calls and restore them. Rerun the stages for the alternative that they return."""
+    """Run the stages. They inline calls and restore them. Rerun the stages for the alternatives in this module's table.
+
+    A refused run with joined branches leaves the result without them.
+    """
     result, alternative = _run_for_plan(module, options)
+    joins_branches = False
     if options.planned is None and has_several_conditionals(module):
-        joined, joined_alternative = run_stages(module, options, joins_branches=True)
-        if joined.module is not None and _has_lower_peak(joined.module, result.module or module, options):
-            result, alternative = joined, joined_alternative
+        with suppress(Refusal):
+            joined, joined_alternative = run_stages(module, options, joins_branches=True)
+            if joined.module is not None and _has_lower_peak(joined.module, result.module or module, options):
+                result, alternative, joins_branches = joined, joined_alternative, True
     if alternative is Alternative.LOOPS_ALONE:
         remarks = reword_for_cut_loops(result.outcome.remarks)
         options = options.with_planned(plan_nothing)
         result, alternative = run_stages(module, options)
         result = replace(result, outcome=replace(result.outcome, remarks=remarks))
     if alternative is Alternative.FUNCTIONS_INLINED and result.module is not None:
-        inlined, _ = run_stages(module, replace(options, calls=False))
+        inlined, _ = run_stages(module, replace(options, calls=False), joins_branches)
         veto = None if inlined.module is None else why_calls_stay_inlined(result.module, inlined.module)
         result = result if veto is None else inlined.with_remarks(veto)
     return result
@@ -180,7 +185,11 @@ def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteR
 
 def _has_lower_peak(module: ModuleOp, other: ModuleOp, options: RecomputeOptions) -> bool:
     """Return whether the highest peak of the module's functions is lower than that of `other`, under the memory model
-    of the target."""
+    of the target.
+
+    Raises:
+        Refusal: A function has dynamic shapes.
+    """
     model = XLA if options.emission.keeps_barriers else ORDER
     peak, other_peak = (max(peaks_of(compared, model).values(), default=0) for compared in (module, other))
     return is_worth_it(other_peak, peak)
