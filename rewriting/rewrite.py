@@ -10,6 +10,7 @@ A run with other options follows if it may be better:
 
     run                 if                                                   replaces the result before it
     loops alone         copies lower no peak, but loops were cut             always
+    branches joined     there are several conditionals                       if its peak is lower
     functions inlined   restored calls may raise a peak                      if they do
     calls in place      the runs above are refused, or foreign attributes    unless it is refused too
                         of calls are lost
@@ -19,13 +20,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..options.loop_schedule import LoopSchedule
+from ..options.memory_model import ORDER, XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
+from ..planning.objective import is_worth_it
 from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.effort import NO_NUMBA_MESSAGE, PYTHON_SECONDS, is_compiled
@@ -40,6 +44,8 @@ from ..support.diagnostics import Refusal
 from ..support.interrupts import stop_predicate
 from ..support.timing import part
 from ..transforms.calls.call_attributes import keep_whole, remove_whole_marks
+from ..transforms.preparation.timelines import peaks_of
+from ..transforms.rolled.joined_branches import has_several_conditionals
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .stages import Alternative, run_stages
@@ -141,18 +147,52 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
 
 
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Run the stages. They inline calls and restore them. Rerun the stages for the alternative that they return."""
-    result, alternative = run_stages(module, options)
+    """Run the stages. They inline calls and restore them. Rerun the stages for the alternatives in this module's table.
+
+    A refused run with joined branches leaves the result without them.
+    """
+    result, alternative = _run_for_plan(module, options)
+    joins_branches = False
+    if options.planned is None and has_several_conditionals(module):
+        with suppress(Refusal):
+            joined, joined_alternative = run_stages(module, options, joins_branches=True)
+            if joined.module is not None and _has_lower_peak(joined.module, result.module or module, options):
+                result, alternative, joins_branches = joined, joined_alternative, True
     if alternative is Alternative.LOOPS_ALONE:
         remarks = reword_for_cut_loops(result.outcome.remarks)
         options = options.with_planned(plan_nothing)
         result, alternative = run_stages(module, options)
         result = replace(result, outcome=replace(result.outcome, remarks=remarks))
     if alternative is Alternative.FUNCTIONS_INLINED and result.module is not None:
-        inlined, _ = run_stages(module, replace(options, calls=False))
+        inlined, _ = run_stages(module, replace(options, calls=False), joins_branches)
         veto = None if inlined.module is None else why_calls_stay_inlined(result.module, inlined.module)
         result = result if veto is None else inlined.with_remarks(veto)
     return result
+
+
+def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
+    """Run the stages. If the plan of the options does not match the step, it may have been made with joined branches,
+    so run the stages with joined branches."""
+    try:
+        return run_stages(module, options)
+    except Refusal:
+        if options.planned is None or not has_several_conditionals(module):
+            raise
+        with suppress(Refusal):
+            return run_stages(module, options, joins_branches=True)
+        raise
+
+
+def _has_lower_peak(module: ModuleOp, other: ModuleOp, options: RecomputeOptions) -> bool:
+    """Return whether the highest peak of the module's functions is lower than that of `other`, under the memory model
+    of the target.
+
+    Raises:
+        Refusal: A function has dynamic shapes.
+    """
+    model = XLA if options.emission.keeps_barriers else ORDER
+    peak, other_peak = (max(peaks_of(compared, model).values(), default=0) for compared in (module, other))
+    return is_worth_it(other_peak, peak)
 
 
 def _run_with_calls_in_place(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:

@@ -51,11 +51,15 @@ class Alternative(Enum):
     FUNCTIONS_INLINED = "restored calls may raise a peak"
 
 
-def run_stages(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
+def run_stages(
+    module: ModuleOp, options: RecomputeOptions, joins_branches: bool = False
+) -> tuple[RewriteResult, Alternative | None]:
     """Run each stage once on a copy of the module.
 
     Marks that are written as calls must have been converted to attributes (`take_marks`). The step stays unchanged if
     it already has copies, if nothing is recomputed, or if the emitted step is worse.
+
+    `joins_branches`: as in `prepare`.
 
     Returns:
         The result, and the alternative that may be better; None if there is none.
@@ -65,7 +69,7 @@ def run_stages(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResu
         reason = "the step already has copies from an earlier run"
         outcome = Recomputation((), _with_reason(module, (), reason, Topic.STEP_LEFT))
         return RewriteResult(None, outcome, options.loop_schedule), None
-    prepared = prepare(module, options)
+    prepared = prepare(module, options, joins_branches)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
     return _ModuleToEmit(
@@ -186,9 +190,16 @@ class _ModuleToEmit:
         prepared, options, module = self.prepared, self.options, self.prepared.module
         # The outlined functions exist only until they are inlined.
         containing, run_counts = prepared.outlined.containing_functions, prepared.outlined.run_counts
-        prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
+        replaced = prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
+        if replaced:
+            prepared.origins.follow_loops(replaced)
         restored, may_raise_peak = self._restore_calls()
-        remarks = (*self._remarks_of_preparation, *self.carried_out.remarks, *emit_remarks)
+        # The blocks of joined branches are recomputed, although no copy of the conditional is made.
+        conditionals = {joined.forward for joined in prepared.outlined.joined}
+        carried_out = [
+            remark for remark in self.carried_out.remarks if remark.segments or remark.operation not in conditionals
+        ]
+        remarks = (*self._remarks_of_preparation, *carried_out, *emit_remarks)
         outcome = Recomputation(
             steps=self.carried_out.steps,
             remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,

@@ -25,6 +25,8 @@ from ..transforms.per_device.split import split_device_steps
 from ..transforms.plans.write_decisions import write_chosen_marks
 from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.timelines import peaks_in_order
+from ..transforms.rolled.carries import Replaced
+from ..transforms.rolled.joined_branches import JoinedBranches, join_branches_of_module, split_branches
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
 from .local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from .local_choices.offered_moves import offered_moves
@@ -38,10 +40,12 @@ class OutlinedSteps:
     Attributes:
         nested: Steps inside loops and branches, and later steps of a block with several gradients.
         per_device: Steps with per-device bodies.
+        joined: The conditionals whose branches are joined with their gradients.
     """
 
     nested: Sequence[NestedStep]
     per_device: Sequence[DeviceStep]
+    joined: Sequence[JoinedBranches] = ()
 
     @property
     def containing_functions(self) -> Mapping[str, str]:
@@ -71,13 +75,20 @@ class OutlinedSteps:
         """The outlined functions."""
         return [outlined.function for outlined in (*self.per_device, *self.nested)]
 
-    def put_back(self, delays_later_steps: bool = False) -> None:
-        """Inline the functions that were outlined.
+    def put_back(self, delays_later_steps: bool = False) -> Replaced:
+        """Inline the functions that were outlined, and split the branches that were joined.
 
         `delays_later_steps`: whether to insert a barrier that delays each later step until the preceding step has run.
+
+        Returns:
+            The replacement of each result of a conditional that was split.
         """
+        replaced = Replaced()
         put_back(self.nested, delays_later_steps)
+        for joined in reversed(self.joined):
+            split_branches(joined, True, replaced)
         split_device_steps(self.per_device)
+        return replaced
 
 
 @dataclass(frozen=True)
@@ -109,9 +120,12 @@ class Prepared:
 
 
 @part("prepare")
-def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Prepared:
+def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins_branches: bool = False) -> Prepared:
     """Make a flat copy of the module, then cut loops, outline nested steps and offer moves to the host in it, as the
     options request.
+
+    `joins_branches`: whether to join the branches of conditionals with those of their gradients, so that each pair of
+        branches is a nested step.
 
     Raises:
         Refusal: The options do not apply to the module.
@@ -124,6 +138,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
     rolled = _cut_loops(flat.module, without_budgets, options.loop_schedule)
     if rolled.copies:
         flat.origins.follow_loops(rolled.replaced)
+    joined = join_branches_of_module(flat.module) if joins_branches else ()
     nested = outline_nested_steps(flat.module)
     move_remarks = list[Remark]()
     if offload.offers:
@@ -140,7 +155,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS) -> Pr
         is_structured=flat.is_structured,
         remarks=(*flat.remarks, *rolled.remarks, *move_remarks, *limits.remarks),
         origins=flat.origins,
-        outlined=OutlinedSteps(nested, per_device),
+        outlined=OutlinedSteps(nested, per_device, joined),
         rolled=rolled,
         limits=limits,
         peaks_before_loops=peaks_before_loops,

@@ -24,7 +24,7 @@ from itertools import pairwise
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, UnrealizedConversionCastOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...analysis.explain.executed_flops import runs_of
@@ -239,9 +239,13 @@ def _blocks_of_steps(function: FuncOp) -> Iterator[Block]:
 
 
 def _is_step(block: Block) -> bool:
-    """Return whether the block contains operations of both directions, according to any of the phase sources."""
+    """Return whether the block contains operations of both directions, according to any of the phase sources, and
+    returns a value that it computes. A placeholder without results would be removed as dead code."""
     phase_sources, directions = sources(), set[Direction]()
-    for op in operations_in(block):
+    *operations, last = operations_in(block)
+    if not any(isinstance(value, OpResult) and value.op.parent is block for value in last.operands):
+        return False
+    for op in operations:
         directions.update(stated for source in phase_sources if (stated := source.direction(op)) is not None)
     return directions >= {Direction.FORWARD, Direction.BACKWARD}
 

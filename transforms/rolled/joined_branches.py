@@ -1,12 +1,13 @@
-"""Join a conditional with its gradient, so that a loop in a branch and the loop that reads its stacks are in one block.
+"""Join a conditional with its gradient, so that the operations of a branch and those of its gradient are in one block.
 
     %r:2 = case %c { loop; return %y, %s }              case %c { return %y }
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
-While loops are cut, the operations of a forward branch precede the operations of its gradient, so that stacks connect
-loops of one block. Afterwards they move back, and the forward conditional returns the values that are still read. A
-branch that does not compute a new result returns zeros for it, as in JAX.
+While loops are cut, or while the blocks in branches are recomputed, the operations of a forward branch precede the
+operations of its gradient: stacks then connect loops of one block, and a branch is a step of its own. Afterwards they
+move back, and the forward conditional returns the values that are still read. A branch that does not compute a new
+result returns zeros for it, as in JAX.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.counted_loops import is_bare
 from ...analysis.step.crossings import Crossings
-from ...analysis.step.order import read_values
+from ...analysis.step.order import functions_of, read_values, single_block
 from ...dialects.dense import DenseAttr
 from ...dialects.elements import dtype_of
 from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
+from ...dialects.stablehlo.custom_call import CustomCallOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp
 from ...rules.effects import is_constant
 from ...support.operations import block_of, every_operation, operations_in, terminator_of
@@ -32,6 +34,8 @@ from ...support.type_guards import is_tensor
 from .carries import Replaced
 
 _CONDITIONALS = (CaseOp, IfOp)
+_TARGET = "recompute.joined_branch"
+"""The target of the custom calls that exist while branches are joined."""
 Read = tuple[Operation, int, SSAValue]
 """A use of a value as an operand: the operation, the operand index, and the original value."""
 
@@ -42,7 +46,10 @@ class JoinedBranches:
 
     Attributes:
         forward, backward: The conditionals. They have the same condition.
-        markers: For each region of the gradient, a placeholder between the forward operations and its own operations.
+        markers: For each region of the gradient, a marker between the forward operations and its own operations. It
+            reads the returned values of the branch, then the values that the branch captures.
+        placeholders: For each forward region, the operation that takes the place of its operations. It reads the values
+            that the branch captures. In the gradient, copies may have replaced these values.
         outer: The indices of the forward results that operations outside the gradient use.
         returned: The original operands of the terminator of each forward branch.
         reads: The operands in the gradient that were results of the forward conditional.
@@ -51,6 +58,7 @@ class JoinedBranches:
     forward: Operation
     backward: Operation
     markers: tuple[Operation, ...]
+    placeholders: tuple[Operation, ...]
     outer: tuple[int, ...]
     returned: tuple[tuple[SSAValue, ...], ...]
     reads: tuple[Read, ...]
@@ -68,6 +76,20 @@ def join_branches(block: Block, crossings: Crossings) -> list[JoinedBranches]:
     return joined
 
 
+def has_several_conditionals(module: ModuleOp) -> bool:
+    """Return whether the module contains at least two conditionals, so that one may be the gradient of another."""
+    return sum(isinstance(op, _CONDITIONALS) for op in every_operation(module)) > 1
+
+
+def join_branches_of_module(module: ModuleOp) -> list[JoinedBranches]:
+    """Join the branches of every forward conditional in a function's body with the branches of its gradient."""
+    joined = list[JoinedBranches]()
+    for function in functions_of(module):
+        block = single_block(function)
+        joined += join_branches(block, Crossings(block))
+    return joined
+
+
 def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced) -> None:
     """Move the forward operations back to the branches of the forward conditional.
 
@@ -80,12 +102,18 @@ def split_branches(joined: JoinedBranches, is_changed: bool, replaced: Replaced)
     crossing = [
         _crossing_values(operations, marker) for operations, marker in zip(forward, joined.markers, strict=True)
     ]
-    for region, operations, marker in zip(joined.forward.regions, forward, joined.markers, strict=True):
+    for region, operations, marker, placeholder in zip(
+        joined.forward.regions, forward, joined.markers, joined.placeholders, strict=True
+    ):
         last = terminator_of(region.block)
         for op in operations:
             op.detach()
             region.block.insert_op_before(op, last)
-        Rewriter.erase_op(marker)
+        returned, captured = marker.operands[: len(joined.outer)], marker.operands[len(joined.outer) :]
+        last.operands = returned
+        _replace_operands((*operations, last), dict(zip(captured, placeholder.operands, strict=True)))
+        for op in (placeholder, marker):
+            Rewriter.erase_op(op)
     if is_changed:
         _rebuild_forward(joined, crossing, replaced)
         return
@@ -143,18 +171,25 @@ def _join(forward: Operation, backward: Operation) -> JoinedBranches:
     )
     returned = list[tuple[SSAValue, ...]]()
     reads = list[Read]()
-    markers = list[Operation]()
+    markers, placeholders = list[Operation](), list[Operation]()
     for region, gradient in zip(forward.regions, backward.regions, strict=True):
         last = terminator_of(region.block)
         yielded = tuple(last.operands)
         reads += _bypass_results(forward, yielded, gradient.block)
-        last.operands = [yielded[index] for index in outer]
+        captured = _captured_values(region.block)
+        last.operands = ()
         returned.append(yielded)
-        markers.append(_move_before_gradient(region.block, gradient.block))
+        markers.append(
+            _move_before_gradient(region.block, gradient.block, [*(yielded[index] for index in outer), *captured])
+        )
+        placeholders.append(_placeholder(captured, [forward.results[index].type for index in outer]))
+        region.block.insert_op_before(placeholders[-1], last)
+        last.operands = placeholders[-1].results
     return JoinedBranches(
         forward=forward,
         backward=backward,
         markers=tuple(markers),
+        placeholders=tuple(placeholders),
         outer=outer,
         returned=tuple(returned),
         reads=tuple(reads),
@@ -176,10 +211,28 @@ def _bypass_results(forward: Operation, yielded: Sequence[SSAValue], gradient: B
     return reads
 
 
-def _move_before_gradient(branch: Block, gradient: Block) -> Operation:
-    """Move the operations of a branch to the start of its gradient. Return the placeholder between them and the
-    gradient's operations."""
-    marker = UnrealizedConversionCastOp(operands=[[]], result_types=[[]])
+def _captured_values(branch: Block) -> list[SSAValue]:
+    """Return the values that the operations of a branch read from outside."""
+    defined = {result for op in branch.ops for result in op.results}
+    return [
+        value
+        for value in dict.fromkeys(value for op in branch.ops for value in read_values(op))
+        if value not in defined
+    ]
+
+
+def _replace_operands(operations: Sequence[Operation], replacements: Mapping[SSAValue, SSAValue]) -> None:
+    """Replace values that the operations read, also inside their regions."""
+    for op in (inner for outer in operations for inner in every_operation(outer)):
+        for index, value in enumerate(op.operands):
+            if value in replacements:
+                op.operands[index] = replacements[value]
+
+
+def _move_before_gradient(branch: Block, gradient: Block, read: Sequence[SSAValue]) -> Operation:
+    """Move the operations of a branch to the start of its gradient. Return the marker between them and the gradient's
+    operations. `read`: the values that the marker reads."""
+    marker = _placeholder(read, [])
     first, last = gradient.first_op, terminator_of(branch)
     assert first is not None, "the region was checked to have a terminator"
     gradient.insert_op_before(marker, first)
@@ -187,6 +240,15 @@ def _move_before_gradient(branch: Block, gradient: Block) -> Operation:
         op.detach()
         gradient.insert_op_before(op, marker)
     return marker
+
+
+def _placeholder(operands: Sequence[SSAValue], result_types: Sequence[Attribute]) -> Operation:
+    """Return a marker or a placeholder: an operation that is neither erased nor copied, since it has side effects."""
+    return CustomCallOp.create(
+        operands=operands,
+        result_types=result_types,
+        properties={"call_target_name": StringAttr(_TARGET), "has_side_effect": BoolAttr.from_bool(True)},
+    )
 
 
 def _ops_before(marker: Operation) -> list[Operation]:

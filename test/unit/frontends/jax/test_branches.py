@@ -1,0 +1,103 @@
+"""Blocks in the branches of a conditional are recomputed in the branches of its gradient, with equal results."""
+
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recompute
+from recompute.test.unit.frontends.jax.steps import jax, jnp, temporaries
+
+WIDTH, ROWS, LAYERS = 64, 4096, 6
+Step = Callable[..., Any]
+
+
+def block(w: Any, x: Any) -> Any:
+    h = jnp.tanh(x @ w["a"])
+    h = jax.nn.gelu(h @ w["b"])
+    h = h * jax.nn.sigmoid(h)
+    return x + jnp.sin(h @ w["c"])
+
+
+def blocks(weights: Any, x: Any) -> Any:
+    for w in weights:
+        x = block(w, x)
+    return x
+
+
+def identity(_: Any, x: Any) -> Any:
+    return x
+
+
+def tower(weights: Any, x: Any, choice: Any) -> Any:
+    """Six blocks, or none."""
+    return jax.lax.cond(choice > 0, blocks, identity, weights, x)
+
+
+def towers(weights: Any, x: Any, choice: Any) -> Any:
+    """Two towers of six blocks, whose inputs differ."""
+    return jax.lax.cond(choice > 0, blocks, lambda weights, x: blocks(weights, jnp.cos(x)), weights, x)
+
+
+def experts(weights: Any, x: Any, choice: Any) -> Any:
+    """Three experts of two blocks each."""
+    chosen = [lambda weights, x, n=n: blocks(weights[2 * n : 2 * n + 2], x) for n in range(3)]
+    return jax.lax.switch(choice, [*chosen, lambda weights, x: blocks(weights, x)], weights, x)
+
+
+def after_blocks(weights: Any, x: Any, choice: Any) -> Any:
+    """Two blocks whose output, which the conditional reads, is itself recomputed."""
+    return tower(weights, blocks(weights[:2], x), choice)
+
+
+def step_of(model: Step) -> Step:
+    def step(weights: Any, x: Any, choice: Any) -> Any:
+        loss, gradient = jax.value_and_grad(lambda weights: jnp.mean(model(weights, x, choice) ** 2))(weights)
+        return loss, jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradient)
+
+    return step
+
+
+def arguments(choice: int = 1) -> tuple[Any, ...]:
+    numbers = np.random.default_rng(0)
+    shapes = {"a": (WIDTH, 2 * WIDTH), "b": (2 * WIDTH, 2 * WIDTH), "c": (2 * WIDTH, WIDTH)}
+    weights = [
+        {name: jnp.asarray(0.1 * numbers.normal(size=shape), jnp.float32) for name, shape in shapes.items()}
+        for _ in range(LAYERS)
+    ]
+    return weights, jnp.asarray(numbers.normal(size=(ROWS, WIDTH)), jnp.float32), jnp.int32(choice)
+
+
+@pytest.mark.parametrize(("model", "share"), [(tower, 0.35), (towers, 0.35), (experts, 0.4), (after_blocks, 0.4)])
+def test_blocks_in_branches_are_recomputed_in_the_branches_of_the_gradient(model: Step, share: float):
+    step = step_of(model)
+    plain, ours = (jitted(step).lower(*arguments()).compile() for jitted in (jax.jit, recompute.jax.jit))
+    assert temporaries(ours) < share * temporaries(plain)
+
+
+@pytest.mark.parametrize("model", [tower, towers, after_blocks])
+@pytest.mark.parametrize("choice", [0, 1])
+def test_results_are_equal_whichever_branch_runs(model: Step, choice: int):
+    step, inputs = step_of(model), arguments(choice)
+    ours, plain = recompute.jax.jit(step)(*inputs), jax.jit(step)(*inputs)
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), ours, plain))
+
+
+def test_plan_of_a_step_with_joined_branches_applies_to_the_step():
+    text = jax.jit(step_of(tower)).lower(*arguments()).as_text(debug_info=True)
+    rewritten = recompute.rewrite(text)
+    assert {plan.function for plan in rewritten.plans} > {"main"}
+    assert recompute.rewrite(text, plan=rewritten.plans).text == rewritten.text
+
+
+def test_remarks_do_not_state_that_a_divided_conditional_is_not_recomputed():
+    text = jax.jit(step_of(after_blocks)).lower(*arguments()).as_text(debug_info=True)
+    rewritten = recompute.rewrite(text)
+    assert "joined_branch" not in rewritten.text
+    assert not [remark for remark in rewritten.remarks if "stablehlo.case" in remark.reason]
