@@ -9,11 +9,11 @@ Registered facts are checked for each operation. Facts that cannot hold for an o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 from xdsl.ir import Attribute, Operation
@@ -38,6 +38,8 @@ def why_misfit(op: Operation, facts: Facts) -> str | None:
         return f"is declared to forward its operands, but has {results} for {_with_number(operands, 'operand')}"
     if facts.view in (View.STRIDED, View.DENSE) and facts.view_of >= operands:
         return f"is declared to be a view of operand {facts.view_of}, but has {_with_number(operands, 'operand')}"
+    if facts.overwrites_operand and not operands:
+        return "is declared to write over operand 0, but has no operands"
     return None
 
 
@@ -201,12 +203,21 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
     return _type_bytes.get(name)
 
 
+_NameT = TypeVar("_NameT")
+
+
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
     """The set of names of all operations whose facts satisfy the predicate `holds`. It includes operations that are
     registered later."""
 
     holds: Callable[[Facts], bool]
+
+    @classmethod
+    @override
+    def _from_iterable(cls, names: Iterable[_NameT]) -> frozenset[_NameT]:
+        """Return the result of a set operation, such as a difference: the names of this moment."""
+        return frozenset(names)
 
     @override
     def __contains__(self, name: object) -> bool:
