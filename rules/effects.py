@@ -1,4 +1,4 @@
-"""Effects of operations: which operations may run twice, and why the others must not.
+"""Effects of operations: which operations may run twice, and why the others must not; terminators and branches.
 
 An operation may run twice if it is a function of its operands, or if the user permits it. An operation without facts
 has unknown effects and is never recomputed.
@@ -60,9 +60,13 @@ def _is(op: Operation, kind: OpClass) -> bool:
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
 # Operations that are pure if and only if all operations in their regions are.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
+# The last operations of blocks. The interpreter ends a block there.
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
 # Operations that are not functions of their operands. Their facts give the reason.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
+
+# Operations that run exactly one of their regions.
+BRANCHES = OperationNames(lambda facts: facts.alternatives)
 
 ON_MEMORY = (
     "it operates on a memref, whose contents may change before the copy runs: "
