@@ -52,7 +52,7 @@ from .diagnostics.reporting import InputText, of_exception
 from .execution import EXECUTION_SECONDS, ExecutionRequest, add_input_options, check_input_options, run_both
 from .file_access.files import FileError, add_split_option, chunks, read_text
 from .file_access.rule_files import add_rules_option, load_rules
-from .start import version_of
+from .help.version import version_of
 
 _OPERATION = re.compile(r"\w[\w$-]*(?:\.[\w$-]+)+", re.ASCII)
 PROVED, UNPROVED, BAD_INPUT, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130

@@ -15,7 +15,7 @@ from ...planning.solvers.sweep import Outcome
 from ...support.progress import ProgressLine, progress
 from ..arguments.tool_parser import ToolParser
 from ..file_access.files import add_split_option, demand_different_files, write_text
-from ..start import version_of
+from ..help.version import version_of
 
 PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes. `REFUSED` means that it is proved that no plan exists. `UNPROVED` means that no plan was found."""

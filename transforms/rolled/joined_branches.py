@@ -21,8 +21,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.counted_loops import is_bare
 from ...analysis.step.crossings import Crossings
 from ...analysis.step.order import read_values
-from ...dialects.dense import DenseAttr
-from ...dialects.elements import dtype_of
+from ...dialects.constants.dense import DenseAttr
+from ...dialects.constants.elements import dtype_of
 from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.shapes import BroadcastInDimOp

@@ -30,8 +30,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
+from ....dialects.constants.dense import to_small
 from ....dialects.context import make_context
-from ....dialects.dense import to_small
 from ....dialects.making import can_be_made, fill, make, name_location
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....mlir_io.normalize import CHECKS, UNKNOWN_PROPERTIES, normalize
