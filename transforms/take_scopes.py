@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.request.scope_names import CallTreatment, MarkedCall, Switches, parse_scope
-from ..analysis.request.segments import numbered_repetitions
+from ..analysis.request.scope_repetitions import numbered_repetitions
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.order import functions_of

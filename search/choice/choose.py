@@ -24,9 +24,10 @@ from ...planning.plan import Plan
 from ...support.counted import counted
 from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
-from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
+from .attempts import DEFAULT_ATTEMPT, Attempt
 from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
+from .proposed_attempts import MAX_OUTSIDE_SHARE, attempts_at, saved_outside
 from .segment_decisions import Segmentation
 from .vetoes import why_too_much_work, why_worse
 

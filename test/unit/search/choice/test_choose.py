@@ -25,11 +25,12 @@ from recompute.rewriting.mark import mark_steps
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.search.choice import attempts
 from recompute.search.choice import best_attempt as best_attempt_module
-from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt, SegmentSource, attempts_at, attempts_for
+from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt
 from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choice.choose import choose, choose_for
 from recompute.search.choice.module_attempts import module_attempts
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
+from recompute.search.choice.proposed_attempts import SegmentSource, attempts_at, attempts_for
 from recompute.search.choice.segment_decisions import Segmentation
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 
