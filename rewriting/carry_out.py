@@ -27,7 +27,9 @@ from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_bes
 from ..search.choice.vetoes import why_worse
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
-from ..transforms.clone import Cloned, clone_marked, clone_with_planner, clone_with_plans
+from ..transforms.clone import clone_marked
+from ..transforms.plans.cloned_steps import Cloned
+from ..transforms.plans.given_plans import clone_with_planner, clone_with_plans
 from ..transforms.plans.misfits import Misfits
 from ..transforms.plans.write_decisions import decision_remarks, write_marks
 

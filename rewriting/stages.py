@@ -32,10 +32,10 @@ from ..search.prepare import Prepared, prepare
 from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import every_operation
 from ..transforms.calls.restore import Restored, restore_calls, restore_nothing
-from ..transforms.clone import ClonedStep
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
+from ..transforms.plans.cloned_steps import ClonedStep
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.shard_kept import shard_kept
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned

@@ -14,8 +14,8 @@ from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan_file import StepPlan
 from ..support.diagnostics import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
-from ..transforms.clone import Cloned
 from ..transforms.offload import NO_MOVES, Moves
+from ..transforms.plans.cloned_steps import Cloned
 from ..transforms.rolled.rewrite_loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 
 

@@ -11,7 +11,7 @@ from recompute.rewriting.carry_out import CarriedOut
 from recompute.search.choice.attempts import DEFAULT_ATTEMPT
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import inlined, peaks_before
-from recompute.transforms.clone import ClonedStep
+from recompute.transforms.plans.cloned_steps import ClonedStep
 
 NAME = "mlp.small.mlir"
 FORECAST = 7
