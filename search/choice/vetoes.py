@@ -9,8 +9,8 @@ A choice is checked three times, the first time also for its work, and each time
 
 The first two vetoes leave the step unchanged, and the third one leaves functions inlined. Each reason becomes a remark.
 User marks and user-given plans are not vetoed. Errors are reported elsewhere: plans that do not match the step
-(`transforms/clone.py`), segments above their budgets (`check_limits` in `local_choices/limit_segments.py`), and
-budgets that no plan meets (`budget/`).
+(`transforms/plans/given_plans.py`), segments above their budgets (`check_limits` in
+`local_choices/limit_segments.py`), and budgets that no plan meets (`budget/`).
 """
 
 from __future__ import annotations

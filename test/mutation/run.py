@@ -51,7 +51,8 @@ RULES = ("filecheck/transforms", "unit/rules")
 STORAGE = ("unit/analysis/memory/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/memory/xla/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
+    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
+    **{f"transforms/plans/{name}.py": PASSES for name in ("apply_plan", "cloned_steps", "given_plans")},
     **dict.fromkeys(
         ("analysis/request/value_names.py", "analysis/step/marks.py", "search/choice/segment_decisions.py"), PASSES
     ),
