@@ -25,8 +25,8 @@ from ..rules.effects import Permission
 from ..search.choice.choose import ChosenAttempt, choose_for
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
 from ..search.choice.vetoes import why_worse
-from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
+from ..support.remarks import Remark, RemarkKind, Topic
 from ..transforms.clone import clone_marked
 from ..transforms.plans.cloned_steps import Cloned
 from ..transforms.plans.given_plans import clone_with_planner, clone_with_plans

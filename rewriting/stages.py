@@ -29,8 +29,8 @@ from ..search.local_choices.limit_segments import check_limits
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.plan_cost import cost_remarks
 from ..search.prepare import Prepared, prepare
-from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import every_operation
+from ..support.remarks import Remark, RemarkKind, Topic
 from ..transforms.calls.restore import Restored, restore_calls, restore_nothing
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..options.loop_schedule import LoopSchedule
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan_file import StepPlan
-from ..support.diagnostics import Remark
+from ..support.remarks import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
 from ..transforms.offload import NO_MOVES, Moves
 from ..transforms.plans.cloned_steps import Cloned

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..analysis.step.step import Step, Steps
 from ..dialects.placements import is_offload
 from ..rules.costs.cost import Cost
-from ..support.diagnostics import Remark, RemarkKind
+from ..support.remarks import Remark, RemarkKind
 from ..transforms.plans.cloned_steps import ClonedStep
 
 

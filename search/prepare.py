@@ -13,7 +13,8 @@ from ..analysis.step.module_steps import numbered_steps
 from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..options.selection import BadSelection, Selection
-from ..support.diagnostics import BadRequest, Remark
+from ..support.diagnostics import BadRequest
+from ..support.remarks import Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.offload import insert_host_moves

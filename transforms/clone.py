@@ -42,8 +42,8 @@ from ..dialects.names import Names
 from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.plan import Plan
 from ..rules.effects import Permission
-from ..support.diagnostics import Remark, Topic, demand_effect, tell
 from ..support.operations import every_operation, name_of
+from ..support.remarks import Remark, Topic, demand_effect, tell
 from .outlining.nested_steps import outline_temporarily
 from .plans.apply_plan import FreeNumbers
 from .plans.cloned_steps import Cloned, ClonedStep, clone_step

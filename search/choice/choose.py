@@ -22,7 +22,7 @@ from ...options.selection import Selection
 from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.plan import Plan
 from ...support.counted import counted
-from ...support.diagnostics import Remark, RemarkKind, Topic
+from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
 from .attempts import DEFAULT_ATTEMPT, Attempt
 from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups

@@ -23,7 +23,7 @@ from xdsl.dialects.func import FuncOp
 from ...analysis.memory.peaks import Peaks
 from ...analysis.step.order import functions_of
 from ...planning.objective import MIN_SAVED_SHARE, is_too_much_work, is_worth_it, raises_peak
-from ...support.diagnostics import Remark
+from ...support.remarks import Remark
 from ...support.units import readable_bytes
 from ...transforms.cse import cse
 from ...transforms.preparation.timelines import flat_copy, peaks_in_order

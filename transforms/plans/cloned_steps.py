@@ -11,8 +11,9 @@ from ...analysis.verify.emitted import wrong_reads
 from ...planning.graph import Graph
 from ...planning.plan import CopyGroup, Plan
 from ...planning.plan_file import OperationNote, StepPlan
-from ...support.diagnostics import Refusal, Remark
+from ...support.diagnostics import Refusal
 from ...support.operations import name_of
+from ...support.remarks import Remark
 from ...support.timing import part
 from .apply_plan import FreeNumbers, apply_plan
 from .notes import notes_of

@@ -23,8 +23,9 @@ from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import NoPlan
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.counted import counted
-from ...support.diagnostics import Refusal, Remark
+from ...support.diagnostics import Refusal
 from ...support.operations import every_operation
+from ...support.remarks import Remark
 from ...support.timing import part
 from .apply_plan import FreeNumbers
 from .cloned_steps import Cloned, ClonedStep, clone_step
