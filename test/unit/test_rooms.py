@@ -96,6 +96,7 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "reports": frozenset({"fx"}),
         "partition": frozenset({"fx", "program_order", "reports"}),
         "inductor": frozenset({"fx", "partition", "program_order", "reports"}),
+        TOP: frozenset({"fx", "inductor", "partition", "program_order", "reports"}),
     },
     "tools": {
         "diagnostics": frozenset(),
