@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.copies.mark_effects import remarks_on_marks
-from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.forecasts.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps

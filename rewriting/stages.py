@@ -13,7 +13,7 @@ from enum import Enum
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.memory.peaks import Peaks
+from ..analysis.forecasts.peaks import Peaks
 from ..analysis.step.marks import is_copy
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.order import functions_of

@@ -15,7 +15,7 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.loop_schedule import UNCUT, LoopSchedule

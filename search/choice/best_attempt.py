@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ...analysis.memory.peaks import Peaks
+from ...analysis.forecasts.peaks import Peaks
 from ...planning.by_segment.by_structure import CutMethod
 from ...planning.objective import is_too_much_work, raises_peak
 from .planned_attempts import PlannedAttempt

@@ -11,7 +11,7 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...analysis.request.policies import SelectionByFunction
 from ...analysis.request.segments import named_segments
 from ...analysis.step.marks import is_forced

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.memory.peaks import Peaks
+from ...analysis.forecasts.peaks import Peaks
 from ...analysis.step.order import functions_of
 from ...planning.objective import MIN_SAVED_SHARE, is_too_much_work, is_worth_it, raises_peak
 from ...support.remarks import Remark

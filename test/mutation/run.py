@@ -64,7 +64,7 @@ TESTS: dict[str, tuple[str, ...]] = {
             *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )
     },
-    "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/memory/test_peaks.py"),
+    "analysis/forecasts/peaks.py": ("filecheck/transforms", "unit/analysis/forecasts/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
     "proof/prove.py": PROOF,
     **{f"proof/translation/{name}.py": PROOF for name in ("value_numbering", "call_inliner", "head_cache")},

@@ -31,7 +31,12 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "verify": frozenset({"step"}),
         "copies": frozenset({"step", "request"}),
         "memory": frozenset({"step", "request"}),
+        "forecasts": frozenset({"step", "memory"}),
         "explain": frozenset({"step", "copies", "memory"}),
+    },
+    "analysis/memory": {
+        TOP: frozenset(),
+        "xla": frozenset({TOP}),
     },
     "transforms": {
         "attributes": frozenset(),

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block
 
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
-from recompute.analysis.memory.peaks import Forecast, Peaks
+from recompute.analysis.forecasts.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.request.segments import named_segments
