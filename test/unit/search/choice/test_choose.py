@@ -23,8 +23,8 @@ from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.rewriting.mark import mark_steps
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.search.choice import attempts
 from recompute.search.choice import best_attempt as best_attempt_module
+from recompute.search.choice import proposed_attempts
 from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt
 from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choice.choose import choose, choose_for
@@ -181,7 +181,7 @@ def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPa
         return {(attempt.splits_only_concurrent, attempt.segmentation.own_outputs) for attempt in named}
 
     assert copy_variants(AUTO) == varied
-    monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))
+    monkeypatch.setattr(proposed_attempts, "MANY_OPERATIONS", len(step.graph))
     assert copy_variants(AUTO) == {(True, False)}
     assert copy_variants(Selection(segments="block*")) == {(True, False), (False, False)}
 
