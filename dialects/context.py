@@ -15,7 +15,7 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Operation
 
-from ..support.diagnostics import Remark, RemarkContext
+from ..support.remarks import Remark, RemarkContext
 from .arith import ARITH
 from .chlo import CHLO
 from .recompute import RECOMPUTE

@@ -125,15 +125,7 @@ def swept_by_model(
     """
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
     plain_bytes = max(plain.values(), default=0)
-    plain_point = Point(
-        budget_bytes=plain_bytes,
-        peak_bytes=plain_bytes,
-        percent=0.0,
-        bound_percent=0.0,
-        bound_by="nothing is recomputed",
-        found_by="plain",
-        finished=True,
-    )
+    plain_point = _plain_point(plain_bytes)
     name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, which gives {MODEL_ERROR}"
     if observer is not None:
         observer.begin(name, plain_bytes)
@@ -162,6 +154,19 @@ def swept_by_model(
         holding=(),
         points=(*points, plain_point),
         refused=tuple(refused),
+    )
+
+
+def _plain_point(plain_bytes: int) -> Point:
+    """Return the point of the plain step, which recomputes nothing."""
+    return Point(
+        budget_bytes=plain_bytes,
+        peak_bytes=plain_bytes,
+        percent=0.0,
+        bound_percent=0.0,
+        bound_by="nothing is recomputed",
+        found_by="plain",
+        finished=True,
     )
 
 

@@ -30,9 +30,10 @@ from ..rewriting.rewrite import rewritten_copy
 from ..search.choice.measured import choose_by_measurement, options_to_measure
 from ..search.choice.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
 from ..search.outcome import Recomputation
-from ..support.diagnostics import Remark, Topic, strict_refusal
+from ..support.diagnostics import strict_refusal
 from ..support.garbage import no_collection
 from ..support.operations import every_operation
+from ..support.remarks import Remark, Topic
 from ..transforms.merge_remat import without_remat
 from ..transforms.strip import StripPass
 from .assumptions import Assumptions

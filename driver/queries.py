@@ -19,8 +19,9 @@ from ..dialects.stablehlo.control import WhileOp
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..support.diagnostics import BadRequest, Remark, position_of
+from ..support.diagnostics import BadRequest, position_of
 from ..support.operations import name_of
+from ..support.remarks import Remark
 from ..transforms.outlining.nested_steps import outline_nested_steps
 from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.phase import write_phases

@@ -17,7 +17,7 @@ from ..options.memory_model import MODELS, ORDER
 from ..planning.plan_file import StepPlan, to_json
 from ..proof.prove import Proof
 from ..reports.explain import to_summary, to_text
-from ..support.diagnostics import Remark
+from ..support.remarks import Remark
 from ..support.suggestions import suggestion
 from ..transforms.preparation.timelines import timelines_of
 from .queries import still_saved_of, timelines_apart

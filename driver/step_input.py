@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError
 from ..dialects.cloning import clone_of
 from ..dialects.mark_calls import is_named_as_mark
 from ..mlir_io.parser import parse_module
-from ..support.diagnostics import Remark
+from ..support.remarks import Remark
 from ..transforms.take_marks import take_marks
 from .verified import verify_module
 

@@ -15,7 +15,8 @@ from xdsl.ir import SSAValue
 
 from ..planning.plan_file import StepPlan, from_json
 from ..proof.verdicts.verdict import Proof
-from ..support.diagnostics import UNKNOWN, Remark, RemarkKind, Topic, place_of, position_of
+from ..support.diagnostics import UNKNOWN, place_of, position_of
+from ..support.remarks import Remark, RemarkKind, Topic
 from .rewritten import Rewritten
 
 

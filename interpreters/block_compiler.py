@@ -27,7 +27,7 @@ from xdsl.traits import SymbolTable
 from ..dialects.stablehlo.external import RngOp
 from ..dialects.structured import GroupOp
 from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
-from ..rules.effects import works_on_memory
+from ..rules.effects import TERMINATORS, works_on_memory
 from ..support.diagnostics import Refusal
 from ..support.interface import interface_wording
 from ..support.operations import name_of
@@ -44,12 +44,6 @@ from .kernels.random_bits import rng
 from .kernels.structured_linalg import structured_kernel
 from .kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from .user_kernels import CUSTOM_CALL, registered_kernel, target_of
-
-TERMINATORS = frozenset(
-    """
-    func.return linalg.yield recompute.yield scf.condition scf.yield sdy.return stablehlo.return tensor.yield
-    """.split()
-)
 
 
 class BlockCompiler:

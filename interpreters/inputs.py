@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from ..dialects.elements import DType, bit_width
+from ..dialects.constants.elements import DType, bit_width
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from .kernels.arrays import Array, dtype_at, kind_of, row_by_row, shape_at

@@ -31,16 +31,16 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from ..dialects.constants.dense import parse_constant, to_standard
+from ..dialects.constants.dense_literal import parse_dense
 from ..dialects.context import make_context
-from ..dialects.dense import parse_constant, to_standard
-from ..dialects.dense_literal import parse_dense
 from ..dialects.stablehlo.creation import ConstantOp
 from ..support.locations import TextLine, keep_text_line, keep_text_position, names_no_position
 from ..support.suggestions import close_name
 from .custom_forms import start_of_name
 from .normalize import normalize
-from .numbers import NumberParser
 from .repeated_lines import RepeatedLineParser
+from .syntax.numbers import NumberParser
 from .workarounds import install
 from .xdsl_syntax import SYNTAXES
 

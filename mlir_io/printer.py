@@ -13,7 +13,7 @@ from io import StringIO
 from xdsl.dialects.builtin import Builtin, LocationAttr, ModuleOp, UnknownLoc, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.dense import standard_text
+from ..dialects.constants.dense import standard_text
 from ..support.caching_printer import CachingPrinter
 from ..support.locations import is_plain, location_pieces, location_text, parts_first
 from ..support.type_guards import is_standard_dense

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.utils.lexer import Position, Span
 
 from .custom_forms import CustomSyntaxParser
-from .location_syntax import LocationParser
+from .location_parser import LocationParser
 
 # A line has at most one result, contains no attributes, regions, strings or comments, and ends its operation.
 _NAME = r"[0-9]+|[a-zA-Z$._-][\w$.-]*"

@@ -181,17 +181,24 @@ def _add_with_regions(op: Operation, shape: list[object], facts: list[Attribute]
     for region in op.regions:
         for block in region.blocks:
             _verify_pointers(block, region)
-            shape.append(len(block.args))
-            for argument in block.args:
-                facts.append(argument.type)
-                values[id(argument)] = len(values)
-            inner = block.first_op
-            while inner is not None:
-                if inner.parent is not block:
-                    raise ValueError(f"the parent pointer of {inner.name} does not refer to the block that contains it")
-                is_small = len(shape) <= _MAX_PARTS and not inner.regions and _may_be_inside(type(inner))
-                if not is_small or not _add(inner, shape, facts, values):
-                    return False
-                inner = inner.next_op
+            if not _add_block(block, shape, facts, values):
+                return False
         shape.append(None)
+    return True
+
+
+def _add_block(block: Block, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
+    """Add the arguments and the operations of a block to the parts of a key; return whether the key may have them."""
+    shape.append(len(block.args))
+    for argument in block.args:
+        facts.append(argument.type)
+        values[id(argument)] = len(values)
+    inner = block.first_op
+    while inner is not None:
+        if inner.parent is not block:
+            raise ValueError(f"the parent pointer of {inner.name} does not refer to the block that contains it")
+        is_small = len(shape) <= _MAX_PARTS and not inner.regions and _may_be_inside(type(inner))
+        if not is_small or not _add(inner, shape, facts, values):
+            return False
+        inner = inner.next_op
     return True

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.copies.mark_effects import remarks_on_marks
-from ..analysis.memory.peaks import Forecast, Peaks
+from ..analysis.forecasts.peaks import Forecast, Peaks
 from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
@@ -25,9 +25,11 @@ from ..rules.effects import Permission
 from ..search.choice.choose import ChosenAttempt, choose_for
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_beside_rewritten
 from ..search.choice.vetoes import why_worse
-from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import name_of
-from ..transforms.clone import Cloned, clone_marked, clone_with_planner, clone_with_plans
+from ..support.remarks import Remark, RemarkKind, Topic
+from ..transforms.clone import clone_marked
+from ..transforms.plans.cloned_steps import Cloned
+from ..transforms.plans.given_plans import clone_with_planner, clone_with_plans
 from ..transforms.plans.misfits import Misfits
 from ..transforms.plans.write_decisions import decision_remarks, write_marks
 

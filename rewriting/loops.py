@@ -22,7 +22,8 @@ from xdsl.passes import ModulePass
 from ..options.pass_options import has_options
 from ..options.selection import BadSelection, Selection
 from ..search.local_choices.recompute_loops import recompute_loops
-from ..support.diagnostics import BadRequest, Refusal, tell
+from ..support.diagnostics import BadRequest, Refusal
+from ..support.remarks import tell
 from ..transforms.per_device.split import device_steps_outlined
 
 

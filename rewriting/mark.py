@@ -27,7 +27,7 @@ from ..options.pass_options import has_options
 from ..options.selection import AUTO, Selection
 from ..search.choice.segment_decisions import segment_decisions
 from ..search.local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
-from ..support.diagnostics import Remark, tell
+from ..support.remarks import Remark, tell
 from ..support.timing import part
 from ..transforms.calls.repeatable import mark_repeatable
 from ..transforms.inline_segments import inline_segments

@@ -37,9 +37,9 @@ from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.prepare import Prepared, prepare
 from ..support.counted import counted
-from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.interface import interface_wording
 from ..support.operations import name_of
+from ..support.remarks import Remark, RemarkKind, tell
 from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
 from ..transforms.offload import mark_host_moves

@@ -29,8 +29,8 @@ from ..options.selection import Selection
 from ..planning.plan_file import to_json
 from ..search.checked_options import options_of_pass, read_plan
 from ..search.choice.unchanged_steps import demand_effect_of_rewrite
-from ..support.diagnostics import Remark, RemarkKind, tell
 from ..support.operations import name_of
+from ..support.remarks import Remark, RemarkKind, tell
 from .rewrite import rewrite_in_place
 from .summary import summary_of
 

@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from ..analysis.step.order import Order, functions_of
 from ..search.list_schedules import lowest_peak_schedule
-from ..support.diagnostics import Remark, RemarkKind, tell
+from ..support.remarks import Remark, RemarkKind, tell
 from ..support.units import format_bytes
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..analysis.memory.peaks import PeakChange, Peaks
+from ..analysis.forecasts.peaks import PeakChange, Peaks
 from ..analysis.step.marks import is_copy
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.order import functions_of
@@ -30,13 +30,13 @@ from ..search.local_choices.limit_segments import check_limits
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.plan_cost import cost_remarks
 from ..search.prepare import Prepared, prepare
-from ..support.diagnostics import Remark, RemarkKind, Topic
 from ..support.operations import every_operation
+from ..support.remarks import Remark, RemarkKind, Topic
 from ..transforms.calls.restore import Restored, restore_calls, restore_nothing
-from ..transforms.clone import ClonedStep
 from ..transforms.inline import why_calls_stay
 from ..transforms.offload import Moves, remove_unused_moves
 from ..transforms.outline_gradient import outline_gradient
+from ..transforms.plans.cloned_steps import ClonedStep
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.shard_kept import shard_kept
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned

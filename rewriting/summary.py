@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.memory.peaks import PeakChange
+from ..analysis.forecasts.peaks import PeakChange
 from ..analysis.step.order import functions_of
 from ..search.outcome import Recomputation
 from ..support.counted import counted_are
-from ..support.diagnostics import Remark, RemarkKind
+from ..support.remarks import Remark, RemarkKind
 from ..support.units import format_bytes
 
 

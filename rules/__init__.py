@@ -1,4 +1,4 @@
-"""Facts about operations: their effects, views, costs and storage.
+"""Facts about operations: their effects, views, costs, storage and fusion.
 
 The functions exported here declare facts about the operations of other dialects; docs/foreign_dialects.md shows how to
 use them.
@@ -6,6 +6,7 @@ use them.
 
 from .facts import (
     Carry,
+    FusionRole,
     RegionStorage,
     View,
     cast,
@@ -13,7 +14,10 @@ from .facts import (
     communication,
     constant,
     forwards,
+    fused,
     impure,
+    in_kernel_library,
+    overwrites_operand,
     product,
     pure,
     pure_if_body_is,
@@ -26,6 +30,7 @@ from .registry import register, register_type, registrations_undone
 
 __all__ = [
     "Carry",
+    "FusionRole",
     "RegionStorage",
     "View",
     "cast",
@@ -33,7 +38,10 @@ __all__ = [
     "communication",
     "constant",
     "forwards",
+    "fused",
     "impure",
+    "in_kernel_library",
+    "overwrites_operand",
     "product",
     "pure",
     "pure_if_body_is",

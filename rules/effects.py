@@ -1,4 +1,4 @@
-"""Effects of operations: which operations may run twice, and why the others must not.
+"""Effects of operations: which operations may run twice, and why the others must not; terminators and branches.
 
 An operation may run twice if it is a function of its operands, or if the user permits it. An operation without facts
 has unknown effects and is never recomputed.
@@ -12,9 +12,10 @@ from xdsl.dialects.builtin import MemRefType, UnrankedMemRefType
 from xdsl.ir import Operation
 
 from ..dialects.names import Names
+from ..support.interface import interface_wording
 from ..support.operations import name_of
 from .facts import Effect, Facts, OpClass
-from .registry import OperationNames, facts_of, remedy_for
+from .registry import OperationNames, facts_of
 
 
 def is_constant(op: Operation) -> bool:
@@ -60,9 +61,13 @@ def _is(op: Operation, kind: OpClass) -> bool:
 PURE = OperationNames(lambda facts: facts.effect is Effect.PURE)
 # Operations that are pure if and only if all operations in their regions are.
 PURE_IF_BODY_IS = OperationNames(lambda facts: facts.effect is Effect.PURE_IF_BODY_IS)
+# The last operations of blocks. The interpreter ends a block there.
 TERMINATORS = OperationNames(lambda facts: facts.effect is Effect.TERMINATOR)
 # Operations that are not functions of their operands. Their facts give the reason.
 IMPURE = OperationNames(lambda facts: facts.effect is Effect.IMPURE)
+
+# Operations that run exactly one of their regions.
+BRANCHES = OperationNames(lambda facts: facts.alternatives)
 
 ON_MEMORY = (
     "it operates on a memref, whose contents may change before the copy runs: "
@@ -98,7 +103,7 @@ def why_body_impure(op: Operation) -> str | None:
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
     """Return the reason why the operation itself, without its regions, is impure, or None if it is pure."""
     if facts is None:
-        return f"the effects of {name_of(op)} are unknown; {remedy_for(name_of(op))}"
+        return f"the effects of {name_of(op)} are unknown; {_remedy_for(name_of(op))}"
     if facts.effect is Effect.TERMINATOR:
         return None
     if facts.effect is Effect.IMPURE:
@@ -106,6 +111,19 @@ def _own_reason(op: Operation, facts: Facts | None) -> str | None:
     if facts.state is not None and facts.state >= len(op.operands):
         return NO_STATE
     return ON_MEMORY if not facts.on_tensors and works_on_memory(op) else None
+
+
+def _remedy_for(name: str) -> str:
+    """Return the advice for an operation without facts: the code that declares it pure to the passes and to the proof.
+
+    Both declarations are necessary, because the proof does not read the facts of the passes.
+    """
+    place = interface_wording("in a file for --load-rules, ", "")
+    return (
+        f"if it is pure, declare it {place}to the passes, "
+        f'`from recompute.rules import pure, register; register("{name}", pure())`, and to the proof, '
+        f'`from recompute.proof import register_pure; register_pure("{name}")` (docs/foreign_dialects.md)'
+    )
 
 
 def works_on_memory(op: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""FLOPs and transcendentals of elementwise functions that XLA expands into simpler operations.
+"""FLOPs, transcendentals and fusion of elementwise functions that XLA expands into simpler operations.
 
 The numbers are the counts of `HloCostAnalysis` in jaxlib 0.10.2 for one operation, divided by the number of result
 elements. `test/unit/rules/test_against_xla.py` compares them with the installed jaxlib.
@@ -7,7 +7,7 @@ elements. `test/unit/rules/test_against_xla.py` compares them with the installed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import AnyFloat, ComplexType, Float32Type, Float64Type
@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 
 from ..support.type_guards import is_shaped
 from .body_runs import elements
-from .facts import Count, Facts, pure
+from .facts import Count, Facts, FusionRole, fused, pure
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -29,12 +29,14 @@ class ElementWork:
         double: For f64.
         narrow: For floats narrower than f32.
         complex: For complex numbers.
+        fusion: `CHEAP` for a function that expands into a short chain of cheap operations.
     """
 
     single: Pair
     double: Pair
     narrow: Pair
     complex: Pair
+    fusion: FusionRole = FusionRole.EXPENSIVE
 
     def of(self, element: Attribute) -> Pair:
         if isinstance(element, ComplexType):
@@ -51,6 +53,10 @@ def _row(
     return ElementWork(single, double or single, narrow or single, complex_ or single)
 
 
+def _cheap(row: ElementWork) -> ElementWork:
+    return replace(row, fusion=FusionRole.CHEAP)
+
+
 OF_STABLEHLO: Mapping[str, ElementWork] = {
     "exponential": _row((0, 1), complex_=(15, 4)),
     "log": _row((0, 1), complex_=(62, 4)),
@@ -65,21 +71,21 @@ OF_CHLO: Mapping[str, ElementWork] = {
     "atan": _row((0, 1), complex_=(47, 2)),
     "atanh": _row((6, 2), complex_=(45, 2)),
     "bessel_i1e": _row((83, 1), (173, 1), (85, 1)),
-    "conj": _row((0, 0), complex_=(4, 0)),
+    "conj": _cheap(_row((0, 0), complex_=(4, 0))),
     "cosh": _row((3, 2), narrow=(5, 2), complex_=(95, 12)),
     "digamma": _row((73, 3), narrow=(75, 3)),
     "erf": _row((0, 1)),
     "erf_inv": _row((37, 2), (100, 2), (39, 2)),
     "erfc": _row((62, 1), (90, 1), (64, 1)),
-    "is_inf": _row((2, 0)),
-    "is_neg_inf": _row((1, 0)),
-    "is_pos_inf": _row((1, 0)),
+    "is_inf": _cheap(_row((2, 0))),
+    "is_neg_inf": _cheap(_row((1, 0))),
+    "is_pos_inf": _cheap(_row((1, 0))),
     "lgamma": _row((53, 4), narrow=(55, 4)),
-    "mulhi": _row((1, 0)),
-    "next_after": _row((24, 0)),
+    "mulhi": _cheap(_row((1, 0))),
+    "next_after": _cheap(_row((24, 0))),
     "polygamma": _row((260, 19), narrow=(263, 19)),
     "sinh": _row((10, 3), narrow=(12, 3), complex_=(95, 12)),
-    "square": _row((1, 0), complex_=(14, 0)),
+    "square": _cheap(_row((1, 0), complex_=(14, 0))),
     "tan": _row((0, 1)),
     "zeta": _row((121, 11), narrow=(124, 11)),
 }
@@ -88,7 +94,7 @@ OF_CHLO: Mapping[str, ElementWork] = {
 def expansions_of(dialect: str, rows: Mapping[str, ElementWork]) -> dict[str, Facts]:
     """Return the facts about pure elementwise functions. `rows`: the work of each function by name, without the
     dialect."""
-    return {f"{dialect}.{name}": pure(_count(row, 0), _count(row, 1)) for name, row in rows.items()}
+    return {f"{dialect}.{name}": fused(pure(_count(row, 0), _count(row, 1)), row.fusion) for name, row in rows.items()}
 
 
 def _count(row: ElementWork, index: int) -> Count:

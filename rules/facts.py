@@ -10,6 +10,9 @@ view(of=0)                        a view of the operand's storage
 forwards()                        result i is operand i
 collective(), communication()     communication with other devices
 reads_memory(), writes_memory()   an access to memory behind a reference
+fused(pure())                     XLA:CPU computes it inside the kernels of its users
+in_kernel_library(pure())         XLA:CPU's kernel library can compute it
+overwrites_operand(pure())        XLA:CPU may write its result over operand 0
 """
 
 from __future__ import annotations
@@ -67,6 +70,14 @@ class Carry(Enum):
     RESULTS = "results"
 
 
+class FusionRole(Enum):
+    """The part of an operation in the kernels of XLA:CPU. Source: `xla/service/cpu/cpu_instruction_fusion.cc`."""
+
+    CHEAP = "fused into its users; each kernel that uses the result computes it"
+    EXPENSIVE = "fused into its users only if it is computed once: in one kernel, and once for each element"
+    REDUCTION = "not fused into its users; operands without another user are fused into it"
+
+
 @dataclass(frozen=True)
 class RegionStorage:
     """How a region stores its values, if they are in memory.
@@ -105,6 +116,11 @@ class Facts:
             returned, as PyTorch does. XLA, in contrast, folds constant results, and its caller provides the memory of
             returned results.
         stored_bytes: Returns the size, in bytes, of the storage of each result; None if the result types determine it.
+        fusion: The part of the operation in fused kernels; None if it is a kernel of its own. The XLA:CPU model reads
+            this fact and the next two.
+        in_kernel_library: Whether XLA:CPU's kernel library, YNNPACK, can compute the operation for large tensors of
+            floats. Conditions of single operations are in `analysis/memory/xla/traits.py`.
+        overwrites_operand: Whether the operation updates operand 0 in place if that has no other use.
         on_tensors: Whether operations with this name never have memrefs as operands or results.
     """
 
@@ -122,6 +138,9 @@ class Facts:
     on_host: bool = False
     allocated: bool = False
     stored_bytes: Count | None = None
+    fusion: FusionRole | None = None
+    in_kernel_library: bool = False
+    overwrites_operand: bool = False
     on_tensors: bool = field(default=False, compare=False)
 
 
@@ -248,6 +267,40 @@ def reads_memory(reason: str = READS_REASON) -> Facts:
 
 def writes_memory(reason: str = WRITES_REASON) -> Facts:
     return impure(reason, OpClass.WRITES_MEMORY)
+
+
+def fused(facts: Facts, role: FusionRole = FusionRole.CHEAP) -> Facts:
+    """Return the facts with a part in the fused kernels of XLA:CPU.
+
+    Args:
+        facts: The facts about the operation, such as `pure()`.
+        role: Whether its users may compute the operation several times (`CHEAP`) or only once (`EXPENSIVE`), or whether
+            it is a kernel into which operands are fused (`REDUCTION`).
+
+    Example:
+        >>> from recompute.rules import FusionRole, fused, pure, register
+        >>> register("acme.scale", fused(pure()))
+        >>> register("acme.softplus", fused(pure(), FusionRole.EXPENSIVE))
+    """
+    return replace(facts, fusion=role)
+
+
+def in_kernel_library(facts: Facts) -> Facts:
+    """Return the facts about an operation that the kernel library of XLA:CPU, YNNPACK, can compute.
+
+    Args:
+        facts: The facts about the operation, such as `fused(pure())`.
+    """
+    return replace(facts, in_kernel_library=True)
+
+
+def overwrites_operand(facts: Facts) -> Facts:
+    """Return the facts about an operation that updates operand 0 in place if that has no other use.
+
+    Args:
+        facts: The facts about the operation, such as `pure()`.
+    """
+    return replace(facts, overwrites_operand=True)
 
 
 def table(dialect: str, names: str, facts: Facts) -> dict[str, Facts]:

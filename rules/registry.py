@@ -9,11 +9,10 @@ Registered facts are checked for each operation. Facts that cannot hold for an o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any
+from typing import TypeVar
 
 from typing_extensions import override
 from xdsl.ir import Attribute, Operation
@@ -21,79 +20,11 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.placements import is_placement
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..support.diagnostics import Refusal
-from ..support.interface import interface_wording
 from ..support.operations import check_operation_name, name_of
 from . import arith, aten, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
-from .facts import Count, Facts, OpClass, View
-
-
-def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """Return the reason why the facts cannot hold for the operation, such as a missing operand, or None if they can."""
-    operands = len(op.operands)
-    if OpClass.CONSTANT in facts.op_classes and operands:
-        return f"is declared to be a constant, but has {_with_number(operands, 'operand')}"
-    if facts.view is View.FORWARDS and len(op.results) > operands:
-        results = _with_number(len(op.results), "result")
-        return f"is declared to forward its operands, but has {results} for {_with_number(operands, 'operand')}"
-    if facts.view in (View.STRIDED, View.DENSE) and facts.view_of >= operands:
-        return f"is declared to be a view of operand {facts.view_of}, but has {_with_number(operands, 'operand')}"
-    return None
-
-
-def _with_number(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
-
-
-def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """Return the facts, with checks around the functions that they contain. A function that fails at an operation, or
-    does not return a non-negative integer, raises `Refusal` there."""
-    counts: dict[str, Any] = {
-        field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
-    }
-    if (runs := facts.body_runs) is not None:
-        counts["body_runs"] = (
-            _check(name, "body_runs", runs) if callable(runs) else tuple(_check(name, "body_runs", run) for run in runs)
-        )
-    return replace(facts, **counts)
-
-
-def _check(name: str, field: str, count: Count) -> Count:
-    def checked(op: Operation) -> int:
-        number, wrong = number_from(count, op)
-        if number is None:
-            raise Refusal(op, f"the function registered as {field} of {name} {wrong}")
-        return number
-
-    return checked
-
-
-def number_from(function: Callable[..., Any], argument: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
-    """Call a user's function. Return its result and "", or None and a description of the failure.
-
-    The result must be a non-negative integer.
-    """
-    try:
-        number = function(argument)
-    except Exception as error:
-        return None, f"raises {type(error).__name__}: {error}"
-    if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 0:
-        return None, f"returns {number!r}, but must return a non-negative integer"
-    return int(number), ""
-
-
-def remedy_for(name: str) -> str:
-    """Return the advice for an operation without facts: the code that declares it pure to the passes and to the proof.
-
-    Both declarations are necessary, because the proof does not read the facts of the passes.
-    """
-    place = interface_wording("in a file for --load-rules, ", "")
-    return (
-        f"if it is pure, declare it {place}to the passes, "
-        f'`from recompute.rules import pure, register; register("{name}", pure())`, and to the proof, '
-        f'`from recompute.proof import register_pure; register_pure("{name}")` (docs/foreign_dialects.md)'
-    )
-
+from .declaration_checks import number_from, why_misfit, with_checked_counts
+from .facts import Facts
 
 _ON_TENSORS = (stablehlo, chlo, aten)
 _ON_ANYTHING = (sdy, arith, math, tensor, linalg, scf, memref, func)
@@ -201,12 +132,21 @@ def declared_type_bytes(name: str) -> Callable[[Attribute], int] | None:
     return _type_bytes.get(name)
 
 
+_NameT = TypeVar("_NameT")
+
+
 @dataclass(frozen=True, eq=False)
 class OperationNames(Set[str]):
     """The set of names of all operations whose facts satisfy the predicate `holds`. It includes operations that are
     registered later."""
 
     holds: Callable[[Facts], bool]
+
+    @classmethod
+    @override
+    def _from_iterable(cls, names: Iterable[_NameT]) -> frozenset[_NameT]:
+        """Return the result of a set operation, such as a difference: the names of this moment."""
+        return frozenset(names)
 
     @override
     def __contains__(self, name: object) -> bool:

@@ -15,7 +15,8 @@ _BEFORE = RegionStorage(Carry.OPERANDS, hands_on=1)
 _PARALLEL = "its iterations are combined in an unspecified order"
 
 OPERATIONS: dict[str, Facts] = {
-    **table("scf", "execute_region if index_switch", branches(_BRANCH)),
+    "scf.execute_region": pure_if_body_is(no_work, once, (_BRANCH,)),
+    **table("scf", "if index_switch", branches(_BRANCH)),
     "scf.for": pure_if_body_is(no_work, trip_count, (_BODY,)),
     "scf.while": pure_if_body_is(no_work, once, (_BEFORE, _BODY)),
     **table("scf", "condition reduce.return yield", terminator()),

@@ -11,6 +11,7 @@ from .expansions import OF_STABLEHLO, expansions_of
 from .facts import (
     Carry,
     Facts,
+    FusionRole,
     RegionStorage,
     View,
     branches,
@@ -19,9 +20,12 @@ from .facts import (
     communication,
     constant,
     forwards,
+    fused,
     impure,
+    in_kernel_library,
     no_work,
     once,
+    overwrites_operand,
     product,
     pure,
     pure_if_body_is,
@@ -37,16 +41,25 @@ _CONDITION = RegionStorage(Carry.RESULTS, hands_on=None)
 _BODY = RegionStorage(Carry.RESULTS)
 _BRANCH = RegionStorage(Carry.NOTHING)
 
-# Elementwise operations. XLA:CPU fuses all of them (`fusion.py`).
-ARITHMETIC = """
-abs add and bitcast_convert ceil clamp compare complex count_leading_zeros divide floor imag is_finite maximum minimum
-multiply negate not or popcnt real reduce_precision remainder round_nearest_afz round_nearest_even select shift_left
-shift_right_arithmetic shift_right_logical sign subtract xor
+# Elementwise operations. XLA:CPU fuses all of them. It treats arithmetic as cheap and transcendental functions as
+# expensive, with a few exceptions.
+_ARITHMETIC = """
+abs add and bitcast_convert ceil clamp compare complex count_leading_zeros floor imag is_finite maximum minimum multiply
+negate not or popcnt real reduce_precision round_nearest_afz round_nearest_even select shift_left shift_right_arithmetic
+shift_right_logical sign subtract xor
 """
-TRANSCENDENTAL = "atan2 cbrt cosine exponential_minus_one logistic power rsqrt sine tan tanh"
+_COSTLY_ARITHMETIC = "divide remainder"
+_TRANSCENDENTAL = "atan2 cbrt exponential_minus_one logistic power rsqrt tan tanh"
+_CHEAP_TRANSCENDENTAL = "cosine sine"
+_FUSED_MOVES = "concatenate dynamic_slice gather iota reverse slice"
 _MOVES = """
-concatenate dynamic_gather dynamic_iota dynamic_pad dynamic_slice dynamic_update_slice gather get_dimension_size iota
-pad real_dynamic_slice reverse set_dimension_size slice torch_index_select tuple
+dynamic_gather dynamic_iota dynamic_pad get_dimension_size real_dynamic_slice set_dimension_size torch_index_select
+tuple
+"""
+# Operations that XLA:CPU's kernel library fuses with a sum or a maximum (`xla/backends/cpu/ynn_support.cc`).
+_LIBRARY = """
+abs add ceil convert divide exponential exponential_minus_one floor log log_plus_one logistic maximum minimum multiply
+negate power round_nearest_even rsqrt sign sqrt subtract tanh
 """
 _COLLECTIVES = "all_gather all_to_all collective_broadcast collective_permute reduce_scatter"
 _DEVICE = "partition_id replica_id"
@@ -58,18 +71,25 @@ _DRAWS = (
 _TO_HOST = "it moves its operand to the host"
 _PLACED = "it moves its operand to another memory"
 
-OPERATIONS: dict[str, Facts] = {
-    **table("stablehlo", ARITHMETIC, pure()),
+_FUNCTION = pure(no_work, flop_counts.per_element(1))
+
+_FACTS: dict[str, Facts] = {
+    **table("stablehlo", _ARITHMETIC, fused(pure())),
+    **table("stablehlo", _COSTLY_ARITHMETIC, fused(pure(), FusionRole.EXPENSIVE)),
+    **table("stablehlo", _FUSED_MOVES, fused(pure_movement())),
     **table("stablehlo", _MOVES, pure_movement()),
-    **table("stablehlo", TRANSCENDENTAL, pure(no_work, flop_counts.per_element(1))),
+    "stablehlo.pad": fused(pure_movement(), FusionRole.EXPENSIVE),
+    "stablehlo.dynamic_update_slice": overwrites_operand(pure_movement()),
+    **table("stablehlo", _TRANSCENDENTAL, fused(_FUNCTION, FusionRole.EXPENSIVE)),
+    **table("stablehlo", _CHEAP_TRANSCENDENTAL, fused(_FUNCTION)),
     **expansions_of("stablehlo", OF_STABLEHLO),
     "stablehlo.cholesky": pure(flop_counts.cholesky),
     "stablehlo.fft": pure(flop_counts.fft),
     **table("stablehlo", _DEVICE, pure_movement()),
-    "stablehlo.convert": cast(),
+    "stablehlo.convert": fused(cast()),
     "stablehlo.constant": constant(),
-    "stablehlo.transpose": view(),
-    **table("stablehlo", "broadcast broadcast_in_dim dynamic_broadcast_in_dim get_tuple_element", view()),
+    **table("stablehlo", "broadcast_in_dim transpose", fused(view())),
+    **table("stablehlo", "broadcast dynamic_broadcast_in_dim get_tuple_element", view()),
     **table("stablehlo", "reshape dynamic_reshape", view(layout=View.DENSE)),
     "stablehlo.optimization_barrier": forwards(),
     "stablehlo.rng_bit_generator": random(0, no_work, flop_counts.per_element(1)),
@@ -84,15 +104,15 @@ OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", "uniform_dequantize uniform_quantize", pure()),
     "stablehlo.convolution": product(pure(flop_counts.convolution)),
     "stablehlo.dynamic_conv": product(pure(flop_counts.convolution)),
-    "stablehlo.reduce": pure_if_body_is(no_work, body_runs.reduce_combinations),
+    "stablehlo.reduce": fused(pure_if_body_is(no_work, body_runs.reduce_combinations), FusionRole.REDUCTION),
     "stablehlo.reduce_window": pure_if_body_is(no_work, body_runs.reduce_window_combinations),
-    "stablehlo.scatter": pure_if_body_is(no_work, body_runs.scatter_combinations),
+    "stablehlo.scatter": overwrites_operand(pure_if_body_is(no_work, body_runs.scatter_combinations)),
     "stablehlo.select_and_scatter": pure_if_body_is(
         no_work, (body_runs.select_comparisons, body_runs.scatter_additions)
     ),
     "stablehlo.map": pure_if_body_is(no_work, flop_counts.per_element(1)),
     "stablehlo.sort": pure_if_body_is(flop_counts.sort_comparisons),
-    "stablehlo.while": pure_if_body_is(no_work, once, (_CONDITION, _BODY)),
+    "stablehlo.while": overwrites_operand(pure_if_body_is(no_work, once, (_CONDITION, _BODY))),
     **table("stablehlo", "case if", branches(_BRANCH)),
     "stablehlo.return": terminator(),
     "stablehlo.rng": replace(without_arithmetic(impure(_DRAWS)), transcendentals=flop_counts.per_element(1)),
@@ -105,6 +125,10 @@ OPERATIONS: dict[str, Facts] = {
     **table("stablehlo", "async_done async_start", without_arithmetic(impure("it runs asynchronously"))),
     "stablehlo.composite": impure("a composite can be recomputed only after inlining: run recompute-inline-composites"),
     **table("stablehlo", "recv send", without_arithmetic(communication())),
+}
+_IN_LIBRARY = frozenset(f"stablehlo.{name}" for name in _LIBRARY.split())
+OPERATIONS: dict[str, Facts] = {
+    name: in_kernel_library(facts) if name in _IN_LIBRARY else facts for name, facts in _FACTS.items()
 }
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.memory.peaks import PeakChange
+from ..analysis.forecasts.peaks import PeakChange
 from ..options.loop_schedule import LoopSchedule
 from ..planning.host_moves import NOTHING_MOVED, Offload
 from ..planning.plan_file import StepPlan
-from ..support.diagnostics import Remark
+from ..support.remarks import Remark
 from ..transforms.calls.restore import NOTHING_RESTORED, Restored
-from ..transforms.clone import Cloned
 from ..transforms.offload import NO_MOVES, Moves
+from ..transforms.plans.cloned_steps import Cloned
 from ..transforms.rolled.rewrite_loops import NO_LOOP_RECOMPUTATION, LoopRecomputation
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..analysis.step.step import Step, Steps
 from ..dialects.placements import is_offload
 from ..rules.costs.cost import Cost
-from ..support.diagnostics import Remark, RemarkKind
-from ..transforms.clone import ClonedStep
+from ..support.remarks import Remark, RemarkKind
+from ..transforms.plans.cloned_steps import ClonedStep
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:

@@ -14,8 +14,9 @@ from ..dialects.stablehlo.control import WhileOp
 from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..options.selection import BadSelection, Selection
-from ..support.diagnostics import BadRequest, DynamicShape, Remark
+from ..support.diagnostics import BadRequest, DynamicShape
 from ..support.operations import every_operation
+from ..support.remarks import Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.offload import insert_host_moves

@@ -1,1 +1,2 @@
-"""Utilities that are independent of individual MLIR operations: diagnostics, locations, timing, byte units, caching."""
+"""Utilities that are independent of individual MLIR operations: errors, remarks, locations, timing, byte units and
+caching."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.analysis.memory.xla.memory import xla_timeline
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import Phases, phases

@@ -41,7 +41,12 @@ def imported_by(path: str, modules: Mapping[str, str], lazily: bool = True) -> I
     package = ("recompute", *path.split("/")[:-1])
     for entry in imports_of(ast.parse(modules[path]), package):
         parts = entry.name.split(".")[1:]
-        candidates = ("/".join(parts) + ".py", "/".join(parts[:-1]) + ".py", "/".join((*parts, "__init__.py")))
+        candidates = (
+            "/".join(parts) + ".py",
+            "/".join(parts[:-1]) + ".py",
+            "/".join((*parts, "__init__.py")),
+            "/".join((*parts[:-1], "__init__.py")),
+        )
         target = next((name for name in candidates if name in modules), None)
         if entry.name.startswith("recompute.") and target is not None and (lazily or not entry.lazy):
             yield target

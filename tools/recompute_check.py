@@ -55,10 +55,10 @@ from .arguments.opt_arguments import as_argparse_expects
 from .arguments.tool_parser import ToolParser
 from .check_json import json_verdict
 from .diagnostics.reporting import InputText, of_exception
-from .execution import EXECUTION_SECONDS, ExecutionRequest, add_input_options, check_input_options, run_both
+from .execution import EXECUTION_SECONDS, Execution, ExecutionRequest, add_input_options, check_input_options, run_both
 from .file_access.files import FileError, add_split_option, chunks, read_text
 from .file_access.rule_files import add_rules_option, load_rules
-from .start import version_of
+from .help.version import version_of
 
 _OPERATION = re.compile(r"\w[\w$-]*(?:\.[\w$-]+)+", re.ASCII)
 PROVED, UNPROVED, BAD_INPUT, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -108,17 +108,8 @@ def _check(options: argparse.Namespace) -> int:
 def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tuple[str, str]) -> int:
     """Print the verdict on a pair of programs. Return the exit code."""
     sources = [InputText(name, text) for text, name in zip(texts, names, strict=True)]
-    modules = list[ModuleOp]()
-    try:
-        for source in sources:
-            modules.append(load_module(source.text, source.file))
-    except (ParseError, DiagnosticException) as error:
-        print(of_exception(error, sources[len(modules)]).to_text(), file=sys.stderr)
-        return BAD_INPUT
-    except RecursionError:
-        print(
-            f"{options.before}, {options.after}: error: the programs are nested too deeply to be read", file=sys.stderr
-        )
+    modules = _load_all(options, sources)
+    if modules is None:
         return BAD_INPUT
     before, after = modules
     proof = _prove(options, before, after, is_same_text=texts[0] == texts[1])
@@ -131,19 +122,8 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
         if options.json:
             print(json_verdict(proof, _without_parentheses(hint), None, code))
         return code
-    try:
-        with _progress(options) as line:
-            execution = run_both(before, after, _execution_request(options), line.set_phase)
-    except FileError as error:
-        print(error, file=sys.stderr)
-        return BAD_INPUT
-    except DiagnosticException as error:
-        is_after = isinstance(error, Refusal) and root_of(error.operation) is after
-        diagnostic = of_exception(error, sources[is_after])
-        if not isinstance(error, BadRequest):
-            message = f"{diagnostic.message}; without --execute, only the verdict of the proof counts"
-            diagnostic = replace(diagnostic, message=message)
-        print(diagnostic.to_text(), file=sys.stderr)
+    execution = _execute_both(options, before, after, sources)
+    if execution is None:
         return BAD_INPUT
     code = PROVED if execution.stopped_after is None else STOPPED
     if not (is_accepted and execution.equal):
@@ -154,6 +134,44 @@ def _check_pair(options: argparse.Namespace, texts: tuple[str, str], names: tupl
 
 def _without_parentheses(hint: str) -> str:
     return hint.strip().removeprefix("(").removesuffix(")")
+
+
+def _load_all(options: argparse.Namespace, sources: Sequence[InputText]) -> list[ModuleOp] | None:
+    """Parse the programs. Return None if one of them is invalid, after printing the error."""
+    modules = list[ModuleOp]()
+    try:
+        for source in sources:
+            modules.append(load_module(source.text, source.file))
+    except (ParseError, DiagnosticException) as error:
+        print(of_exception(error, sources[len(modules)]).to_text(), file=sys.stderr)
+        return None
+    except RecursionError:
+        print(
+            f"{options.before}, {options.after}: error: the programs are nested too deeply to be read", file=sys.stderr
+        )
+        return None
+    return modules
+
+
+def _execute_both(
+    options: argparse.Namespace, before: ModuleOp, after: ModuleOp, sources: Sequence[InputText]
+) -> Execution | None:
+    """Run both programs and compare their results. Return None if they cannot be executed, after printing the
+    error."""
+    try:
+        with _progress(options) as line:
+            return run_both(before, after, _execution_request(options), line.set_phase)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return None
+    except DiagnosticException as error:
+        is_after = isinstance(error, Refusal) and root_of(error.operation) is after
+        diagnostic = of_exception(error, sources[is_after])
+        if not isinstance(error, BadRequest):
+            message = f"{diagnostic.message}; without --execute, only the verdict of the proof counts"
+            diagnostic = replace(diagnostic, message=message)
+        print(diagnostic.to_text(), file=sys.stderr)
+        return None
 
 
 def _prove(options: argparse.Namespace, before: ModuleOp, after: ModuleOp, *, is_same_text: bool) -> Proof:
@@ -242,6 +260,23 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("before", metavar="A.mlir", help="the original program; '-' is standard input")
     parser.add_argument("after", metavar="B.mlir", help="the program that should compute the same")
+    _add_assumption_options(parser)
+    _add_execution_options(parser)
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object for each pair of programs on standard output"
+    )
+    add_split_option(parser)
+    add_rules_option(parser)
+    parser.add_argument(
+        "--expect", choices=_ACCEPTED, default="proved", help="the verdict for which the exit code is 0"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-check"))
+    return parser
+
+
+def _add_assumption_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for differences and assumptions that the verdict lists."""
     parser.add_argument(
         "--added-constraints",
         action="store_true",
@@ -261,6 +296,10 @@ def argument_parser() -> argparse.ArgumentParser:
         "the option repeatable of recompute-opt; the attribute recompute.repeatable counts only in A; the verdict "
         "lists the targets",
     )
+
+
+def _add_execution_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for running both programs."""
     parser.add_argument("--execute", action="store_true", help="run both programs and compare the bits of the results")
     add_input_options(parser, default_kind="each of them, one after another")
     parser.add_argument(
@@ -270,17 +309,6 @@ def argument_parser() -> argparse.ArgumentParser:
         help=f"seconds after which the executions of --execute stop, checked after each operation "
         f"({EXECUTION_SECONDS:g})",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object for each pair of programs on standard output"
-    )
-    add_split_option(parser)
-    add_rules_option(parser)
-    parser.add_argument(
-        "--expect", choices=_ACCEPTED, default="proved", help="the verdict for which the exit code is 0"
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
-    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-check"))
-    return parser
 
 
 if __name__ == "__main__":

@@ -137,14 +137,7 @@ def _plan(options: argparse.Namespace) -> int:
 
         codes = [plan_step(options, chunk, name) for chunk in chunks(text, options.split_input_file)]
         return max(codes, key=BY_PRECEDENCE.index)
-    if options.split_input_file:
-        raise ValueError("--split-input-file applies only to steps in MLIR: a graph is a single JSON object")
-    if options.memory_model != ORDER:
-        raise ValueError(
-            "--memory-model applies only to steps in MLIR: the memory of a graph is always counted in program order"
-        )
-    if options.view_copies == "on" and options.solver != "auto" and options.evaluate is None:
-        raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
+    _demand_graph_options(options)
     problem = read_graph(text, name)
     plain_peak = evaluate(problem, sequence_of(problem, ())).peak_bytes
     if plain_peak == 0:
@@ -166,6 +159,18 @@ def _plan(options: argparse.Namespace) -> int:
         budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
         outcome = task.solve(smallest_budget(problem, interrupt.is_set) if budget is None else budget)
     return _write(task, outcome)
+
+
+def _demand_graph_options(options: argparse.Namespace) -> None:
+    """Raise `ValueError` for options that do not apply to graphs, or that exclude each other for graphs."""
+    if options.split_input_file:
+        raise ValueError("--split-input-file applies only to steps in MLIR: a graph is a single JSON object")
+    if options.memory_model != ORDER:
+        raise ValueError(
+            "--memory-model applies only to steps in MLIR: the memory of a graph is always counted in program order"
+        )
+    if options.view_copies == "on" and options.solver != "auto" and options.evaluate is None:
+        raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
 
 
 def _is_graph(text: str, name: str) -> bool:

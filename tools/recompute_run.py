@@ -43,7 +43,7 @@ from .diagnostics.reporting import Diagnostic, InputText, of_exception
 from .execution import add_input_options, check_input_options, inputs_from
 from .file_access.files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
 from .file_access.rule_files import add_rules_option, load_rules
-from .start import version_of
+from .help.version import version_of
 
 
 @command_line()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 
-from .. import __version__
+from .help.version import version_of
 
 
 def opt() -> int:
@@ -23,11 +22,6 @@ def run() -> int:
 
 def plan() -> int:
     return _start("recompute-plan")
-
-
-def version_of(tool: str) -> str:
-    """Return the line that `--version` prints."""
-    return f"{tool} {__version__} (xdsl {version('xdsl')})"
 
 
 def _start(tool: str) -> int:

@@ -236,11 +236,12 @@ def _write_phases_of_duplicates(kinds: Mapping[Operation, int], classified: Phas
         if (earlier := first.setdefault(kind, op)) is not op:
             duplicates.setdefault(kind, [earlier]).append(op)
     for group in duplicates.values():
-        if not is_constant(group[0]) and len({classified.phase[op] for op in group}) > 1:
-            for op in group:
-                phase = classified.phase[op]
-                if phase is not Phase.GRADIENT or scope_of(op.location).direction is not Direction.FORWARD:
-                    op.attributes[Names.PHASE] = StringAttr(phase.value)
+        if is_constant(group[0]) or len({classified.phase[op] for op in group}) == 1:
+            continue
+        for op in group:
+            phase = classified.phase[op]
+            if phase is not Phase.GRADIENT or scope_of(op.location).direction is not Direction.FORWARD:
+                op.attributes[Names.PHASE] = StringAttr(phase.value)
 
 
 @dataclass(frozen=True)

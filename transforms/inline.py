@@ -28,8 +28,9 @@ from ..analysis.step.order import single_block
 from ..dialects.cloning import Cloner
 from ..dialects.names import Names
 from ..dialects.reserved_names import is_reserved, reserved_name
-from ..support.diagnostics import Refusal, Remark, tell
+from ..support.diagnostics import Refusal
 from ..support.operations import block_of, every_operation, is_private
+from ..support.remarks import Remark, tell
 from .attributes.write_attributes import mark_result, propagate_names
 from .calls.call_attributes import AttributePropagator, functions_with_attributes, keep_whole, location_in_call
 from .calls.origins import Origins

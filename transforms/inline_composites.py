@@ -17,8 +17,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ..dialects.stablehlo.composite import CompositeOp
-from ..support.diagnostics import Refusal, tell
+from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
+from ..support.remarks import tell
 from .calls.call_attributes import keep_whole
 from .inline import inline, why_calls_stay
 

@@ -26,8 +26,9 @@ from ..dialects.names import Names
 from ..dialects.recompute import DependOp, TokenOp
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..options.recompute_options import EMISSION_TARGETS
-from ..support.diagnostics import Refusal, Remark, tell
+from ..support.diagnostics import Refusal
 from ..support.operations import block_of, every_operation
+from ..support.remarks import Remark, tell
 
 NO_TOKENS = "nothing is lowered: there is no recompute.token and no copy; run recompute-clone before recompute-lower"
 

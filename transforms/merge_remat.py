@@ -26,8 +26,8 @@ from ..analysis.step.order import functions_of, producers, single_block
 from ..dialects.cloning import clone_of
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..rules.effects import is_constant, why_impure
-from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation, name_of
+from ..support.remarks import Remark, tell
 from .calls.call_attributes import keep_whole
 from .cse import merge_into_first
 from .inline import inline

@@ -48,9 +48,9 @@ from ..options.selection import AUTO, Selection
 from ..planning.host_moves import Offload
 from ..rules.costs.cost import PICOSECONDS
 from ..rules.registry import facts_of
-from ..support.diagnostics import Remark, Topic, tell
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
+from ..support.remarks import Remark, Topic, tell
 from ..support.type_guards import is_tensor
 from .attributes.write_attributes import mark_result
 from .plans.misfits import Misfits

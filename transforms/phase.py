@@ -23,10 +23,11 @@ from ..analysis.step.phases_by_results import late_operations, phases_by_results
 from ..dialects.names import Names
 from ..options.selection import PhaseHint
 from ..rules.effects import why_impure
-from ..support.diagnostics import BadRequest, Remark, RemarkKind, tell
+from ..support.diagnostics import BadRequest
 from ..support.interface import option
 from ..support.operations import every_operation, name_of
 from ..support.phase import Phase
+from ..support.remarks import Remark, RemarkKind, tell
 from .outlining.nested_steps import outline_temporarily
 
 GUESSED_LOSS = (

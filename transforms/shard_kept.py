@@ -29,8 +29,8 @@ from ..dialects.sdy.sharding_lookup import SHARDING
 from ..dialects.sdy.sharding_ops import MeshOp, ShardingConstraintOp
 from ..dialects.sdy.sharding_text import parse_sharding
 from ..dialects.sdy.shardings import ShardingAttr
-from ..support.diagnostics import Remark, tell
 from ..support.operations import every_operation
+from ..support.remarks import Remark, tell
 
 NO_MESH = "recompute_slice_activation has no effect: the module has no mesh of several devices to shard values over"
 INSIDE = "recompute_slice_activation has no effect in loops and in per-device functions (shard_map)"

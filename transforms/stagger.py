@@ -33,7 +33,8 @@ from ..analysis.step.step import Step
 from ..dialects.names import Names
 from ..dialects.stablehlo.control import OptimizationBarrierOp
 from ..planning.by_segment.early_parts import EarlyPart, early_parts
-from ..support.diagnostics import BadRequest, Remark, tell
+from ..support.diagnostics import BadRequest
+from ..support.remarks import Remark, tell
 from .outlining.nested_steps import outline_temporarily
 
 

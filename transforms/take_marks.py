@@ -31,8 +31,9 @@ from ..dialects.mark_calls import CHECKPOINTS, MARK_KIND_OF, NAME, is_mark, is_n
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.stablehlo.custom_call import CustomCallOp
-from ..support.diagnostics import Refusal, Remark, Topic, position_of, tell
+from ..support.diagnostics import Refusal, position_of
 from ..support.operations import every_operation
+from ..support.remarks import Remark, Topic, tell
 from .attributes.write_attributes import add_checkpoints, add_names, mark_result
 
 NOT_MOVED = (

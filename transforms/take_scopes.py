@@ -25,18 +25,18 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..analysis.request.scope_names import CallTreatment, MarkedCall, Switches, parse_scope
-from ..analysis.request.segments import numbered_repetitions
+from ..analysis.request.scope_repetitions import numbered_repetitions
 from ..analysis.step.direction import Direction
 from ..analysis.step.jax_paths import path_of, scope_of
 from ..analysis.step.order import functions_of
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
 from ..dialects.result_marks import decided_mark
+from ..rules.effects import BRANCHES
 from ..support.diagnostics import Refusal
 from ..support.operations import every_operation, name_of
 from .attributes.switches import propagate_switches
 
-BRANCHES = frozenset({"stablehlo.case", "stablehlo.if", "scf.if", "scf.index_switch"})
 DECISIONS = {
     CallTreatment.SAVE: decided_mark([False]),
     CallTreatment.AGAIN: StringAttr(MarkKind.MUST_RECOMPUTE.value),

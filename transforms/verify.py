@@ -31,8 +31,9 @@ from ..dialects.recompute import TokenOp
 from ..dialects.sdy.attached import check_attached_shardings
 from ..dialects.stablehlo.extent_bounds import check_bounds
 from ..mlir_io.function_syntax import verify_functions
-from ..support.diagnostics import Refusal, Remark, RemarkKind, tell
+from ..support.diagnostics import Refusal
 from ..support.operations import every_operation
+from ..support.remarks import Remark, RemarkKind, tell
 from .outlining.nested_steps import outline_temporarily
 
 

@@ -17,8 +17,9 @@ from ...planning.by_segment.skip_reasons import LIVES_ON
 from ...planning.gates import NO_GATE
 from ...planning.plan import NotRecomputed, Plan
 from ...rules.effects import NO_PERMISSION, Permission
-from ...support.diagnostics import Remark, Topic, position_of
+from ...support.diagnostics import position_of
 from ...support.operations import name_of
+from ...support.remarks import Remark, Topic
 from ...support.timing import part
 from ..step.exchanges import why_not_repeatable
 from ..step.guessed_phases import has_phase_information

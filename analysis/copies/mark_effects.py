@@ -11,8 +11,9 @@ from xdsl.ir import Operation
 from ...dialects.mark_kind import MarkKind
 from ...planning.plan import CopyGroup, Plan
 from ...rules.effects import Permission
-from ...support.diagnostics import Remark, Topic, position_of
+from ...support.diagnostics import position_of
 from ...support.operations import name_of
+from ...support.remarks import Remark, Topic
 from ...support.units import readable_bytes
 from ..step.marks import asks_to_recompute, mark_of
 from ..step.step import Step

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...planning.by_segment.numbered_segments import numbered_segment
-from ...support.diagnostics import Remark
+from ...support.remarks import Remark
 from ...support.suggestions import close_name, did_you_mean
 from ..step.order import functions_of, producers, read_values
 from ..step.phases import Phases

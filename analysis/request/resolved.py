@@ -12,8 +12,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...support.counted import counted
-from ...support.diagnostics import Remark, Topic
 from ...support.operations import every_operation, name_of
+from ...support.remarks import Remark, Topic
 from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.constants.dense import DenseAttr, to_numpy
 from ...dialects.names import Names
 from ...dialects.sdy.sharding_ops import ShardingConstraintOp
 from ...dialects.stablehlo.checks import element_of, shape_of

@@ -181,23 +181,23 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
     Arguments, views and constants of unknown size count as 0.
     """
     sized_types = dict[int, tuple[Attribute, int]]()
-    sizes = list[int]()
-    for value in values:
+
+    def size_of(value: SSAValue) -> int:
         if shared.lies_on_host(value):
-            sizes.append(0)
-            continue
+            return 0
         type_ = value.type
-        if (entry := sized_types.get(id(type_))) is None:
-            try:
-                entry = type_, value_bytes(value)
-            except Refusal:
-                if isinstance(value.owner, Operation) and shared.owner(value) is value and value not in constants:
-                    raise
-                entry = type_, 0
-            else:
-                sized_types[id(type_)] = entry
-        sizes.append(entry[1])
-    return tuple(sizes)
+        if (entry := sized_types.get(id(type_))) is not None:
+            return entry[1]
+        try:
+            size = value_bytes(value)
+        except Refusal:
+            if isinstance(value.owner, Operation) and shared.owner(value) is value and value not in constants:
+                raise
+            return 0
+        sized_types[id(type_)] = type_, size
+        return size
+
+    return tuple([size_of(value) for value in values])
 
 
 def _with_storage_sizes(

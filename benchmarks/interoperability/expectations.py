@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, var_operand_def
 from xdsl.parser import Parser
 
-from recompute.dialects.dense import parse_constant
+from recompute.dialects.constants.dense import parse_constant
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.interpreters.devices import run_on_devices
 from recompute.interpreters.executor import execute

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.benchmarks.harness.command_line import add_names, add_size, benchmark_parser, report_missed
 from recompute.benchmarks.harness.markdown import table_head, table_row

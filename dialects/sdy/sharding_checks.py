@@ -69,12 +69,16 @@ def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
             _check_axis(subject, axis, mesh)
             if index and axes[index - 1].size and axis.size and can_merge(axes[index - 1], axis, mesh):
                 raise VerifyException(f"{subject}: the adjacent sub-axes {axes[index - 1]} and {axis} must be merged")
-            for other in seen:
-                if axis == other:
-                    raise VerifyException(f"{subject}: axis {axis} occurs more than once")
-                if axis.overlaps(other, mesh):
-                    raise VerifyException(f"{subject}: the axes {other} and {axis} overlap")
+            _check_distinct(subject, axis, seen, mesh)
             seen.append(axis)
+
+
+def _check_distinct(subject: str, axis: Axis, seen: Iterable[Axis], mesh: Mesh) -> None:
+    for other in seen:
+        if axis == other:
+            raise VerifyException(f"{subject}: axis {axis} occurs more than once")
+        if axis.overlaps(other, mesh):
+            raise VerifyException(f"{subject}: the axes {other} and {axis} overlap")
 
 
 def _check_axis(subject: str, axis: Axis, mesh: Mesh) -> None:

@@ -17,7 +17,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from ..elements import format_float
+from ..constants.elements import format_float
 from .attributes import parse_int64
 
 

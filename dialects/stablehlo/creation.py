@@ -20,7 +20,7 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_standard_dense, is_tensor
-from ..dense import DenseAttr, parse_constant, to_small
+from ..constants.dense import DenseAttr, parse_constant, to_small
 from .attributes import parse_int64
 from .checks import (
     check_dimensions,

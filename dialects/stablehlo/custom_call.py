@@ -27,7 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.counted import counted
 from ...support.type_guards import is_shaped, is_standard_dense
-from ..dense import to_numpy
+from ..constants.dense import to_numpy
 from .attributes import OutputOperandAliasAttr
 from .checks import Constraint, check_count, verify_constraints
 from .formats import I32_ATTR, FunctionTypeOp, parse_all_operands, print_attributes

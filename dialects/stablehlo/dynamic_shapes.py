@@ -22,7 +22,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..dense import DenseAttr, to_numpy
+from ..constants.dense import DenseAttr, to_numpy
 from .attributes import parse_int64
 from .checks import (
     Constraint,

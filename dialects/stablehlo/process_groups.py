@@ -22,7 +22,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import AnyDense, is_standard_dense
-from ..dense import to_numpy
+from ..constants.dense import to_numpy
 from .checks import check_types
 from .formats import ResultTypeOp
 

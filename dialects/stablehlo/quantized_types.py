@@ -30,7 +30,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import is_tensor
-from ..elements import dtype_of
+from ..constants.elements import dtype_of
 
 _QUANTIZED = re.compile(
     r"\s*(?P<sign>[su]?i|u)(?P<bits>\d+)\s*(?:<\s*(?P<low>-?\d+)\s*:\s*(?P<high>-?\d+)\s*>)?\s*"

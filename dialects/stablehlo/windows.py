@@ -24,7 +24,7 @@ from xdsl.traits import RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.type_guards import AnyDense, AnyTensor, is_integer_array, is_standard_dense
-from ..dense import to_numpy
+from ..constants.dense import to_numpy
 from .checks import Constraint, OpT, check_count, check_element, check_shape, element_of, shape_of, verify_constraints
 from .control import check_all, returned_types
 from .formats import I64Array

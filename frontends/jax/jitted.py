@@ -20,8 +20,8 @@ from ...driver.api import explain_verified
 from ...driver.rewritten import Explanations
 from ...driver.step_input import as_module
 from ...driver.verified import verify_module
-from ...support.diagnostics import Remark, Topic
 from ...support.progress import progress
+from ...support.remarks import Remark, Topic
 from .annotations.flax_modules import reject_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes

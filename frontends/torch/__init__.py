@@ -12,7 +12,7 @@ from __future__ import annotations
 from .compile import Backend, backend, compile
 from .export import export
 from .fx.unsupported import Unsupported
-from .options import Options
+from .partition.options import Options
 from .partition.partitioner import BudgetNotKept, Partitioner
 from .regions import region
 from .reports.compile_report import CompileReport, GraphReport

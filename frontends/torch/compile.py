@@ -14,7 +14,7 @@ from ...driver.api import explain
 from ...driver.rewritten import Explanations
 from ...support.suggestions import suggestion
 from .inductor.inductor_partitioner import InductorPartitioner
-from .options import OURS, Keywords, options_of
+from .partition.options import OURS, Keywords, options_of
 from .partition.partitioner import Partitioner
 from .program_order.executor import compile_in_order
 from .reports.compile_report import CompileReport, GraphReport

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.arith import CmpfOp, CmpiOp
 from xdsl.ir import Operation
 
-from ...dialects.elements import DType, bit_width
+from ...dialects.constants.elements import DType, bit_width
 from . import elementwise
 from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_one, on_two, row_by_row, wide
 from .conversion import convert

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import UnrankedMemRefType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.elements import FLOATS, DType, dtype_of
+from ...dialects.constants.elements import FLOATS, DType, dtype_of
 from ...dialects.stablehlo.tuples import GetTupleElementOp
 from ...support.type_guards import is_shaped
 

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from ...dialects.chlo.top_k import TopKOp
-from ...dialects.elements import bit_width
+from ...dialects.constants.elements import bit_width
 from . import complex_numbers
 from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_two, row_by_row
 from .elementwise import total_order, working_dtype

@@ -15,7 +15,7 @@ from ...dialects.chlo.broadcasting import (
     aligned_shape,
 )
 from ...dialects.chlo.constants import ConstantLikeOp
-from ...dialects.elements import round_to
+from ...dialects.constants.elements import round_to
 from .arrays import Array, Kernel, dtype_at, kind_of, on_one, row_by_row, shape_at
 from .chlo import SCIPY, next_after, special
 from .elementwise import compare, complex_of_parts, kernel_named, select

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.test_value import create_ssa_value
 
-from ...dialects.elements import DType, bit_width, dtype_of, round_to
+from ...dialects.constants.elements import DType, bit_width, dtype_of, round_to
 from ...dialects.stablehlo.checks import element_of, shape_of
 from ...dialects.stablehlo.quantization import UniformDequantizeOp, UniformQuantizeOp
 from ...dialects.stablehlo.quantized_types import QuantizedType

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from xdsl.ir import Operation
 
-from ...dialects.elements import DType, bit_width, round_to
+from ...dialects.constants.elements import DType, bit_width, round_to
 from ...dialects.stablehlo.compare_select import ClampOp, CompareOp
 from . import complex_numbers
 from .arrays import Array, Compute, Kernel, as_owned, dtype_at, kind_of, on_one, on_two, row_by_row, wide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...dialects.elements import DType
+from ...dialects.constants.elements import DType
 from ...dialects.stablehlo.legacy import BroadcastOp, DotOp, EinsumFormatOp, TorchIndexSelectOp
 from .arrays import Array, Kernel, as_owned, dtype_at, on_one, on_two, row_by_row, shape_at, wide
 from .conversion import convert

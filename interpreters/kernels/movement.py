@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseResourceAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.constants.dense import DenseAttr, to_numpy
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.creation import ConstantOp, IotaOp
 from ...dialects.stablehlo.padding import PadOp, ReverseOp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import SymbolRefAttr, UnregisteredAttr
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.dense import to_numpy
+from ...dialects.constants.dense import to_numpy
 from ...support.type_guards import is_integer_attribute, is_standard_dense
 
 

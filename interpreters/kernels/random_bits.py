@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...dialects.elements import DType, bit_width
+from ...dialects.constants.elements import DType, bit_width
 from ...dialects.stablehlo.attributes import RngDistribution
 from ...dialects.stablehlo.checks import shape_of
 from ...dialects.stablehlo.external import RngBitGeneratorOp, RngOp

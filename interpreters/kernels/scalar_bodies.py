@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from ...dialects.elements import DType
+from ...dialects.constants.elements import DType
 from ...dialects.mark_calls import is_mark
 from ...dialects.recompute import DependOp
 from ...dialects.stablehlo.branches import SortOp

@@ -26,7 +26,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
-from ...dialects.dense import SplatBytes
+from ...dialects.constants.dense import SplatBytes
 from ...support.type_guards import AnyDense
 
 MINUS_INFINITY = b"\x00\x00\x80\xff"
@@ -76,8 +76,8 @@ def _parse_dense(self: AttrParser, type: RankedStructure[AnyDenseElement] | None
 
     This replaces `AttrParser.parse_dense_int_or_fp_elements_attr`.
     """
-    from ...dialects.dense import to_standard
-    from ...dialects.dense_literal import parse_dense
+    from ...dialects.constants.dense import to_standard
+    from ...dialects.constants.dense_literal import parse_dense
 
     content, start = self.lexer.input.content, self.pos
     if not _BARE_HEXADECIMAL.search(content, start, max(content.find(">", start), start)):
@@ -108,7 +108,7 @@ def _print_dense(self: AnyDense, printer: Printer) -> None:
 
     This replaces `DenseIntOrFPElementsAttr.print_without_type`.
     """
-    from ...dialects.dense import standard_text
+    from ...dialects.constants.dense import standard_text
 
     is_stored_once = isinstance(self.data, SplatBytes)
     text = standard_text(self) if is_stored_once or (_holds_floats(self) and _loses_bits(self)) else None

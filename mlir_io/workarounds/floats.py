@@ -33,7 +33,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError
 
-from ..numbers import decode_nan, double_bits, encode_float, has_nan, is_wide, pack_floats, parse_dense_array
+from ..syntax.numbers import decode_nan, double_bits, encode_float, has_nan, is_wide, pack_floats, parse_dense_array
 
 SOME_NAN: dict[type[AnyFloat], int] = {
     Float32Type: 0x7F800001,

@@ -16,7 +16,7 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from ..location_syntax import parse_location
+from ..syntax.location_syntax import parse_location
 
 ALIASED_LATER = 'builtin.module {} loc(#loc)\n#loc = loc("model.py":1:2 to :3)\n'
 """A module with a range, and with an alias that is defined after its use."""

@@ -29,10 +29,10 @@ from .kernels.board import (
     RANDOM_STATE,
     as_arrays,
     as_lists,
-    board_of,
 )
 from .kernels.entries import CHOICE, PLAIN, Kernels
 from .problem import Pair, Problem
+from .problem_board import board_of
 from .provenance import Improvement, Provenance
 from .result import Stop, never_stop
 

@@ -13,7 +13,7 @@ given order; any copies are allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,16 +74,24 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
         pinned_at_t = np.flatnonzero((problem.makers < t) & (lasts >= t))
         makers = problem.makers[pinned_at_t]
         summed = np.concatenate([[0], np.cumsum(problem.storage_bytes[pinned_at_t])])
-        for v in recomputable:
-            for s in range(t - 1, max(problem.earliest_stage, int(problem.makers[v]) + 1, t - MAX_DISTANCE) - 1, -1):
-                live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.storage_bytes[v]))
-                if live_at_s <= best.bytes:
-                    continue
-                pinned_between = int(summed[np.searchsorted(makers, s, side="right")])
-                recomputed_later = pinned_between + _unpinned_bytes(problem, int(problem.makers[v]), lasts, s, t)
-                if min(live_at_s, recomputed_later) > best.bytes:
-                    best = TwoPointBound(min(live_at_s, recomputed_later), s, t, v)
+        for v, s in _values_and_stages_before(problem, recomputable, t):
+            live_at_s = needed[s] + (0 if _is_counted(problem, v, s, lasts) else int(problem.storage_bytes[v]))
+            if live_at_s <= best.bytes:
+                continue
+            pinned_between = int(summed[np.searchsorted(makers, s, side="right")])
+            recomputed_later = pinned_between + _unpinned_bytes(problem, int(problem.makers[v]), lasts, s, t)
+            if min(live_at_s, recomputed_later) > best.bytes:
+                best = TwoPointBound(min(live_at_s, recomputed_later), s, t, v)
     return best
+
+
+def _values_and_stages_before(problem: Problem, values: Iterable[int], t: int) -> Iterator[tuple[int, int]]:
+    """Yield each value with the operations s at most `MAX_DISTANCE` before t at which it has been computed, the last
+    operation first."""
+    for v in values:
+        first = max(problem.earliest_stage, int(problem.makers[v]) + 1, t - MAX_DISTANCE)
+        for s in range(t - 1, first - 1, -1):
+            yield v, s
 
 
 def _unpinned_bytes(problem: Problem, op: int, lasts: np.ndarray, first: int, last: int) -> int:

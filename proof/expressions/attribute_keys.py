@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 
-from ...dialects.dense import DenseAttr, SplatBytes
+from ...dialects.constants.dense import DenseAttr, SplatBytes
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 # An alias is a number (`#0`) or a name without a dialect (`#map`, but not `#other.map` or `#other<map>`). A backslash

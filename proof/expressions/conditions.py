@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import BoolAttr, IndexType, UnrankedMemRefType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.constants.dense import DenseAttr, to_numpy
 from ...dialects.placements import is_placement
 from ...support.operations import name_of
 from ...support.type_guards import is_integer_attribute, is_integer_type, is_standard_dense, is_tensor

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.dense import DenseAttr
+from ...dialects.constants.dense import DenseAttr
 from ...support.operations import name_of
 from ...support.type_guards import is_integer_array, is_tensor
 from ..operations.operation_parts import attributes_of

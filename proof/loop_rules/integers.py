@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from xdsl.dialects.builtin import i1
 
-from ...dialects.dense import DenseAttr, to_numpy
+from ...dialects.constants.dense import DenseAttr, to_numpy
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...support.type_guards import is_integer_type, is_tensor, is_unsigned
 from ..expressions.terms import Head, Terms

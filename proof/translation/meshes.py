@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, Region
 
-from ...dialects.dense import DenseAttr
+from ...dialects.constants.dense import DenseAttr
 from ...support.operations import every_operation, name_of
 from ..operations.operation_parts import attributes_of
 

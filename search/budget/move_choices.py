@@ -12,8 +12,9 @@ from ...options.memory_model import ORDER
 from ...planning.host_moves import Offload
 from ...rules.costs.cost import cost_named
 from ...support.counted import counted
-from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.diagnostics import Refusal
 from ...support.interface import option
+from ...support.remarks import Remark, RemarkKind
 from ...transforms.offload import Moves
 from ..limits import Budget
 from ..outcome import RewriteResult

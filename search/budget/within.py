@@ -18,7 +18,8 @@ from ...options.recompute_options import RecomputeOptions
 from ...planning.plan import plan_nothing
 from ...planning.solvers.result import Stop
 from ...support.counted import counted, counted_are
-from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.diagnostics import Refusal
+from ...support.remarks import Remark, RemarkKind
 from ...support.units import format_bytes, readable_bytes
 from ..candidate_plans.pool import ModuleCandidate
 from ..candidate_plans.pool_cache import pool_of

@@ -7,11 +7,11 @@ in program order. Only the plans that a search visits are made and forecast (`st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...analysis.step.step import Step
 from ...planning.calibrated_search import Ratio
 from ...planning.graph import Graph
@@ -87,10 +87,8 @@ class StepCandidates:
             wholes[planned.attempt] = whole
             if at in thinned:
                 candidates._families += families_by_segment(whole, planned.segments)
-            if policy := planned.attempt.policy:
-                for other, larger in wholes.items():
-                    if replace(other, policy=policy) == planned.attempt and larger is not whole:
-                        candidates._families += families_by_policy(larger, whole, policy, planned.segments)
+            for larger in _without_policy(planned.attempt, wholes):
+                candidates._families += families_by_policy(larger, whole, planned.attempt.policy, planned.segments)
         return candidates
 
     @property
@@ -130,3 +128,15 @@ class StepCandidates:
         if ratio(reduced.whole.prediction) <= NEARLY_FITTING_FACTOR:
             work_limit = self.forecasts.least_fitting_work(ratio)
             reduced.family.search(partial(self.forecasts.judge, ratio, work_limit=work_limit), stop)
+
+
+def _without_policy(attempt: Attempt, wholes: Mapping[Attempt, StepCandidate]) -> list[StepCandidate]:
+    """Return the candidates of the attempts that differ from the attempt only in the policy inside segments; none for
+    an attempt without a policy of its own."""
+    if not attempt.policy:
+        return []
+    return [
+        candidate
+        for other, candidate in wholes.items()
+        if candidate is not wholes[attempt] and replace(other, policy=attempt.policy) == attempt
+    ]

@@ -15,11 +15,11 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.loop_schedule import UNCUT, LoopSchedule
-from ...options.recompute_options import RecomputeOptions
+from ...options.recompute_options import ATTEMPTS, RecomputeOptions
 from ...options.selection import BadSelection
 from ...planning.calibrated_search import Prediction, Ratio
 from ...planning.host_moves import Offload
@@ -39,9 +39,8 @@ from .candidates import StepCandidates
 from .plan_origin import PlanOrigin, PlanSource
 from .step_forecasts import StepCandidate
 
-MAX_ATTEMPTS = 8
-"""Maximum number of attempts for each step, one more than without a budget (`ATTEMPTS` in
-`options/recompute_options.py`). Further attempts are not planned."""
+MAX_ATTEMPTS = ATTEMPTS + 1
+"""Maximum number of attempts for each step, one more than without a budget. Further attempts are not planned."""
 NEED_LEVELS = 10
 """The approximate number of needs at which the plans of several steps are combined. Without this limit, there would be
 a candidate for each combination of plans."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...planning.calibrated_search import Prediction, Ratio
 from ...planning.graph import Graph
 from ...planning.plan import Plan

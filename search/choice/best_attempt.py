@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ...analysis.memory.peaks import Peaks
+from ...analysis.forecasts.peaks import Peaks
 from ...planning.by_segment.by_structure import CutMethod
 from ...planning.objective import is_too_much_work, raises_peak
-from .attempts import MANY_OPERATIONS
 from .planned_attempts import PlannedAttempt
+from .proposed_attempts import MANY_OPERATIONS
 from .vetoes import why_peak_rises, why_worse
 
 EQUAL_PEAK_FACTOR = 1.02

@@ -11,7 +11,7 @@ from itertools import islice
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ...analysis.memory.peaks import Forecast, Peaks
+from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...analysis.request.policies import SelectionByFunction
 from ...analysis.request.segments import named_segments
 from ...analysis.step.marks import is_forced
@@ -22,11 +22,12 @@ from ...options.selection import Selection
 from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.plan import Plan
 from ...support.counted import counted
-from ...support.diagnostics import Remark, RemarkKind, Topic
+from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
-from .attempts import DEFAULT_ATTEMPT, MAX_OUTSIDE_SHARE, Attempt, attempts_at, saved_outside
+from .attempts import DEFAULT_ATTEMPT, Attempt
 from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
+from .proposed_attempts import MAX_OUTSIDE_SHARE, attempts_at, saved_outside
 from .segment_decisions import Segmentation
 from .vetoes import why_too_much_work, why_worse
 

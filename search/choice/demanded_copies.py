@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Mapping
 
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.memory.peaks import Peaks
+from ...analysis.forecasts.peaks import Peaks
 from ...planning.objective import raises_peak
-from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.interface import interface_wording, option
+from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import readable_bytes
 
 

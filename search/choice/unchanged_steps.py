@@ -8,7 +8,8 @@ from dataclasses import replace
 from xdsl.ir import Operation
 
 from ...planning.by_segment.numbered_segments import is_numbered
-from ...support.diagnostics import Refusal, Remark, Topic, strict_refusal
+from ...support.diagnostics import Refusal, strict_refusal
+from ...support.remarks import Remark, Topic
 
 UNCHANGED = "the step is left as it is"
 _OTHERS_UNCHANGED = "the rest of the step is left as it is"

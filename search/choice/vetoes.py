@@ -9,8 +9,8 @@ A choice is checked three times, the first time also for its work, and each time
 
 The first two vetoes leave the step unchanged, and the third one leaves functions inlined. Each reason becomes a remark.
 User marks and user-given plans are not vetoed. Errors are reported elsewhere: plans that do not match the step
-(`transforms/clone.py`), segments above their budgets (`check_limits` in `local_choices/limit_segments.py`), and
-budgets that no plan meets (`budget/`).
+(`transforms/plans/given_plans.py`), segments above their budgets (`check_limits` in
+`local_choices/limit_segments.py`), and budgets that no plan meets (`budget/`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...analysis.memory.peaks import Peaks
+from ...analysis.forecasts.peaks import Peaks
 from ...analysis.step.order import functions_of
 from ...planning.objective import MIN_SAVED_SHARE, is_too_much_work, is_worth_it, raises_peak
-from ...support.diagnostics import Remark
+from ...support.remarks import Remark
 from ...support.units import readable_bytes
 from ...transforms.cse import cse
 from ...transforms.preparation.timelines import flat_copy, peaks_in_order

@@ -27,8 +27,9 @@ from ...options.segment_budgets import SegmentBudget, read_budgets
 from ...options.selection import AUTO, BadSelection, Selection
 from ...planning.graph import Graph
 from ...planning.plan import Plan
-from ...support.diagnostics import BadRequest, Refusal, Remark
+from ...support.diagnostics import BadRequest, Refusal
 from ...support.operations import every_operation
+from ...support.remarks import Remark
 from ...support.timing import part
 from ...transforms.per_device.outline import is_stand_in
 from .segments_within_budgets import SegmentLimits, choose_within_budgets

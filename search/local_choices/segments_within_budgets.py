@@ -31,8 +31,9 @@ from ...planning.by_segment.segment_limits import (
 from ...planning.by_segment.segment_problem import KEPT_BY_MARK, TOO_EARLY
 from ...planning.graph import Graph
 from ...planning.plan import Plan
-from ...support.diagnostics import Refusal, Remark, RemarkKind
+from ...support.diagnostics import Refusal
 from ...support.interface import option
+from ...support.remarks import Remark, RemarkKind
 from ...support.units import readable_bytes
 
 MAX_SELECTIONS = 12

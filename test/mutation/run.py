@@ -51,7 +51,8 @@ RULES = ("filecheck/transforms", "unit/rules")
 STORAGE = ("unit/analysis/memory/test_timeline.py",)
 XLA = ("filecheck/tools", "unit/analysis/memory/xla/test_fusion.py")
 TESTS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py", "transforms/plans/apply_plan.py"), PASSES),
+    **dict.fromkeys(("transforms/clone.py", "transforms/cse.py"), PASSES),
+    **{f"transforms/plans/{name}.py": PASSES for name in ("apply_plan", "cloned_steps", "given_plans")},
     **dict.fromkeys(
         ("analysis/request/value_names.py", "analysis/step/marks.py", "search/choice/segment_decisions.py"), PASSES
     ),
@@ -63,7 +64,7 @@ TESTS: dict[str, tuple[str, ...]] = {
             *("by_segment/plan_targets", "by_segment/segment_arrivals"),
         )
     },
-    "analysis/memory/peaks.py": ("filecheck/transforms", "unit/analysis/memory/test_peaks.py"),
+    "analysis/forecasts/peaks.py": ("filecheck/transforms", "unit/analysis/forecasts/test_peaks.py"),
     **dict.fromkeys(("transforms/verify.py", "analysis/verify/invariants.py"), VERIFIER),
     "proof/prove.py": PROOF,
     **{f"proof/translation/{name}.py": PROOF for name in ("value_numbering", "call_inliner", "head_cache")},

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from recompute.dialects.constants.dense import DenseAttr, to_numpy
 from recompute.dialects.context import make_context
-from recompute.dialects.dense import DenseAttr, to_numpy
 from recompute.dialects.stablehlo.checks import shape_of
 from recompute.dialects.stablehlo.control import WhileOp
 from recompute.dialects.stablehlo.creation import ConstantOp

@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from recompute.dialects.constants.dense import DenseAttr
 from recompute.dialects.context import make_context
-from recompute.dialects.dense import DenseAttr
 from recompute.dialects.stablehlo.attributes import (
     ComparisonDirection,
     ComparisonDirectionAttr,

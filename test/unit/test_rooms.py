@@ -13,13 +13,30 @@ from recompute.test.unit.test_layout import MAY_IMPORT
 TOP = "."
 """The modules of a package outside all rooms, as one room. A package without it in `ARROWS` leaves them out."""
 ARROWS: dict[str, dict[str, frozenset[str]]] = {
+    "dialects": {
+        "constants": frozenset(),
+        "stablehlo": frozenset({"constants"}),
+        "chlo": frozenset({"stablehlo"}),
+        "sdy": frozenset({"stablehlo"}),
+        TOP: frozenset({"stablehlo", "chlo", "sdy"}),
+    },
+    "mlir_io": {
+        "syntax": frozenset(),
+        "workarounds": frozenset({"syntax"}),
+        TOP: frozenset({"syntax", "workarounds"}),
+    },
     "analysis": {
         "step": frozenset(),
         "request": frozenset({"step"}),
         "verify": frozenset({"step"}),
         "copies": frozenset({"step", "request"}),
         "memory": frozenset({"step", "request"}),
+        "forecasts": frozenset({"step", "memory"}),
         "explain": frozenset({"step", "copies", "memory"}),
+    },
+    "analysis/memory": {
+        TOP: frozenset(),
+        "xla": frozenset({TOP}),
     },
     "transforms": {
         "attributes": frozenset(),
@@ -35,6 +52,10 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         TOP: frozenset(),
         "solvers": frozenset({TOP}),
         "by_segment": frozenset({TOP, "solvers"}),
+    },
+    "planning/solvers": {
+        "kernels": frozenset(),
+        TOP: frozenset({"kernels"}),
     },
     "rules": {
         TOP: frozenset(),
@@ -80,16 +101,17 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "reports": frozenset({"fx"}),
         "partition": frozenset({"fx", "program_order", "reports"}),
         "inductor": frozenset({"fx", "partition", "program_order", "reports"}),
+        TOP: frozenset({"fx", "inductor", "partition", "program_order", "reports"}),
     },
-    # The modules at the top are left out: the argument parsers import `version_of` from `start.py`.
     "tools": {
         "diagnostics": frozenset(),
         "file_access": frozenset(),
         "help": frozenset(),
         "instrumentation": frozenset({"file_access"}),
         "arguments": frozenset({"diagnostics", "file_access", "help", "instrumentation"}),
-        "plan": frozenset({"arguments", "diagnostics", "file_access"}),
+        "plan": frozenset({"arguments", "diagnostics", "file_access", "help"}),
         "runs": frozenset({"arguments", "diagnostics", "file_access", "instrumentation"}),
+        TOP: frozenset({"arguments", "diagnostics", "file_access", "help", "instrumentation", "plan", "runs"}),
     },
 }
 """What each room of a package imports of the others. For `frontends/jax`, whose report asks the step for its compiled

@@ -16,7 +16,7 @@ from ..diagnostics.reporting import CATEGORIES, FORMATS
 from ..file_access.files import add_split_options
 from ..file_access.rule_files import add_rules_option
 from ..help.completion import add_completion_option
-from ..start import version_of
+from ..help.version import version_of
 from .tool_parser import Flag, ToolParser
 
 _ONE_DASH = re.compile(r"-([a-z][\w-]+)(=.*)?", re.DOTALL)

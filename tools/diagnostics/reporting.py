@@ -32,18 +32,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ...support.diagnostics import (
-    ON_REQUEST,
-    BadRequest,
-    InvalidOperation,
-    Refusal,
-    Remark,
-    RemarkKind,
-    position_of,
-    repetition_suffix,
-)
+from ...support.diagnostics import BadRequest, InvalidOperation, Refusal, position_of
 from ...support.locations import name_without_position, source_position, text_line_of
 from ...support.outlined_names import name_of_origin
+from ...support.remarks import ON_REQUEST, Remark, RemarkKind, repetition_suffix
 
 _PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)")
 

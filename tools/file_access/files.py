@@ -108,9 +108,10 @@ def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:
         FileError: If an output cannot be written. In that case, no file is changed.
     """
     staged = list[tuple[str, Path, Path]]()
+    to_files = [(path, data) for path, data in outputs if path is not None and path != "-"]
     try:
-        for path, data in outputs:
-            if path is not None and path != "-" and (target := _regular(path)) is not None:
+        for path, data in to_files:
+            if (target := _regular(path)) is not None:
                 with _errors_of(path):
                     staged.append((path, _stage(target, data), target))
         for path, data in outputs:

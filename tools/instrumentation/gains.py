@@ -18,8 +18,9 @@ from ...analysis.memory.timeline import peak_in_order
 from ...analysis.step.marks import is_copy
 from ...analysis.step.order import functions_of
 from ...proof.verdicts.verdict import Proof
-from ...support.diagnostics import DynamicShape, Remark, RemarkKind, Topic
+from ...support.diagnostics import DynamicShape
 from ...support.operations import every_operation, operations_in
+from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
 from ...transforms.preparation.timelines import flat_copy
 

@@ -15,7 +15,7 @@ from ...planning.solvers.sweep import Outcome
 from ...support.progress import ProgressLine, progress
 from ..arguments.tool_parser import ToolParser
 from ..file_access.files import add_split_option, demand_different_files, write_text
-from ..start import version_of
+from ..help.version import version_of
 
 PLANNED, REFUSED, BAD_INPUT, UNPROVED, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes. `REFUSED` means that it is proved that no plan exists. `UNPROVED` means that no plan was found."""
@@ -108,6 +108,17 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")
+    _add_question_options(parser)
+    _add_search_options(parser)
+    _add_graph_options(parser)
+    add_split_option(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
+    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
+    return parser
+
+
+def _add_question_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that state the question: a plan for one budget, a curve over several, or whether a step fits."""
     parser.add_argument("--budget", help="for graphs: the limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="plan for the budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--curve", metavar="FILE", help="with --sweep: write the curve as .json, .svg, .png or .html")
@@ -123,6 +134,10 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         metavar="BUDGET",
         help="report whether the step fits; the budget of a training step is in bytes of device memory",
     )
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that control the search: its memory model, its solver and its limits."""
     parser.add_argument(
         "--memory-model",
         choices=MODELS,
@@ -148,11 +163,6 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
         f"of a step stops after {FIT_SECONDS:g} seconds, --sweep after {SWEEP_SECONDS:g} seconds for each budget "
         "unless --effort is given, and other searches have no limit",
     )
-    _add_graph_options(parser)
-    add_split_option(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not print progress on standard error")
-    parser.add_argument("-v", "--version", action="version", version=version_of("recompute-plan"))
-    return parser
 
 
 def _add_graph_options(parser: argparse.ArgumentParser) -> None:

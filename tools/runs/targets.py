@@ -25,8 +25,8 @@ from ...reports import memory_timeline as timeline_report
 from ...reports.memory_chart import demand_matplotlib
 from ...reports.memory_html import to_html
 from ...rules.costs.cost import FLOPS, cost_named
-from ...support.diagnostics import tell
 from ...support.nested_modules import named_modules
+from ...support.remarks import tell
 from ...support.suggestions import suggestion
 from ...transforms.preparation.timelines import timelines_of
 from ..file_access.files import read_text

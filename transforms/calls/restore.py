@@ -104,6 +104,16 @@ def restore_calls(module: ModuleOp, original: ModuleOp, origins: Origins) -> Res
 OF_THE_WHOLE = "its attributes apply to the call as a whole, with all of its operands and results"
 
 
+def _call_of(function: str, body: InlinedBody, attributes: CallAttributes) -> CallOp:
+    """Return a call of the function that computes the body, with the attributes of the operations that it replaces."""
+    types = [value.type for value in body.returned]
+    call = CallOp.create(
+        operands=body.call_operands, result_types=types, properties={"callee": SymbolRefAttr(function)}
+    )
+    attributes.write(call)
+    return call
+
+
 class _Restoring:
     def __init__(self, module: ModuleOp, original: ModuleOp, origins: Origins):
         self.module = module
@@ -127,7 +137,7 @@ class _Restoring:
                     call = self._restore(group)
                 except LeftInlined as reason:
                     counts_by_reason[str(reason)] = counts_by_reason.get(str(reason), 0) + 1
-                    if foreign_attributes(group.instance.attributes, self.templates.of(group.instance.callee).function):
+                    if self._has_foreign_attributes(group):
                         lost.add(group.instance.callee)
                     continue
                 calls += 1
@@ -188,20 +198,13 @@ class _Restoring:
         members = list(matched.members.values())
         results = group.results(template, self.templates.parts)
         body, is_whole = self._body(group, matched, results)
-        if not is_whole and foreign_attributes(group.instance.attributes, template.function):
+        if not is_whole and self._has_foreign_attributes(group):
             raise LeftInlined(OF_THE_WHOLE)
-        if group.block not in self.positions:
-            self.positions[group.block] = Positions(group.block)
-        positions = self.positions[group.block]
+        positions = self._positions_in(group.block)
         point = insertion_point_of(members, body.call_operands, positions)
         self.effects.require_order(members, point, positions)
-        call_attributes = CallAttributes.of(group.instance, group.copy, members)
         name = group.instance.callee if is_whole else self.output_functions.name_of_part(template, body)
-        types = [value.type for value in body.returned]
-        call = CallOp.create(
-            operands=body.call_operands, result_types=types, properties={"callee": SymbolRefAttr(name)}
-        )
-        call_attributes.write(call)
+        call = _call_of(name, body, CallAttributes.of(group.instance, group.copy, members))
         insert_call(call, point, positions)
         if is_whole:
             for result, hint in zip(call.results, group.instance.names, strict=True):
@@ -221,6 +224,15 @@ class _Restoring:
         self.origins.of[call] = Origin(group.instance.at.instance, group.instance.at.index, group.copy)
         erase_members(members)
         return call
+
+    def _has_foreign_attributes(self, group: Group) -> bool:
+        template = self.templates.of(group.instance.callee)
+        return bool(foreign_attributes(group.instance.attributes, template.function))
+
+    def _positions_in(self, block: Block) -> Positions:
+        if block not in self.positions:
+            self.positions[block] = Positions(block)
+        return self.positions[block]
 
     def _body(
         self, group: Group, matched: MatchedCall, results: Mapping[SSAValue, SSAValue]

@@ -181,16 +181,9 @@ def _outline(
     assert block is not None and enclosing_op is not None, "a step is inside an operation"
     # The runs are counted before the operations move, because a loop without its body has no known trip count.
     runs = runs_of(operations[0])
-    order, chosen = Order.of(block), set(operations)
-    results = [
-        result
-        for op in operations
-        for result in op.results
-        if any(order.owner_here(use.operation) not in chosen for use in result.uses)
-    ]
-    definitions = {result for op in operations for result in op.results}
-    read = dict.fromkeys(value for op in operations for value in order.reads[order.position[op]])
-    captured = [value for value in read if value not in definitions and value not in first]
+    order = Order.of(block)
+    results = _results_read_outside(operations, order)
+    captured = [value for value in _captured_values(operations, order) if value not in first]
     outside = (*first, *captured)
     inside = Block(arg_types=[value.type for value in outside])
     for argument, value in zip(inside.args, outside, strict=True):
@@ -209,6 +202,24 @@ def _outline(
     function.location = enclosing_op.location
     module.body.block.add_op(function)
     return NestedStep(function, first, placeholder, parent, runs=runs)
+
+
+def _results_read_outside(operations: Sequence[Operation], order: Order) -> list[OpResult]:
+    """Return the results that other operations of the block, or their regions, read."""
+    chosen = set(operations)
+    return [
+        result
+        for op in operations
+        for result in op.results
+        if any(order.owner_here(use.operation) not in chosen for use in result.uses)
+    ]
+
+
+def _captured_values(operations: Sequence[Operation], order: Order) -> list[SSAValue]:
+    """Return the values that the operations read and none of them defines, in order of use."""
+    definitions = {result for op in operations for result in op.results}
+    read = dict.fromkeys(value for op in operations for value in order.reads[order.position[op]])
+    return [value for value in read if value not in definitions]
 
 
 def _move(operations: Sequence[Operation], block: Block, before: Operation | None) -> None:

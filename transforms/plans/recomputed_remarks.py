@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from ...analysis.step.step import Step
 from ...planning.plan import CopyGroup, Plan
 from ...support.counted import counted_are
-from ...support.diagnostics import Remark, RemarkKind, Topic, place_of
+from ...support.diagnostics import place_of
 from ...support.operations import name_of
+from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
 from ..per_device.outline import is_stand_in
 

@@ -17,8 +17,8 @@ from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...dialects.result_marks import decided_mark
 from ...options.selection import Selection
-from ...support.diagnostics import Remark
 from ...support.operations import name_of
+from ...support.remarks import Remark
 from ..per_device.outline import is_stand_in
 from .kept_dependents import demanded_values, keep_dependents
 

@@ -16,7 +16,7 @@ from ...dialects.cloning import clone_of
 from ...dialects.dead_code import drop_dead_code
 from ...dialects.names import Names
 from ...options.selection import Selection
-from ...support.diagnostics import Remark
+from ...support.remarks import Remark
 from ...support.timing import part
 from ..calls.origins import Origins
 from ..calls.repeatable import mark_repeatable

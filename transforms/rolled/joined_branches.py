@@ -22,8 +22,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...analysis.step.counted_loops import is_bare
 from ...analysis.step.crossings import Crossings
 from ...analysis.step.order import functions_of, read_values, single_block
-from ...dialects.dense import DenseAttr
-from ...dialects.elements import dtype_of
+from ...dialects.constants.dense import DenseAttr
+from ...dialects.constants.elements import dtype_of
 from ...dialects.stablehlo.branches import CaseOp, IfOp
 from ...dialects.stablehlo.creation import ConstantOp
 from ...dialects.stablehlo.custom_call import CustomCallOp

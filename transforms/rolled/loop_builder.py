@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...analysis.step.counted_loops import CountedLoop
-from ...dialects.dense import DenseAttr
-from ...dialects.elements import dtype_of
+from ...dialects.constants.dense import DenseAttr
+from ...dialects.constants.elements import dtype_of
 from ...dialects.stablehlo.attributes import ComparisonDirection, ComparisonType
 from ...dialects.stablehlo.binary import AddOp, MultiplyOp, SubtractOp
 from ...dialects.stablehlo.checks import element_of, shape_of

@@ -12,8 +12,8 @@ from ...analysis.step.exchanges import holds_collective
 from ...analysis.step.stacks import LoopPair
 from ...rules.effects import why_impure
 from ...support.counted import counted, counted_are
-from ...support.diagnostics import Remark, RemarkKind, Topic
 from ...support.operations import name_of
+from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import format_bytes, readable_bytes
 
 WHOLE = "the loop is recomputed as a whole with its segment, because that needs less memory than a cut"

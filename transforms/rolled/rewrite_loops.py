@@ -23,8 +23,8 @@ from ...analysis.step.crossings import Crossings
 from ...analysis.step.order import functions_of, single_block
 from ...analysis.step.stacks import LoopPair
 from ...dialects.dead_code import drop_dead_code
-from ...support.diagnostics import Remark
 from ...support.operations import operations_in
+from ...support.remarks import Remark
 from ..plans.apply_plan import FreeNumbers
 from .apply_cut import apply_cut
 from .carries import Replaced, drop_dead_carries

@@ -348,10 +348,9 @@ class _Rules:
                 if value in constants:
                     continue
                 maker = makers[value]
-                if maker != NO_MAKER and self.is_inside(maker, current):
-                    if maker not in visited:
-                        visited.add(maker)
-                        pending.append(maker)
-                    continue
-                stored[value] = None
+                if maker == NO_MAKER or not self.is_inside(maker, current):
+                    stored[value] = None
+                elif maker not in visited:
+                    visited.add(maker)
+                    pending.append(maker)
         return tuple(stored)

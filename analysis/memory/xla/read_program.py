@@ -15,7 +15,7 @@ from math import prod
 from xdsl.dialects.builtin import bf16, f32
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from ....dialects.dense import DenseAttr, to_numpy
+from ....dialects.constants.dense import DenseAttr, to_numpy
 from ....mlir_io.repeated_operations import key_of
 from ....planning.graph import NO_MAKER
 from ....rules.buffers import DENSE_VIEWS, element_bytes, viewed_operand

@@ -13,7 +13,7 @@ import jax
 from jax.extend import core, source_info_util
 from xdsl.dialects.builtin import ModuleOp
 
-from ....support.diagnostics import Remark, Topic
+from ....support.remarks import Remark, Topic
 from .value_marks import LEAF_KINDS, MARK_NAME
 
 _CORE: Any = core

@@ -15,8 +15,8 @@ from xdsl.context import Context
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from ....dialects.constants.dense_literal import parse_dense
 from ....dialects.context import make_context
-from ....dialects.dense_literal import parse_dense
 from ....dialects.stablehlo.unary import UNARY, AccurateUnaryOp
 from ....mlir_io.parser import ModuleParser
 from ....support.type_guards import AnyShaped

@@ -11,9 +11,9 @@ import numpy as np
 from jaxlib.mlir import ir
 from xdsl.ir import Attribute
 
-from ....dialects.dense import DenseAttr, to_standard
-from ....dialects.dense_literal import mask_bits
-from ....dialects.elements import dtype_of
+from ....dialects.constants.dense import DenseAttr, to_standard
+from ....dialects.constants.dense_literal import mask_bits
+from ....dialects.constants.elements import dtype_of
 from ....support.type_guards import AnyShaped, is_shaped, is_tensor
 from .bindings import NotBridged, build
 

@@ -30,8 +30,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import IRDLOperation
 
+from ....dialects.constants.dense import to_small
 from ....dialects.context import make_context
-from ....dialects.dense import to_small
 from ....dialects.making import can_be_made, fill, make, name_location
 from ....dialects.stablehlo.creation import DenseConstantOp
 from ....mlir_io.normalize import CHECKS, UNKNOWN_PROPERTIES, normalize
@@ -250,9 +250,20 @@ class _OpReader:
         kind = self._kinds.get(name)
         if kind is None:
             kind = self._kinds[name] = self._kind(name)
-        values = self._values
         results = list(op.results)
-        types = self._types(results)
+        made = self._create(op, kind, self._types(results))
+        if results:
+            self._values.update(zip(results, made.results, strict=True))
+            self._names.give(name, results, made.results)
+        if kind.is_checked:
+            # The parser creates the properties in the order of their definition.
+            made.properties = {name: made.properties[name] for name in kind.properties if name in made.properties}
+            normalize(made)
+        return made
+
+    def _create(self, op: Any, kind: _OperationKind, types: list[TypeAttribute]) -> Operation:
+        """Return the operation with its operands, attributes and regions. Its results have no names yet."""
+        values = self._values
         try:
             operands = [values[value] for value in op.operands]
         except KeyError:
@@ -263,7 +274,7 @@ class _OpReader:
         successors = [self._blocks[block] for block in op.successors] if self._blocks else ()
         dictionaries = self._dictionaries(op, kind)
         if kind.is_plain and not successors:
-            made = make(
+            return make(
                 kind.op_class,
                 operands,
                 result_types=types,
@@ -271,25 +282,16 @@ class _OpReader:
                 location=location,
                 regions=regions,
             )
-        else:
-            properties, attributes = dictionaries
-            made = kind.op_class.create(
-                operands=operands,
-                result_types=types,
-                properties=properties,
-                attributes=attributes,
-                location=location,
-                regions=regions,
-                successors=successors,
-            )
-        if results:
-            values.update(zip(results, made.results, strict=True))
-            self._names.give(name, results, made.results)
-        if kind.is_checked:
-            # The parser creates the properties in the order of their definition.
-            made.properties = {name: made.properties[name] for name in kind.properties if name in made.properties}
-            normalize(made)
-        return made
+        properties, attributes = dictionaries
+        return kind.op_class.create(
+            operands=operands,
+            result_types=types,
+            properties=properties,
+            attributes=attributes,
+            location=location,
+            regions=regions,
+            successors=successors,
+        )
 
     def _types(self, values: list[Any]) -> list[TypeAttribute]:
         types = self._attributes.types

@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ....dialects.dense import DenseAttr, small_bits
+from ....dialects.constants.dense import DenseAttr, small_bits
 from ....mlir_io.parser import NAME_OF_UNKNOWN
 from ....mlir_io.printer import attribute_text
 from ....support.garbage import no_collection

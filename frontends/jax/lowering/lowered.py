@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ....driver.rewritten import Rewritten
 from ....options.recompute_options import RecomputeOptions
 from ....support.counted import counted_are
-from ....support.diagnostics import Remark
 from ....support.progress import progress
+from ....support.remarks import Remark
 from ....support.units import format_bytes
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes, temporary_bytes

@@ -27,9 +27,10 @@ from ....options.selection import BadSelection
 from ....planning.plan_file import from_json
 from ....search.local_choices.limit_segments import selection_without_budgets
 from ....support.counted import counted_are
-from ....support.diagnostics import Refusal, Remark
+from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
 from ....support.progress import ProgressLine, progress
+from ....support.remarks import Remark
 from ....transforms.merge_remat import is_of_remat
 from ..annotations.unused_marks import unused_marks
 from ..annotations.value_marks import WRITTEN_AS_CALLS

@@ -28,10 +28,10 @@ from ....driver.rewritten import Rewritten
 from ....driver.step_input import as_module
 from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, respell
 from ....mlir_io.printer import print_module
-from ....support.diagnostics import Remark
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint, fingerprint
 from ....support.operations import every_operation
+from ....support.remarks import Remark
 from ..bridge import crossing
 from ..internals import private
 from ..keywords.jit_options import JitOptions

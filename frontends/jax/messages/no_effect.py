@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ....support.diagnostics import Remark, lines_of, place_of, without_effect
+from ....support.diagnostics import place_of
 from ....support.locations import base_name
+from ....support.remarks import Remark, lines_of, without_effect
 
 _MAX = 3
 """The maximum number of reasons in a message. Further ones are only counted."""

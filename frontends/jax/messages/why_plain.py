@@ -11,8 +11,9 @@ from typing import TypeVar
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
 from ....analysis.step.module_steps import ForwardOverReverse, NoGradient
 from ....planning.by_segment.skip_reasons import FREES_NOTHING
-from ....support.diagnostics import Refusal, Remark, Topic
+from ....support.diagnostics import Refusal
 from ....support.locations import base_name
+from ....support.remarks import Remark, Topic
 from ....support.units import format_bytes
 
 _JIT, _GRADIENT = "recompute.jax.jit", "jax.value_and_grad(loss)"

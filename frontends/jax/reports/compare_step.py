@@ -26,8 +26,9 @@ from ....driver.step_input import as_module
 from ....options.selection import AUTO
 from ....planning.by_segment.numbered_segments import is_numbered
 from ....reports.by_module import ModuleNames, module_rows
-from ....support.diagnostics import Refusal, Remark, Topic
+from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
+from ....support.remarks import Remark, Topic
 from ....support.type_guards import is_tensor
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.choice import CompiledStep, Variant

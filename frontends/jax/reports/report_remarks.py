@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ....analysis.step.descriptions import without_loop_scopes
 from ....planning.by_segment.numbered_segments import is_numbered, number_of_segment, numbered_segment
-from ....support.diagnostics import Remark, lines_of
+from ....support.remarks import Remark, lines_of
 from ..messages.why_plain import reason_in_model
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....reports.by_module import ModuleRow
-from ....support.diagnostics import Remark
+from ....support.remarks import Remark
 from ..compilation.choice import Variant
 from ..messages.tracebacks import shortened
 from .donation import Donation

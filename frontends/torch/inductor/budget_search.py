@@ -22,8 +22,8 @@ from ....search.budget.refusal_text import refusal_text
 from ....search.budget.rounds import Rounds
 from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
 from ..fx.halves import Halves
-from ..options import Options
 from ..partition.joint_graph_step import JointStep
+from ..partition.options import Options
 from ..partition.partitioner import BudgetNotKept
 from ..reports.compile_report import GraphReport, Round
 from .candidates import PLAN, Candidate, Splitter

@@ -23,9 +23,10 @@ from ....support.diagnostics import Refusal
 from ..fx.halves import Halves
 from ..fx.product_flops import flops_of
 from ..fx.schemas import draws
-from ..options import Options
+from ..partition.budget_rewrites import rewrite, smallest_rewrite
 from ..partition.graph_reports import report_of, report_unchanged
 from ..partition.joint_graph_step import JointStep
+from ..partition.options import Options
 from ..partition.plan_cache import StoredPlan
 from ..partition.rewritten_step import RewrittenStep
 from ..program_order.graph_peaks import program_order_peak
@@ -106,7 +107,7 @@ class Splitter:
         """Search for the plan with the lowest peak in program order. Return None if every plan is refused."""
         try:
             return self._candidate_of(
-                self.step.smallest_rewrite(self.options.rewrite), "smallest plan in program order", PLAN
+                smallest_rewrite(self.step, self.options.rewrite), "smallest plan in program order", PLAN
             )
         except Refusal:
             return None
@@ -168,7 +169,7 @@ class Splitter:
     def _by_plan(self, budget: str | None, words: str, kind: str) -> Candidate | None:
         options = Options(replace(self.options.rewrite, budget=budget), budget)
         try:
-            return self._candidate_of(self.step.rewrite(options), words, kind)
+            return self._candidate_of(rewrite(self.step, options), words, kind)
         except Refusal:
             return None
 

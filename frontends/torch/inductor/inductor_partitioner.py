@@ -18,8 +18,8 @@ from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from typing_extensions import override
 
 from ..fx.halves import Halves
-from ..options import Options
 from ..partition.joint_graph_step import JointStep
+from ..partition.options import Options
 from ..partition.partitioner import Partitioner
 from ..reports.compile_report import GraphReport
 from .budget_search import partition_within

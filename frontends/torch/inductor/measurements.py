@@ -18,8 +18,8 @@ import torch._inductor.config as inductor_config
 
 from ....driver.cache_keys import options_key
 from ....support.fingerprint import NoFingerprint
-from ..options import Options
 from ..partition.joint_graph_step import JointStep
+from ..partition.options import Options
 from .candidates import Candidate
 
 MAX_STEPS = 64

@@ -7,16 +7,14 @@ them) and the generator states that copies restore. This module lowers the budge
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ....options.recompute_options import RecomputeOptions
 from ....support.diagnostics import Refusal
 from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
-from ..options import Options
+from .joint_graph_step import JointStep
+from .options import Options
+from .plan_cache import PlanCache
 from .rewritten_step import RewrittenStep
-
-if TYPE_CHECKING:
-    from .joint_graph_step import JointStep
 
 MAX_TIGHTENED = 6
 """The maximum number of budgets to try below the lowest peak so far."""
@@ -32,6 +30,27 @@ Each further plan has a limit that is lower by the bytes by which the previous p
 generator states.
 """
 _STATES_EXCEED = "because of the generator states that copies restore, every plan that was tried exceeds the budget"
+
+
+def rewrite(step: JointStep, options: Options) -> RewrittenStep:
+    """Rewrite the step, with a cached plan of an earlier process if there is one. Raises `Refusal`."""
+    cache = PlanCache.of(lambda: step.text, options)
+    if (stored := cache.get()) is not None:
+        rewritten = RewrittenStep.of_stored(step.module, options.rewrite, stored)
+        if rewritten is not None:
+            return rewritten
+    rewritten = rewrite_within(step, options)
+    cache.put(rewritten.stored_plan)
+    return rewritten
+
+
+def smallest_rewrite(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
+    """Return the rewrite with the lowest peak. Only the first call for a step searches for it. Raises `Refusal`."""
+    for_minimum = Options(replace(options, budget=MINIMUM), MINIMUM)
+    key = repr(for_minimum)
+    if key not in step.smallest_rewrites:
+        step.smallest_rewrites[key] = rewrite(step, for_minimum)
+    return step.smallest_rewrites[key]
 
 
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
@@ -68,7 +87,7 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
     If this peak exceeds the limit, raise a `Refusal` that states the reason of `error` and this peak.
     """
     try:
-        smallest = step.smallest_rewrite(options)
+        smallest = smallest_rewrite(step, options)
     except Refusal:
         raise error from None
     if smallest.peak_bytes <= limit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -15,16 +15,11 @@ from ....analysis.step.order import functions_of
 from ....analysis.step.views import value_bytes
 from ....driver.verified import NotProved
 from ....mlir_io.printer import print_module
-from ....options.recompute_options import RecomputeOptions
 from ....proof.prove import prove
-from ....support.units import MINIMUM
 from ..fx.exporter import write_joint
 from ..fx.halves import Halves
 from ..fx.importer import is_backward, read_joint, written_placeholders
-from ..options import Options
 from ..program_order.module_peaks import Peak
-from .budget_rewrites import rewrite_within
-from .plan_cache import PlanCache
 from .rewritten_step import RewrittenStep
 
 _KEYWORDS = frozenset(signature(default_partition).parameters)
@@ -41,6 +36,8 @@ class JointStep:
         num_fwd_outputs: The number of results of the forward pass.
         keywords: The partitioner's other keywords. They depend on the version of PyTorch.
         for_inductor: Whether Inductor compiles the step.
+        smallest_rewrites: The rewrites with the lowest peak that `smallest_rewrite` (`budget_rewrites.py`) has found,
+            by options.
     """
 
     module: ModuleOp
@@ -49,7 +46,7 @@ class JointStep:
     num_fwd_outputs: int
     keywords: dict[str, Any]
     for_inductor: bool = False
-    _smallest: dict[str, RewrittenStep] = field(default_factory=dict[str, RewrittenStep], repr=False)
+    smallest_rewrites: dict[str, RewrittenStep] = field(default_factory=dict[str, RewrittenStep], repr=False)
 
     @cached_property
     def peak(self) -> Peak:
@@ -72,25 +69,6 @@ class JointStep:
         (function,) = functions_of(self.module)
         arguments = zip(function.args, self.joint.graph.find_nodes(op="placeholder"), strict=True)
         return sum(value_bytes(argument) for argument, node in arguments if node.name.startswith("tangents"))
-
-    def rewrite(self, options: Options) -> RewrittenStep:
-        """Rewrite the step, with a cached plan of an earlier process if there is one. Raises `Refusal`."""
-        cache = PlanCache.of(lambda: self.text, options)
-        if (stored := cache.get()) is not None:
-            rewritten = RewrittenStep.of_stored(self.module, options.rewrite, stored)
-            if rewritten is not None:
-                return rewritten
-        rewritten = rewrite_within(self, options)
-        cache.put(rewritten.stored_plan)
-        return rewritten
-
-    def smallest_rewrite(self, options: RecomputeOptions) -> RewrittenStep:
-        """Return the rewrite with the lowest peak. Only the first call searches for it. Raises `Refusal`."""
-        for_minimum = Options(replace(options, budget=MINIMUM), MINIMUM)
-        key = repr(for_minimum)
-        if key not in self._smallest:
-            self._smallest[key] = self.rewrite(for_minimum)
-        return self._smallest[key]
 
     @cached_property
     def text(self) -> str:

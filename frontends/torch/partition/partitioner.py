@@ -21,11 +21,12 @@ from ....support.units import MINIMUM, is_share, parse_budget
 from ..fx.halves import Halves
 from ..fx.importer import read_joint
 from ..fx.unsupported import Unsupported
-from ..options import Options
 from ..reports.compile_report import GraphReport, report_of_fallback
 from ..reports.warning import warn_plain
+from .budget_rewrites import rewrite
 from .graph_reports import report_of, report_unchanged
 from .joint_graph_step import JointStep
+from .options import Options
 
 Partition = Callable[..., Halves]
 NO_BACKWARD = "its backward pass has no operations, so no value is saved for it"
@@ -84,7 +85,7 @@ class Partitioner:
 
         Raises `Refusal`, `NotProved` or `Unsupported`.
         """
-        rewritten = step.rewrite(self.options)
+        rewritten = rewrite(step, self.options)
         return step.split(rewritten), report_of(step, rewritten)
 
     def _without_backward(self, step: JointStep) -> tuple[Halves, GraphReport]:

@@ -19,7 +19,7 @@ from ....driver.cache_keys import cache_key, options_key
 from ....planning.plan import Optimality
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint
-from ..options import Options
+from .options import Options
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ Layout:
     header    scalars, such as `board[EXTRA_COST]`, and for each part of the board the position of its first entry
     parts     tables, one after the other, with an entry for each operation, storage, stage, block or log record
 
-A name in capitals is a position in the header. For example, `board[board[STORAGE_BYTES] + storage]` is the size of a
-storage. The parts from COSTS to USES are the arrays with the same names in `Problem` (`problem.py`), which describes
-their entries. A kernel that reads a table several times first binds its start to a local variable: after `sizes =
-board[STORAGE_BYTES]`, the size is `board[sizes + storage]`.
+`board_of` in `problem_board.py` allocates the board of a problem. A name in capitals is a position in the header. For
+example, `board[board[STORAGE_BYTES] + storage]` is the size of a storage. The parts from COSTS to USES are the arrays
+with the same names in `Problem` (`problem.py`), which describes their entries. A kernel that reads a table several
+times first binds its start to a local variable: after `sizes = board[STORAGE_BYTES]`, the size is `board[sizes +
+storage]`.
 
 The lists of operands and of uses are stored as compressed rows: the entries of all rows, one after the other, and the
 board position at which each row starts. The accessors `operands_at`, `uses_at` and `results_of` return ranges over a
@@ -25,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Problem
 from .compiled import kernel
 
 Board = list[int]
@@ -119,30 +119,6 @@ def uses_at(board: Board, storage: int) -> range:
     return range(board[row], board[row + 1])
 
 
-def board_of(problem: Problem, earliest_stage: int | None = None) -> tuple[Board, Keys]:
-    """Allocate the board for a problem, and the keys of its heap. Both are arrays, as compiled kernels expect.
-
-    `as_lists` converts them for plain kernels. `reset` (`plain_step.py`) initializes the state.
-
-    Args:
-        earliest_stage: The first stage in which copies may run; None for `problem.earliest_stage`.
-    """
-    parts = {**_problem_parts(problem), **{part: _zeros(count) for part, count in _state_lengths(problem).items()}}
-    assert list(parts) == list(range(FIRST_PART, HEADER)), "the parts are in the order of their indices"
-    ends = HEADER + 1 + np.cumsum([len(entries) for entries in parts.values()])
-    header = np.zeros(HEADER + 1, np.int64)
-    header[FIRST_PART:] = [HEADER + 1, *ends]
-    n = len(problem)
-    header[OPERATION_COUNT], header[STAGE_ROWS], header[LAST_USE_ROWS] = n, n, 2 * n + 1
-    header[EARLIEST_STAGE] = problem.earliest_stage if earliest_stage is None else earliest_stage
-    # Rows of operands and of uses start at positions on the board.
-    parts[OPERAND_START] = parts[OPERAND_START] + header[OPERANDS]
-    parts[USE_START] = parts[USE_START] + header[USES]
-    board: Any = np.concatenate([header, *parts.values()]).astype(np.int64)
-    keys: Any = np.zeros(len(parts[HEAP_STORAGE]), np.float64)
-    return board, keys
-
-
 def as_lists(board: Board, keys: Keys) -> tuple[Board, Keys]:
     """Convert the board and the keys to lists, for plain kernels."""
     return np.asarray(board).tolist(), np.asarray(keys).tolist()
@@ -152,56 +128,3 @@ def as_arrays(board: Board, keys: Keys) -> tuple[Board, Keys]:
     """Convert the board and the keys to arrays, for compiled kernels."""
     arrays: Any = np.array(board, np.int64), np.array(keys, np.float64)
     return arrays
-
-
-def _problem_parts(problem: Problem) -> dict[int, Any]:
-    """Return the entries of the board parts that describe the problem."""
-    minus_log = np.round(-np.log((np.arange(1024) + 0.5) / 1024) * 1e6).astype(np.int64)
-    return {
-        COSTS: problem.costs,
-        INNER_BYTES: problem.inner_bytes,
-        MAY_RUN_AGAIN: problem.may_run_again,
-        RESULT_START: problem.result_start,
-        OPERAND_START: problem.operand_start,
-        OPERANDS: problem.operands,
-        STORAGE_BYTES: problem.storage_bytes,
-        IS_OUTPUT: problem.is_output,
-        MAKERS: problem.makers,
-        USE_START: problem.use_start,
-        USES: problem.uses,
-        MINUS_LOG_SHARES: minus_log,
-    }
-
-
-def _state_lengths(problem: Problem) -> dict[int, int]:
-    """Return the number of entries of each board part that holds search state.
-
-    The lengths of the pool, the log, the heap and the lists of copies limit the search. They grow linearly with the
-    problem.
-    """
-    operations, storages, reads = len(problem), len(problem.storage_bytes), len(problem.operands)
-    stages = operations + 1
-    blocks, rows = (operations + BLOCK) // BLOCK + 1, operations + stages + storages
-    copies, candidates = 16 * (operations + reads) + 4096, 6 * (reads + storages) + 4096
-    return {
-        ROW_POOL: 64 * (operations + storages) + min(200 * operations, 200_000) + 4096,
-        **dict.fromkeys((ROW_START, ROW_LENGTH, ROW_CAPACITY), rows),
-        FREE_PLACES: SIZE_CLASSES,
-        STAGE_PEAK: blocks * BLOCK,
-        STAGE_RISE: stages,
-        STAGE_WEIGHT: blocks * BLOCK,
-        **dict.fromkeys((IS_PENDING, PENDING_STAGES), stages),
-        **dict.fromkeys(range(BLOCK_ADDED, DIRTY_BLOCKS + 1), blocks),
-        LOG: 3 * (24 * operations + min(300 * operations, 300_000) + 4096),
-        STORAGE_STAMP: storages,
-        OPERATION_STAMP: operations,
-        MOVE_OPERATIONS: operations + 64,
-        **dict.fromkeys((SCRATCH, ORDERED_COPIES), copies),
-        **dict.fromkeys((HEAP_STORAGE, HEAP_STAGE, HEAP_VERSION), candidates),
-        VALID_VERSION: storages,
-        BEST_COPIES: copies,
-    }
-
-
-def _zeros(count: int) -> Any:
-    return np.zeros(count, np.int64)

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import (
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from recompute.dialects.constants.dense import DenseAttr, to_numpy
+from recompute.dialects.constants.elements import FLOATS, bit_width, dtype_of, encode
 from recompute.dialects.context import make_context
-from recompute.dialects.dense import DenseAttr, to_numpy
-from recompute.dialects.elements import FLOATS, bit_width, dtype_of, encode
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.mlir_io.parser import ModuleParser, parse_module
 from recompute.mlir_io.printer import print_module

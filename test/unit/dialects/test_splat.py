@@ -9,7 +9,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, TensorType, f32, i1, i32
 from xdsl.ir import Attribute
 
-from recompute.dialects.dense import MAX_EXPANDED, SplatBytes, small_bits, splat_bytes, to_numpy
+from recompute.dialects.constants.dense import MAX_EXPANDED, SplatBytes, small_bits, splat_bytes, to_numpy
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.type_guards import AnyDense, is_standard_dense

@@ -24,8 +24,8 @@ from recompute.proof import register_pure
 from recompute.proof import registrations_undone as purity_undone
 from recompute.proof.verdicts.verdict import Proof
 from recompute.rules import pure, register, registrations_undone
-from recompute.support.diagnostics import Remark
 from recompute.support.fingerprint import NoFingerprint
+from recompute.support.remarks import Remark
 from recompute.test.imports import ROOT
 
 STEP = (ROOT / "examples" / "stablehlo" / "mlp.small.mlir").read_text()

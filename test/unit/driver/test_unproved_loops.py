@@ -16,7 +16,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.plan import plan_nothing
 from recompute.proof.verdicts.verdict import Proof
-from recompute.support.diagnostics import Topic
+from recompute.support.remarks import Topic
 from recompute.test.unit.frontends.jax.steps import jax
 
 REASON = "the loops differ"

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from recompute.dialects.elements import DType
+from recompute.dialects.constants.elements import DType
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.mlir_io.parser import parse_module

@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from recompute.dialects.dense import DenseAttr, to_numpy
+from recompute.dialects.constants.dense import DenseAttr, to_numpy
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.dialects.stablehlo.representation import ConvertOp
 from recompute.dialects.stablehlo.shapes import BitcastConvertOp

@@ -15,13 +15,14 @@ from recompute.analysis.memory.timeline import timeline
 from recompute.dialects.recompute import RECOMPUTE
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.interpreters import register_kernel, registrations_undone
-from recompute.interpreters.block_compiler import TERMINATORS, is_known
+from recompute.interpreters.block_compiler import is_known
 from recompute.interpreters.control_flow import CONTROL_FLOW
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.kernels.table import KERNELS, STRUCTURED, WITH_COMBINER, WITH_TWO_COMBINERS
 from recompute.interpreters.meter import meter, owner_of
 from recompute.mlir_io.parser import parse_module
+from recompute.rules.effects import TERMINATORS
 from recompute.support.diagnostics import Refusal
 
 from .evaluate import array

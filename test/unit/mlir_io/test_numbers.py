@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, DenseArrayBase, Float
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ParseError
 
-from recompute.mlir_io.numbers import PAYLOAD_BITS, bits_of, decode_float
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
+from recompute.mlir_io.syntax.numbers import PAYLOAD_BITS, bits_of, decode_float
 from recompute.test.mlir_judge import Judge
 
 BITS = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.selection import AUTO
 from recompute.rewriting.carry_out import CarriedOut
 from recompute.search.choice.attempts import DEFAULT_ATTEMPT
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
 from recompute.test.examples import inlined, peaks_before
-from recompute.transforms.clone import ClonedStep
+from recompute.transforms.plans.cloned_steps import ClonedStep
 
 NAME = "mlp.small.mlir"
 FORECAST = 7

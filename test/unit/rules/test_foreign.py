@@ -292,6 +292,7 @@ MISFITS = {
     "acme.f is declared to be a view of operand 0, but has no operands": (rules.view(layout=rules.View.DENSE), 0),
     "acme.f is declared to forward its operands, but has 1 result for no operands": (rules.forwards(), 0),
     "acme.f is declared to be a constant, but has 2 operands": (rules.constant(), 2),
+    "acme.f is declared to write over operand 0, but has no operands": (rules.overwrites_operand(rules.pure()), 0),
     "the function registered as flops of acme.f raises ZeroDivisionError": (rules.pure(lambda op: 1 // 0), 1),
     "the function registered as flops of acme.f returns None, but must": (rules.pure(lambda op: None), 1),  # pyright: ignore[reportArgumentType]
     "the function registered as flops of acme.f returns -1, but must": (rules.pure(lambda op: -1), 1),

@@ -133,6 +133,7 @@ def test_registration_extends_effect_tables() -> None:
     with registrations_undone():
         register("acme.swish", pure())
         assert "acme.swish" in PURE and "acme.swish" in list(PURE) and "acme.swish" not in PURE_IF_BODY_IS
+        assert "acme.swish" in PURE - TERMINATORS and "acme.swish" not in {"acme.swish"} - PURE
     assert "acme.swish" not in PURE and len(PURE) == len(list(PURE)) and set(PURE) == PURE
 
 

@@ -10,7 +10,8 @@ from xdsl.parser import Parser
 
 from recompute.dialects.stablehlo import STABLEHLO
 from recompute.mlir_io.parser import parse_module
-from recompute.support.diagnostics import Refusal, Remark, RemarkKind, Topic, tell
+from recompute.support.diagnostics import Refusal
+from recompute.support.remarks import Remark, RemarkKind, Topic, tell
 
 TEXT = """\
 func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -15,8 +15,9 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
 from recompute.rewriting.mark import mark
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.support.diagnostics import Refusal, Topic, without_effect
+from recompute.support.diagnostics import Refusal
 from recompute.support.operations import name_of
+from recompute.support.remarks import Topic, without_effect
 from recompute.transforms.clone import clone
 from recompute.transforms.plans.kept_dependents import keep_dependents
 

@@ -26,7 +26,7 @@ from recompute.proof.prove import prove
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import SMALL, inlined, original, peaks_of
-from recompute.transforms.clone import clone_with_planner
+from recompute.transforms.plans.given_plans import clone_with_planner
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region
 
-from recompute.dialects.dense import DenseAttr, to_standard
-from recompute.dialects.dense_literal import mask_bits
-from recompute.dialects.elements import COMPLEX, FLOATS, INTEGERS, bit_width, dtype_of
+from recompute.dialects.constants.dense import DenseAttr, to_standard
+from recompute.dialects.constants.dense_literal import mask_bits
+from recompute.dialects.constants.elements import COMPLEX, FLOATS, INTEGERS, bit_width, dtype_of
 from recompute.dialects.stablehlo.creation import ConstantOp
 from recompute.frontends.jax.bridge import read, write
 from recompute.frontends.jax.internals import private

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.benchmarks.unseen.budgets.second.relations import learned_start
 from recompute.driver.api import rewrite

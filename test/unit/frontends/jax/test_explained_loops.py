@@ -13,7 +13,7 @@ import pytest
 
 import recompute
 from recompute.reports.explain import _wrap_table
-from recompute.support.diagnostics import Remark
+from recompute.support.remarks import Remark
 from recompute.test.unit.frontends.jax.steps import jax
 
 jnp: Any = jax.numpy

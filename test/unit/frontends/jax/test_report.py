@@ -26,7 +26,7 @@ from recompute.frontends.jax.reports.report_remarks import place_of_segment
 from recompute.reports.by_module import OUTSIDE, ModuleRow
 from recompute.reports.explain import to_summary
 from recompute.support.counted import counted
-from recompute.support.diagnostics import Remark
+from recompute.support.remarks import Remark
 from recompute.support.units import format_bytes
 from recompute.test.unit.frontends.jax.steps import batch, forward, jax, jnp, mlp, weights
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
-from recompute.support.diagnostics import Remark, Topic
+from recompute.support.remarks import Remark, Topic
 
 pytest.importorskip("jax", reason="the frontend for JAX")
 

@@ -253,7 +253,7 @@ def test_each_line_has_a_test():
 
 
 def test_options_named_on_page_exist():
-    from recompute.frontends.torch.options import OURS
+    from recompute.frontends.torch.partition.options import OURS
 
     options = re.findall(r"rt\.compile\(model, (\w+)=", PAGE)
     assert len(options) >= 3 and set(options) <= OURS

@@ -24,7 +24,7 @@ from recompute.frontends.torch.inductor import budget_search, measurements  # is
 from recompute.frontends.torch.inductor.allocator import allocator_peak  # isort: skip
 from recompute.frontends.torch.inductor.compiled_step import NotMeasured  # isort: skip
 from recompute.frontends.torch.inductor.inductor_partitioner import InductorPartitioner  # isort: skip
-from recompute.frontends.torch.options import options_of  # isort: skip
+from recompute.frontends.torch.partition.options import options_of  # isort: skip
 from recompute.frontends.torch.inductor.budget_search import largest_fitting_bound  # isort: skip
 from recompute.frontends.torch.reports.compile_report import CompileReport, GraphReport, Round  # isort: skip
 from recompute.frontends.torch.inductor.candidates import PLAN, Candidate  # isort: skip

@@ -12,7 +12,7 @@ from recompute import RecomputeOptions, explain, rewrite
 from recompute.test.unit.frontends.torch.steps import made, torch
 
 import recompute.torch as rt  # isort: skip
-from recompute.frontends.torch.options import budget_within, options_of  # isort: skip
+from recompute.frontends.torch.partition.options import budget_within, options_of  # isort: skip
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the steps are PyTorch's")
 
 import recompute  # noqa: E402
 import recompute.torch as rt  # noqa: E402
-from recompute.frontends.torch.partition import joint_graph_step, rewritten_step  # noqa: E402
+from recompute.frontends.torch.partition import budget_rewrites, rewritten_step  # noqa: E402
 from recompute.support.disk_cache import SUFFIX  # noqa: E402
 
 
@@ -50,7 +50,7 @@ def test_plan_of_an_earlier_run_is_reused(options: dict[str, Any], monkeypatch: 
     def plan(*_: Any) -> Any:
         raise AssertionError("the plan is stored")
 
-    monkeypatch.setattr(joint_graph_step, "rewrite_within", plan)
+    monkeypatch.setattr(budget_rewrites, "rewrite_within", plan)
     second, again = run(**options)
     assert not first.is_stored and second.is_stored and "plan from the disk cache, proved equal" in str(second)
     assert all(torch.equal(left, right) for left, right in zip(gradients, again, strict=True))

@@ -23,7 +23,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
-from recompute.dialects.dense import DenseAttr
+from recompute.dialects.constants.dense import DenseAttr
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.expressions.attribute_keys import MAX_PRINTED_BYTES, AttributeKeys, OpaqueAttributeError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recompute.analysis.memory.peaks import Forecast, Peaks
+from recompute.analysis.forecasts.peaks import Forecast, Peaks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.recompute_options import DEFAULT_OPTIONS
 from recompute.planning.calibrated_search import Prediction

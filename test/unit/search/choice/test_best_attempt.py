@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 from typing_extensions import override
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.selection import AUTO
 from recompute.planning.by_segment.by_structure import CutMethod, Cuts

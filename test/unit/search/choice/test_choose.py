@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block
 
 from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
-from recompute.analysis.memory.peaks import Forecast, Peaks
+from recompute.analysis.forecasts.peaks import Forecast, Peaks
 from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.analysis.memory.xla.read_program import program_of
 from recompute.analysis.request.segments import named_segments
@@ -23,13 +23,14 @@ from recompute.planning.check import violations
 from recompute.planning.simulate import SimulatedProgram
 from recompute.rewriting.mark import mark_steps
 from recompute.rewriting.rewrite import rewrite_in_place
-from recompute.search.choice import attempts
 from recompute.search.choice import best_attempt as best_attempt_module
-from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt, SegmentSource, attempts_at, attempts_for
+from recompute.search.choice import proposed_attempts
+from recompute.search.choice.attempts import DEFAULT_ATTEMPT, Attempt
 from recompute.search.choice.best_attempt import ScoredAttempt, best_attempt
 from recompute.search.choice.choose import choose, choose_for
 from recompute.search.choice.module_attempts import module_attempts
 from recompute.search.choice.planned_attempts import AttemptTargets, plan_attempt
+from recompute.search.choice.proposed_attempts import SegmentSource, attempts_at, attempts_for
 from recompute.search.choice.segment_decisions import Segmentation
 from recompute.test.examples import SMALL, inlined, original, peaks_of
 
@@ -180,7 +181,7 @@ def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPa
         return {(attempt.splits_only_concurrent, attempt.segmentation.own_outputs) for attempt in named}
 
     assert copy_variants(AUTO) == varied
-    monkeypatch.setattr(attempts, "MANY_OPERATIONS", len(step.graph))
+    monkeypatch.setattr(proposed_attempts, "MANY_OPERATIONS", len(step.graph))
     assert copy_variants(AUTO) == {(True, False)}
     assert copy_variants(Selection(segments="block*")) == {(True, False), (False, False)}
 

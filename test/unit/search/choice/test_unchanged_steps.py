@@ -9,7 +9,7 @@ from recompute.search.choice.unchanged_steps import (
     reword_beside_rewritten,
     reword_for_cut_loops,
 )
-from recompute.support.diagnostics import Remark
+from recompute.support.remarks import Remark
 
 
 def test_remark_is_reworded_only_once() -> None:

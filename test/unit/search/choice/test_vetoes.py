@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.search.choice.vetoes import why_all_worse, why_too_much_work, why_worse
 
 

@@ -10,9 +10,21 @@ from recompute.dialects.stablehlo.representation import REPRESENTATION
 from recompute.dialects.stablehlo.shapes import SHAPES
 from recompute.dialects.stablehlo.slices import SLICES
 from recompute.dialects.stablehlo.unary import UNARY
+from recompute.rules import (
+    FusionRole,
+    in_kernel_library,
+    overwrites_operand,
+    pure,
+    register,
+    registrations_undone,
+)
+from recompute.rules import (
+    fused as fused_into_users,
+)
+from recompute.rules.facts import Facts
 from recompute.rules.fusion import FUSIBLE
 
-from .fused import Fused, reads, stored
+from .fused import Fused, in_library, places, reads, stored
 from .fused import fused as fused_with
 
 ARGUMENTS = "%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %v: tensor<8xf32>"
@@ -211,3 +223,51 @@ def test_reduction_over_32_elements_is_split_in_two() -> None:
     assert long_sum("i32", 33) == ["a", "z"]
     # It is the reduced dimension that counts.
     assert long_sum("i32", 33, "[0]") == ["z"]
+
+
+def registered(facts: Facts, *lines: str) -> Fused:
+    """Return the model of a function in which `acme.f` has the facts."""
+    with registrations_undone():
+        register("acme.f", facts)
+        return fused(body(*lines))
+
+
+def foreign(result: str, operand: str) -> str:
+    return f'  %{result} = "acme.f"(%{operand}) : (tensor<8x8xf32>) -> tensor<8x8xf32>'
+
+
+def test_registered_operation_is_a_kernel_of_its_own_by_default() -> None:
+    lines = [unary("a", "negate", "x"), foreign("f", "a"), unary("z", "negate", "f")]
+    assert stored(registered(pure(), *lines)) == ["a", "f", "z"]
+    assert stored(registered(fused_into_users(pure()), *lines)) == ["z"]
+
+
+def test_registered_role_decides_whether_kernels_duplicate_the_operation() -> None:
+    lines = [foreign("f", "x"), dot("d", "f"), binary("z", "add", "f", "d")]
+    assert reads(registered(fused_into_users(pure()), *lines), "z") == {"x", "d"}
+    assert reads(registered(fused_into_users(pure(), FusionRole.EXPENSIVE), *lines), "z") == {"f", "d"}
+
+
+def test_registered_reduction_absorbs_operands_without_other_users() -> None:
+    facts = fused_into_users(pure(), FusionRole.REDUCTION)
+    assert stored(registered(facts, unary("a", "negate", "x"), foreign("z", "a"))) == ["z"]
+    lines = [unary("a", "negate", "x"), foreign("f", "a"), binary("z", "add", "a", "f")]
+    assert stored(registered(facts, *lines)) == ["a", "f", "z"]
+
+
+def test_registered_operation_overwrites_its_operand() -> None:
+    lines = [dot("d", "x"), foreign("f", "d"), dot("z", "f")]
+    assert places(registered(pure(), *lines)) == ["d", "f", "z"]
+    assert places(registered(overwrites_operand(pure()), *lines)) == ["d", "z"]
+
+
+def test_library_kernel_includes_registered_operation() -> None:
+    wide, narrow = "tensor<64x64xf32>", "tensor<64xf32>"
+    lines = f"""
+      %i = stablehlo.constant dense<0.0> : tensor<f32>
+      %f = "acme.f"(%x) : ({wide}) -> {wide}
+      %z = stablehlo.reduce(%f init: %i) applies stablehlo.add across dimensions = [1] :
+        ({wide}, tensor<f32>) -> {narrow}"""
+    with registrations_undone():
+        register("acme.f", in_kernel_library(fused_into_users(pure())))
+        assert in_library(fused_with(f"%x: {wide}", lines, narrow)) == ["f", "z"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.memory.peaks import Peaks
+from recompute.analysis.forecasts.peaks import Peaks
 from recompute.analysis.memory.timeline import eager_timeline, timeline
 from recompute.analysis.step.order import functions_of
 from recompute.test.examples import SMALL, classified, inlined, peaks_before

@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ..support.type_guards import is_complex_type, is_integer_type, is_unsigned
+from ...support.type_guards import is_complex_type, is_integer_type, is_unsigned
 
 DType: TypeAlias = "np.dtype[Any]"
 Element: TypeAlias = "str | tuple[str, str]"

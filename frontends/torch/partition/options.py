@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
-from ...options.conflicts import demand_agreement
-from ...options.option_facts import EntryPoint
-from ...options.recompute_options import Planner, RecomputeOptions
-from ...options.segment_budgets import SegmentBudgets
-from ...options.selection import Selection
-from ...planning.plan_file import StepPlan
-from ...support.suggestions import suggestion
-from ...support.units import budget_text, is_share, parse_budget, parse_bytes
+from ....options.conflicts import demand_agreement
+from ....options.option_facts import EntryPoint
+from ....options.recompute_options import Planner, RecomputeOptions
+from ....options.segment_budgets import SegmentBudgets
+from ....options.selection import Selection
+from ....planning.plan_file import StepPlan
+from ....support.suggestions import suggestion
+from ....support.units import budget_text, is_share, parse_budget, parse_bytes
 
 
 class Keywords(TypedDict, total=False):

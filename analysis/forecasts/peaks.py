@@ -19,8 +19,8 @@ from ...support.deferred import Deferred
 from ...support.interface import interface_wording
 from ...support.timing import part
 from ...support.units import readable_bytes
+from ..memory.xla.memory import PlainStep, xla_timeline
 from ..step.step import Step
-from .xla.memory import PlainStep, xla_timeline
 
 
 @dataclass(frozen=True)

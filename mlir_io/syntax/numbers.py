@@ -50,8 +50,8 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from ..dialects.elements import FLOATS, round_to
-from ..support.type_guards import is_integer_type
+from ...dialects.constants.elements import FLOATS, round_to
+from ...support.type_guards import is_integer_type
 
 PAYLOAD_BITS: dict[type[Attribute], int] = {
     Float64Type: 52,

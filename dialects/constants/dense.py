@@ -19,7 +19,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.type_guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
+from ...support.type_guards import AnyDense, AnyShaped, AnyTensor, is_integer_type, is_tensor
 from .dense_literal import collapse_splat, count_of, dense_text, mask_bits, parse_dense, wrong_size
 from .elements import SUB_BYTE_BITS, dtype_of
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ShapedType
 from xdsl.ir import Attribute
 from xdsl.parser import AttrParser
 
-from ..support.type_guards import AnyShaped, is_shaped
+from ...support.type_guards import AnyShaped, is_shaped
 from .elements import SUB_BYTE_BITS, DType, Element, dtype_of, encode, formatter
 
 Nested: TypeAlias = "str | list[Nested]"

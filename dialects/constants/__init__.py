@@ -1,0 +1,1 @@
+"""Elements of tensors, and constants as bytes: the storage, the conversions and the text of dense literals."""
