@@ -265,7 +265,7 @@ def plan_with_lowest_peak(
 
     fitting = solve_until_rewritten_fits(graph, problem, least.peak_bytes, solve_within, options.chain)
     if isinstance(fitting, Infeasible):
-        # The rewritten graph needs more than the plan. It is the limit with which the copies are a plan.
+        # The rewritten graph needs more than the copies alone, and no plan was found for a lower limit.
         plan = plan_of_pairs(graph, pairs_with_views(graph, least.pairs), chain=options.chain)
         rewritten_bytes = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
         return plan if rewritten_bytes < prepared.peak_bytes else Plan()
