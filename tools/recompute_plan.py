@@ -42,11 +42,12 @@ from pathlib import Path
 from ..options.memory_model import ORDER
 from ..planning.solvers.graph_file import BadGraph, read_graph, result_text
 from ..planning.solvers.incumbent import Incumbent
+from ..planning.solvers.lowest_peak import lowest_peak_plan
 from ..planning.solvers.problem import Pair, Problem
 from ..planning.solvers.result import Infeasible
 from ..planning.solvers.sequence import evaluate, order_text, read_order, sequence_of
 from ..planning.solvers.solvers_by_name import WITH_VIEWS, solve
-from ..planning.solvers.sweep import Outcome, smallest_budget, sweep
+from ..planning.solvers.sweep import Outcome, sweep
 from ..reports.curve import Sweep, curve_of
 from ..support.counted import counted
 from ..support.interface import command_line
@@ -157,7 +158,7 @@ def _plan(options: argparse.Namespace) -> int:
         if options.sweep is not None:
             return _sweep(task)
         budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
-        outcome = task.solve(smallest_budget(problem, interrupt.is_set) if budget is None else budget)
+        outcome = _solve_least(task) if budget is None else task.solve(budget)
     return _write(task, outcome)
 
 
@@ -171,6 +172,12 @@ def _demand_graph_options(options: argparse.Namespace) -> None:
         )
     if options.view_copies == "on" and options.solver != "auto" and options.evaluate is None:
         raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
+
+
+def _solve_least(task: _GraphTask) -> Outcome:
+    """Return the cheapest plan with the lowest peak that is found."""
+    least = lowest_peak_plan(task.problem, task.interrupt.is_set)
+    return task.solve(least.peak_bytes, [least.pairs])
 
 
 def _is_graph(text: str, name: str) -> bool:

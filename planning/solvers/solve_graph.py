@@ -23,10 +23,10 @@ from ..simulate import as_graph, simulate
 from .effort import SMALL_PROBLEM, Effort
 from .incumbent import Incumbent
 from .live_sets import TooManyStates, copies_within
+from .lowest_peak import LowPeak, greedy_lowest_peak_plan, lowest_peak_plan
 from .problem import OperationRow, Pair, Problem, problem_of
 from .result import LIVE, Infeasible, NameOfOperation, NoPlan, Result, Stop, infeasible, minimum_clause, never_stop
 from .solvers_by_name import solve
-from .sweep import lowest_peak_plan, smallest_budget
 from .two_point_bound import TwoPointBound, two_point_bound
 from .working_set import largest_working_set, live_values_clause
 
@@ -102,7 +102,7 @@ class PreparedGraph:
     computed once."""
 
     graph: Graph
-    _least: list[tuple[int, frozenset[Pair]]] = field(default_factory=list[tuple[int, frozenset[Pair]]])
+    _lowest: dict[object, LowPeak] = field(default_factory=dict[object, LowPeak])
 
     @cached_property
     def problem(self) -> Problem:
@@ -119,15 +119,23 @@ class PreparedGraph:
         """The lower bound of the peak from two operations."""
         return two_point_bound(self.problem)
 
-    def lowest_peak_plan(self, stop: Stop) -> tuple[int, frozenset[Pair]]:
-        """Return the lowest peak in bytes for which a plan was found, and this plan. The result is stored, unless the
-        search was stopped."""
-        if self._least:
-            return self._least[0]
-        least = lowest_peak_plan(self.problem, stop)
+    def greedy_lowest_peak_plan(self, stop: Stop) -> LowPeak:
+        """Return the plan with the lowest peak that the greedy search finds. The result is stored, unless the search
+        was stopped."""
+        return self._stored(greedy_lowest_peak_plan, stop)
+
+    def lowest_peak_plan(self, stop: Stop) -> LowPeak:
+        """Return the plan with the lowest peak that all methods find (`lowest_peak.py`). The result is stored, unless
+        the search was stopped."""
+        return self._stored(lowest_peak_plan, stop)
+
+    def _stored(self, search: Callable[[Problem, Stop], LowPeak], stop: Stop) -> LowPeak:
+        if search in self._lowest:
+            return self._lowest[search]
+        plan = search(self.problem, stop)
         if not stop():
-            self._least.append(least)
-        return least
+            self._lowest[search] = plan
+        return plan
 
 
 @dataclass(frozen=True)
@@ -139,15 +147,15 @@ class SearchOptions:
         stop: A predicate that ends the search with the best plan so far.
         repeats_on_small: Whether to repeat the search with more effort if a brief search finds no plan for a small
             problem. This takes one or two seconds with numba, and minutes without numba.
-        searches_live_sets: Whether to search the sets of live storages if the solver finds no plan for a small problem.
-            This takes seconds.
+        searches_longer: Whether to search longer if the solver finds no plan: for the plan with the lowest peak, and
+            among the sets of live storages of a small problem. This takes seconds.
         chain: As in `plan_of_pairs`, for eager executors.
     """
 
     solver: str = "auto"
     stop: Stop = never_stop
     repeats_on_small: bool = True
-    searches_live_sets: bool = False
+    searches_longer: bool = True
     chain: bool = False
 
 
@@ -161,17 +169,21 @@ class _GraphSearch:
     prepared: PreparedGraph
     options: SearchOptions
 
-    def solve_within(self, limit: int) -> Result | Infeasible:
-        """Return a result within `limit` bytes, or the reason why there is none."""
+    def solve_within(self, limit: int, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
+        """Return a result within `limit` bytes, or the reason why there is none. `starts`: the copies of plans to start
+        from."""
         is_small = len(self.prepared.problem) <= SMALL_PROBLEM
-        outcome = self._search(limit, Effort.brief())
+        outcome = self._search(limit, Effort.brief(), starts)
         if self._is_open(outcome) and self.options.repeats_on_small and is_small:
             outcome = self._search(limit, Effort.retry())
         if self._is_open(outcome):
-            least_bytes, pairs = self.prepared.lowest_peak_plan(self.options.stop)
-            if least_bytes <= limit:
-                outcome = self._search(limit, Effort.brief(), [pairs])
-        if self._is_open(outcome) and self.options.searches_live_sets and is_small:
+            prepared, stop = self.prepared, self.options.stop
+            least = prepared.greedy_lowest_peak_plan(stop)
+            if least.peak_bytes > limit and self.options.searches_longer:
+                least = prepared.lowest_peak_plan(stop)
+            if least.peak_bytes <= limit:
+                outcome = self._search(limit, Effort.brief(), [least.pairs])
+        if self._is_open(outcome) and self.options.searches_longer and is_small:
             outcome = self._search_live_sets(limit) or outcome
         return outcome
 
@@ -232,6 +244,34 @@ def plan_within(
     raise _no_plan(prepared, budget, fitting.reason, options.stop)
 
 
+def plan_with_lowest_peak(
+    graph: Graph, options: SearchOptions = DEFAULT_SEARCH, prepared: PreparedGraph | None = None
+) -> Plan:
+    """Return the cheapest plan with the lowest peak that is found. It has no copies if no plan has a lower peak than
+    the plain step.
+
+    Args:
+        graph: The graph of the step.
+        options: The solver and the limits of the search.
+        prepared: As in `plan_within`.
+    """
+    if prepared is None or prepared.graph is not graph:
+        prepared = PreparedGraph(graph)
+    problem, least = prepared.problem, prepared.lowest_peak_plan(options.stop)
+    search = _GraphSearch(prepared, options)
+
+    def solve_within(limit: int) -> Result | Infeasible:
+        return search.solve_within(limit, [least.pairs])
+
+    fitting = solve_until_rewritten_fits(graph, problem, least.peak_bytes, solve_within, options.chain)
+    if isinstance(fitting, Infeasible):
+        # The rewritten graph needs more than the copies alone, and no plan was found for a lower limit.
+        plan = plan_of_pairs(graph, pairs_with_views(graph, least.pairs), chain=options.chain)
+        rewritten_bytes = peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
+        return plan if rewritten_bytes < prepared.peak_bytes else Plan()
+    return fitting.plan
+
+
 def _no_plan(prepared: PreparedGraph, budget: int, reason: str, stop: Stop) -> NoPlan:
     """Return the error for a budget in bytes.
 
@@ -246,7 +286,7 @@ def _no_plan(prepared: PreparedGraph, budget: int, reason: str, stop: Stop) -> N
             minimum, where = minimum_clause(bound.bytes), bound.clause(problem, name)
         else:
             minimum, where = minimum_clause(working_set.bytes), live_values_clause(problem, working_set, name)
-        least_bytes, _ = prepared.lowest_peak_plan(stop)
+        least_bytes = prepared.lowest_peak_plan(stop).peak_bytes
         clauses = [f"{minimum}{LIVE}{where}"]
         if least_bytes > budget:
             clauses.append(f"the best plan found needs {readable_bytes(least_bytes)}")
@@ -346,4 +386,4 @@ def planner_within(budget: str, less: int = 0) -> Callable[[Graph], Plan]:
 def bytes_within(graph: Graph, budget: str) -> int:
     """Convert a budget to bytes of temporaries of this step. `budget`: as in `planner_within`."""
     limit = parse_budget(budget, peak_bytes(graph))
-    return smallest_budget(problem_of_graph(graph)) if limit is None else limit
+    return lowest_peak_plan(problem_of_graph(graph)).peak_bytes if limit is None else limit

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 MAX_ROUNDS, SMALL_STEPS = 8, 4
 """Maximum number of rounds; and number of initial rounds that lower the limit by only half of the excess of an eager
 executor, because a plan that avoids the whole excess may cost far more."""
+MAX_LOWERED = 2
+"""Maximum number of further plans for the budget `min`, if the rewritten program needs more memory than its plan."""
 
 
 def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
@@ -155,8 +157,10 @@ class _SolverRounds:
         problem, loops: The problem and the loop schedule.
         surroundings: The bytes that functions need outside each step.
         segments: The limits of segments with budgets.
-        reduction_bytes: The bytes by which the limit is lowered.
+        limit_bytes: The limits of the functions; None for the lowest peak.
+        reduction_bytes: The bytes by which the limits are lowered.
         chain: Whether copy groups are chained.
+        planned_bytes: For each function, the largest peak that the last plans of its steps have.
         kept: The results within the budget in program order, each with the bytes by which an eager executor exceeds
             the budget.
     """
@@ -165,13 +169,46 @@ class _SolverRounds:
     loops: LoopSchedule
     surroundings: _Surroundings
     segments: SegmentLimitsByGraph
+    limit_bytes: Mapping[str, int] | None = None
     reduction_bytes: int = 0
     chain: bool = False
+    planned_bytes: dict[str, int] = field(default_factory=dict[str, int])
     kept: list[tuple[int, RewriteResult]] = field(default_factory=list[tuple[int, RewriteResult]])
 
     def best(self) -> RewriteResult:
-        """Plan, rewrite and measure until a result is within the budget. Raises `Refusal` if no result is within the
-        budget."""
+        """Return the cheapest result within the budget, or the result with the lowest peak for the budget `min`. Raises
+        `Refusal` if no result is within the budget."""
+        self.limit_bytes = self.problem.limits.limit_bytes
+        return self._lowest() if self.limit_bytes is None else self._within_budget()
+
+    def _lowest(self) -> RewriteResult:
+        """Rewrite according to the plans with the lowest peaks.
+
+        If CSE extends live ranges, the rewritten program needs more memory than its plan. Plans with fewer copies are
+        then tried, with limits just below the memory of the best result.
+        """
+        best = self.problem.evaluate(self._plan, self.loops)
+        lowest_planned, largest_ratio = dict(self.planned_bytes), self.problem.limits.largest_ratio
+        for _ in range(MAX_LOWERED):
+            above = {name for name, peak in best.peaks.items() if peak > lowest_planned.get(name, peak)}
+            if not above or self.problem.stop():
+                break
+            self.limit_bytes = {name: peak - (name in above) for name, peak in best.peaks.items()}
+            try:
+                result = self.problem.evaluate(self._plan, self.loops)
+            except Refusal:
+                break
+            over = max(peak - self.limit_bytes[name] for name, peak in result.peaks.items())
+            if largest_ratio(result.peaks) < largest_ratio(best.peaks):
+                best, self.reduction_bytes = result, 0
+            elif over <= 0:
+                break
+            else:
+                self.reduction_bytes += over
+        return best
+
+    def _within_budget(self) -> RewriteResult:
+        """Plan, rewrite and measure until a result is within the budget."""
         over = 0
         for number in range(MAX_ROUNDS):
             try:
@@ -204,20 +241,29 @@ class _SolverRounds:
 
     def _plan(self, graph: Graph) -> Plan:
         """Plan a step within its current limit. Raises `NoPlan` if no plan is found."""
+        from ...planning.liveness import peak_bytes
+        from ...planning.simulate import as_graph, simulate
         from ...planning.solvers.result import NoPlan
-        from ...planning.solvers.solve_graph import SearchOptions, bytes_within, plan_within
+        from ...planning.solvers.solve_graph import SearchOptions, plan_with_lowest_peak, plan_within
 
-        limit, around = self.surroundings.limit_of(graph, self.problem.limits.limit_bytes)
+        function, around = self.surroundings.around(graph)
+        limit = None if self.limit_bytes is None else self.limit_bytes[function] - around
         if limit is not None and limit <= 0:
             why = f"the operations outside the block alone need {readable_bytes(around)}"
             raise NoPlan(self.problem.refused_wording, lambda _: why)
-        budget = bytes_within(graph, "min") if limit is None else limit - self.reduction_bytes
-        options = SearchOptions(stop=self.problem.stop, searches_live_sets=True, chain=self.chain)
-        planner = partial(plan_within, budget=budget, options=options)
+        options = SearchOptions(stop=self.problem.stop, chain=self.chain)
+        if limit is None:
+            planner = partial(plan_with_lowest_peak, options=options)
+        else:
+            planner = partial(plan_within, budget=limit - self.reduction_bytes, options=options)
         try:
-            return self.segments.plan(graph, planner, self.chain)
+            plan = self.segments.plan(graph, planner, self.chain)
         except NoPlan as error:
             raise NoPlan(self.problem.refused_wording, partial(self._reason_of, error, around)) from error
+        if self.problem.limits.limit_bytes is None:
+            planned = around + peak_bytes(as_graph(graph, simulate(graph, plan, keeps_barriers=False)))
+            self.planned_bytes[function] = max(planned, self.planned_bytes.get(function, 0))
+        return plan
 
     def _reason_of(self, error: NoPlan, around: int, name: NameOfOperation | None) -> str:
         """Return the reason why a step has no plan, with the bytes `around` it."""
@@ -270,14 +316,11 @@ class _Surroundings:
                 of_graph[plan.graph] = function, max(0, peaks[function] - peak_bytes(graph))
         return cls(of_graph)
 
-    def limit_of(self, graph: Graph, limits: Mapping[str, int] | None) -> tuple[int | None, int]:
-        """Return the limit of the step in bytes (None for the budget `min`), and the bytes that the function needs
-        outside the step."""
+    def around(self, graph: Graph) -> tuple[str, int]:
+        """Return the function around the step, and the bytes that it needs outside the step."""
         from ...planning.liveness import peak_bytes
 
-        if self.single is not None:
-            function, peak = self.single
-            around = max(0, peak - peak_bytes(graph))
-        else:
-            function, around = self.of_graph[graph.fingerprint]
-        return None if limits is None else limits[function] - around, around
+        if self.single is None:
+            return self.of_graph[graph.fingerprint]
+        function, peak = self.single
+        return function, max(0, peak - peak_bytes(graph))

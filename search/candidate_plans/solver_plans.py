@@ -84,7 +84,7 @@ class SolverPlans:
         )
         try:
             # A plan that only a long search finds takes more work than other plans with the same need.
-            options = SearchOptions(stop=stop, repeats_on_small=False)
+            options = SearchOptions(stop=stop, repeats_on_small=False, searches_longer=False)
             planner = partial(plan_within, budget=budget, options=options, prepared=self._prepared)
             plan = segments.plan(self.graph, planner)
         except NoPlan:

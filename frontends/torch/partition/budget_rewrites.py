@@ -116,8 +116,8 @@ def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenSt
 def _tighten(step: JointStep, options: RecomputeOptions, best: RewrittenStep) -> RewrittenStep:
     """Search for a rewrite with a lower peak than `best` by bisection. Return the best rewrite.
 
-    The bisection is between the lowest peak so far and the highest refused budget. It is needed because the greedy
-    search for the smallest budget may stop early.
+    The bisection is between the lowest peak so far and the highest refused budget. Rewritten
+    programs may need more memory than their plans, for instance because of generator states.
     """
     highest_refused = 0
     for _ in range(MAX_TIGHTENED):

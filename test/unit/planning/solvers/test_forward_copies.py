@@ -10,10 +10,10 @@ import pytest
 
 from recompute.planning.solvers.first_need import copies_at_first_need
 from recompute.planning.solvers.graph_file import read_graph
+from recompute.planning.solvers.lowest_peak import lowest_peak_plan
 from recompute.planning.solvers.problem import Problem
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.solvers_by_name import solve
-from recompute.planning.solvers.sweep import smallest_budget
 from recompute.planning.solvers.working_set import largest_working_set
 
 
@@ -55,7 +55,7 @@ def test_forward_copies_are_tried_if_no_plan_is_found(problem: Problem) -> None:
     plan = solve(problem, 400)
     assert isinstance(plan, Result) and plan.finished
     assert (plan.pairs, plan.peak_bytes, plan.extra_cost) == (frozenset({(2, 0)}), 384, 10)
-    assert smallest_budget(problem) == 384
+    assert lowest_peak_plan(problem).peak_bytes == 384
 
 
 @pytest.fixture

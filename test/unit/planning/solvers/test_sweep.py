@@ -13,11 +13,12 @@ from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
 from recompute.planning.solvers.integer_program import is_installed
+from recompute.planning.solvers.lowest_peak import lowest_peak_plan
 from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.result import Infeasible, Result
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solvers_by_name import WITH_VIEWS, solve
-from recompute.planning.solvers.sweep import smallest_budget, sweep
+from recompute.planning.solvers.sweep import sweep
 from recompute.planning.solvers.view_copies import with_copies
 from recompute.support.units import parse_budget
 from recompute.test.benchmark_scripts import script
@@ -65,7 +66,7 @@ def test_curves_are_monotone(name: str) -> None:
 
 def test_least_budget_has_a_plan() -> None:
     problem = net("unet")
-    least = smallest_budget(problem)
+    least = lowest_peak_plan(problem).peak_bytes
     outcome = solve(problem, least, effort=QUICK)
     assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
 
