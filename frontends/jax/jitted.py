@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -193,7 +193,7 @@ class Jitted(Generic[P, R]):
         in_terms = partial(why_plain.in_terms_of, self._package, arguments_package=package_for(args, kwargs))
         with progress(f"{self._package}: {self._name}"):
             try:
-                lowered = lower_and_rewrite(self._name, self.trace(*args, **kwargs), self._options)
+                lowered = lower_and_rewrite(self._name, self._trace(args, kwargs), self._options)
             except NoGradient as error:
                 if isinstance(error, ForwardOverReverse):
                     raise
@@ -234,7 +234,7 @@ class Jitted(Generic[P, R]):
 
     def _explain(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanations:
         """Return the explanations of a call. `key`: the key of the call; None if it has none."""
-        traced = self.trace(*args, **kwargs)
+        traced = self._trace(args, kwargs)
         selection = self._options.rewrite.selection
         options = self._options.rewrite if self._options.chooses_segments else None
         module = as_module(module_of(lower_with_marks(traced), self._name))
@@ -270,7 +270,19 @@ class Jitted(Generic[P, R]):
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
         """Trace as `jax.jit` does. Errors about unknown keywords, and about modules that `jax.jit` rejects, state a
-        remedy."""
+        remedy.
+
+        The method `lower` of the result returns what `Jitted.lower` returns. With `lowering_platforms=`, and under
+        `jax.export`, it returns JAX's own `Lowered` of the rewritten step, which is not compiled and not measured.
+        """
+        traced = self._trace(args, kwargs)
+        # The arguments of steps of flax and equinox are their internal state, so they are not traced a second time.
+        if is_disabled() or self._package != why_plain.PACKAGE:
+            return traced
+        return private.with_lower(traced, partial(self._lower_traced, args, kwargs))
+
+    def _trace(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> jax.stages.Traced:
+        """Trace the plain step."""
         demand_keywords(self._name, self.__wrapped__, kwargs)
         token = _OUTER.set(self._name)
         try:
@@ -281,6 +293,17 @@ class Jitted(Generic[P, R]):
             raise
         finally:
             _OUTER.reset(token)
+
+    def _lower_traced(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], **lowering: Any) -> Any:
+        """Lower a traced call. `lowering`: the keywords of `jax.stages.Traced.lower`."""
+        if all(value is None for value in lowering.values()):
+            return self.lower(*args, **kwargs)
+
+        @wraps(self.__wrapped__)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            return self(*args, **kwargs)
+
+        return _JAX.jit(step, **self._options.jit).trace(*args, **kwargs).lower(**lowering)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate shapes as `jax.jit` does."""

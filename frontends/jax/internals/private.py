@@ -111,6 +111,33 @@ def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowere
     return traced.lower(_private_parameters=_with_rules(rules))
 
 
+def with_lower(traced: jax.stages.Traced, lower: Callable[..., Any]) -> jax.stages.Traced:
+    """Return a copy of a traced step whose method `lower` is the given function."""
+    kind: Any = type(traced)
+    changed: Any = object.__new__(_with_lower_of_instance(kind))
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    for name in dict.fromkeys([*slots, *getattr(traced, "__dict__", ())]):
+        if hasattr(traced, name):
+            object.__setattr__(changed, name, getattr(traced, name))
+    changed.lower_of_instance = lower
+    return changed
+
+
+@cache
+def _with_lower_of_instance(kind: Any) -> Any:
+    """Return a subclass of `jax.stages.Traced` whose method `lower` calls the attribute `lower_of_instance`."""
+
+    def lower(self: Any, **keywords: Any) -> Any:
+        return self.lower_of_instance(**keywords)
+
+    return type(kind.__name__, (kind,), {"lower": lower, "__module__": kind.__module__})
+
+
+def is_for_export(context: Any) -> bool:
+    """Return whether a lowering rule runs for `jax.export`. `context`: the context of the rule."""
+    return bool(getattr(context.module_context.lowering_parameters, "for_export", False))
+
+
 @cache
 def _with_rules(rules: Any) -> Any:
     _of_module(*MODULE_ATTRIBUTES[4])

@@ -72,6 +72,10 @@ class CallableStep:
     tree: Any
     warned: set[str] = field(default_factory=set[str])
 
+    def __repr__(self) -> str:
+        """Return the name, which printed jaxprs contain."""
+        return self.name
+
     def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
         """Give a warning, unless this step has already given it."""
         if words not in self.warned:
@@ -136,6 +140,9 @@ def _batch(arguments: Any, dimensions: Any, *, step: CallableStep) -> Any:
 @shortened
 def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
     platforms = ctx.module_context.platforms
+    if len(platforms) > 1:
+        step.warn_once(why_plain.several_platforms(step.name, platforms))
+        return _RULES.mlir.lower_fun(step.flat, multiple_results=True)(ctx, *operands)
     try:
         exported = _export(step, ctx.avals_in, platforms)
     except (ValueError, NotImplementedError) as error:
@@ -143,7 +150,9 @@ def _lower(ctx: Any, *operands: Any, step: CallableStep) -> Any:
         exported = None
     rewritten = None if exported is None else _rewrite(step, exported)
     if rewritten is not None and merges_copies(platforms) and not are_kept_by_flags():
-        step.warn_once(why_plain.barriers_are_dropped(step.name), BarriersDropped)
+        exports = private.is_for_export(ctx)
+        text = why_plain.barriers_are_dropped_after_export if exports else why_plain.barriers_are_dropped
+        step.warn_once(text(step.name), BarriersDropped)
     return _RULES.mlir.lower_fun(rewritten or step.flat, multiple_results=True)(ctx, *operands)
 
 

@@ -185,6 +185,21 @@ def barriers_are_dropped(name: str) -> str:
     )
 
 
+def barriers_are_dropped_after_export(name: str) -> str:
+    """Return the text of the warning `BarriersDropped` for a step that `jax.export` lowers."""
+    return (
+        f"{name} is exported with its recomputation, but jax.jit drops the barriers on CPU when it compiles the "
+        "exported step, so that the saving is lost; keep the barriers where the exported step is compiled: "
+        "jax.jit(exported.call, compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}), or XLA_FLAGS"
+    )
+
+
+def several_platforms(name: str, platforms: Sequence[str]) -> str:
+    """Return the text of the warning `NothingSaved` for a step that is exported for several platforms."""
+    reason = f"it is lowered for several platforms at once ({', '.join(platforms)})"
+    return plain_message(name, reason, "export it once for each platform")
+
+
 def reason_in_model(remark: Remark) -> str:
     """Return the reason that a remark states, with the segment's name replaced by a name that the user knows. The
     replacement is the name of a scope, a source line, or a module of the model. The remark is located at an operation
