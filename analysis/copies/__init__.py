@@ -1,1 +1,1 @@
-"""Analyses of recomputation: the decision per segment, legality of copies, plans from marks, and loop cuts."""
+"""Analyses of recomputation: the decision for each segment, the legality of copies, plans from marks, and loop cuts."""

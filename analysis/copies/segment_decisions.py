@@ -87,7 +87,7 @@ class Decision:
 
     @property
     def outputs(self) -> tuple[Operation, ...]:
-        """The operations whose results are all kept."""
+        """The operations of the segment whose results are all kept."""
         return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
 
 
@@ -278,9 +278,8 @@ def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
 
 
 def _why_not(plan: Plan, demanded: bool) -> str | None:
-    """Return the reason for which a segment is not recomputed; None if it is.
-
-    `demanded`: whether to recompute it even if that frees no memory.
+    """Return the reason that a segment is not recomputed; None if it is recomputed. `demanded`: whether to recompute it
+    even if that frees no memory.
     """
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
     ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)

@@ -98,7 +98,7 @@ def graph_of(
         phase: The phase of each operation; None if unknown.
         constants_outside: Captured values that depend only on constants.
         strided_outside: Captured values that are not stored in row-major order.
-        bare: Omit the fields that only planners read.
+        bare: Whether to omit the fields that only planners read.
         costs: The recomputation costs that planners minimize; None for FLOPs.
 
     Raises:
