@@ -57,7 +57,7 @@ class LoopSchedule:
 
     @property
     def option(self) -> Loops:
-        """The schedule in the form in which users write it."""
+        """The schedule in the syntax of the option `loops`."""
         if self.kind == "none":
             return False
         if self.kind == "cut":

@@ -69,7 +69,7 @@ class Carry(Enum):
 
 @dataclass(frozen=True)
 class RegionStorage:
-    """How a region stores its values, if they are in memory.
+    """The storage that the values of a region use, if they are in memory.
 
     Attributes:
         carry: The values whose storage the arguments of the region use.

@@ -72,7 +72,7 @@ class ProgramSolution:
     Attributes:
         infeasible: Whether it is proved that no solution exists.
         optimal: Whether `values` is optimal within the tolerance.
-        bound: The lower bound of the cost of all solutions.
+        bound: A lower bound on the cost of every solution.
         objective: The cost of `values`.
         values: The value of each column in the best solution; None if no solution was found.
     """
