@@ -37,7 +37,7 @@ _STATES_EXCEED = "because of the generator states that copies restore, every pla
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
     """Rewrite the step within the budget. Raises `Refusal`.
 
-    Although tangents are arguments of the step, they count towards the peak that a budget limits.
+    Tangents count towards the peak that a budget limits, although they are arguments of the step.
     """
     if options.budget == MINIMUM:
         return _with_lowest_peak(step, options.rewrite)
