@@ -50,7 +50,7 @@ def api() -> str:
 
 
 def parsed_names(path: Path, prefix: str) -> Iterator[str]:
-    """Yield the section of a module that is parsed."""
+    """Parse a module instead of importing it, and yield its section of the page."""
     module = ast.parse(path.read_text())
     yield f"## `{prefix}`\n"
     for name in sorted(_public_names(module), key=str.lower):

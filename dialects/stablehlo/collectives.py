@@ -175,7 +175,7 @@ class CollectiveBroadcastOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectiveReduceOp(CollectiveOp):
-    """Combine the operands of all devices of a group with the region. One of the devices receives the result."""
+    """Combine the operands of all devices of a group, using the region. One of the devices receives the result."""
 
     name = "stablehlo.collective_reduce"
 

@@ -1,4 +1,5 @@
-"""Write the choice under segment budgets as marks: each segment's saved values and recomputed values.
+"""Write the choice under segment budgets as marks: mark the values that each segment saves, and the values that it
+recomputes.
 
     segment-budgets="layer*:50%"
 

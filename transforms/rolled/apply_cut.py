@@ -62,7 +62,7 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
 class _StackedValue:
     """A value in the body of the writing loop, and the stack to which it is written.
 
-    `place`: the index in the stack as a function of the iteration n.
+    `place`: the index in the stack, as a function of the iteration index n.
     """
 
     value: SSAValue
