@@ -34,7 +34,8 @@ class Verdict(Enum):
         NOT_FOUND: No plan was found, but it is not proved that none exists.
         NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound
             in program order exceed it. For a step that JAX lowered for one device, this bound counts only if it exceeds
-            the budget by more than the measured error of program order. For a step on several devices, no proof counts.
+            the budget by more than the measured error of program order. For a step on several devices, this answer is
+            not given.
     """
 
     AS_IT_IS = "yes"
@@ -141,7 +142,8 @@ def _recomputation_lines(answer: Fit) -> Iterator[str]:
 
 
 def _subject(answer: Fit) -> str:
-    """Return the subject of the first line, with the memory model for a step for which the compiler decides."""
+    """Return the subject of the first line. If the compiler decides whether the step fits, it names the memory
+    model."""
     return f"{answer.memory_model}, the step" if answer.is_lowered_by_jax else "the step"
 
 
@@ -202,7 +204,7 @@ def _has_bound_above_limit(answer: Fit) -> bool:
 
 
 def _compiling(answer: Fit) -> str:
-    """Return the advice to ask the compiler."""
+    """Return the advice to let the compiler decide."""
     return f"recompute.jax.jit(step, budget={answer.budget!r}) compiles the step and measures its memory"
 
 

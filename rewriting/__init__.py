@@ -1,1 +1,1 @@
-"""Run the stages of a rewrite, with the passes `recompute` and `recompute-plan`."""
+"""Run the stages of a rewrite. This package contains the passes `recompute` and `recompute-plan`."""

@@ -30,7 +30,7 @@ WRITES_REASON = "it writes memory"
 
 
 class Effect(Enum):
-    """Whether an operation may run twice."""
+    """The effect of an operation, which determines whether it may run twice."""
 
     PURE = "pure"
     PURE_IF_BODY_IS = "pure if its body is"
@@ -39,7 +39,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """How a result shares the storage of an operand."""
+    """The way in which a result shares the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"

@@ -1,4 +1,5 @@
-"""Names of the operations that XLA:CPU fuses into their users. Source: `xla/service/cpu/cpu_instruction_fusion.cc`."""
+"""The names of the operations that XLA:CPU fuses into their users. Source:
+`xla/service/cpu/cpu_instruction_fusion.cc`."""
 
 from __future__ import annotations
 

@@ -49,15 +49,14 @@ class CompiledRewrite(Generic[R, T]):
 
     @property
     def work(self) -> tuple[object, ...]:
-        """A key for the work of the rewrite. Equal plans have equal keys."""
+        """A key that is equal for rewrites with equal work. Equal plans have equal keys."""
         return work_key(self.rewritten)
 
 
 def work_key(rewritten: RewrittenStep) -> tuple[object, ...]:
-    """Return a key for the work of a rewrite. Equal plans have equal keys.
-
-    It consists of the number of copies, their FLOPs, and the groups of copies in the plans. The first two include
-    copies in loops, which are not part of a plan.
+    """Return a key that is equal for rewrites with equal work. Equal plans have equal keys. It consists of the number
+    of copies, their FLOPs, and the groups of copies in the plans. The first two include copies in loops, which are not
+    part of a plan.
     """
     return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
