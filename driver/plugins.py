@@ -28,7 +28,7 @@ def installed_universe() -> Universe:
         try:
             universe = _universe_of(plugin)
             if taken := _names_in(merged) & _names_in(universe):
-                raise ValueError(f"another plugin also defines the {min(taken)}")
+                raise ValueError(f"the {min(taken)} is also defined by another plugin")
         except Exception as error:
             words = " ".join(str(error).split())
             _warn(f"plugin '{plugin.name}' ({plugin.value}) is left out: {type(error).__name__}: {words}")

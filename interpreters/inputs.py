@@ -1,4 +1,5 @@
-"""Inputs of a function as numpy arrays: draws them at random, loads them from a file, or checks the caller's arrays."""
+"""Prepare the inputs of a function as numpy arrays: draw them at random, load them from a file, or check the caller's
+arrays."""
 
 from __future__ import annotations
 

@@ -193,7 +193,8 @@ class ConvolvingOp(IRDLOperation):
 
 @irdl_op_definition
 class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
-    """Convolve the left operand with a kernel, the right operand: multiply each window by the kernel, and sum up."""
+    """Convolve the left operand with the right operand, the kernel: multiply each window by the kernel, and sum the
+    products."""
 
     name = "stablehlo.convolution"
 
@@ -422,7 +423,7 @@ CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
 
 @irdl_op_definition
 class DynamicConvOp(ConvolvingOp):
-    """Convolve as `convolution` does, but with an operand as the padding. StableHLO prints it in generic form."""
+    """Convolve as `convolution` does, but with the padding given by an operand. StableHLO prints it in generic form."""
 
     name = "stablehlo.dynamic_conv"
 

@@ -98,7 +98,7 @@ class _SmallParser(ModuleParser):
         """Return `parsed`. Raises `NotBridged` if a part of the text was not parsed, since xDSL's parser stops at
         unknown syntax."""
         if self._current_token.kind != MLIRTokenKind.EOF:
-            raise NotBridged(f"xDSL does not parse the whole text: {self.lexer.input.content[:80]}")
+            raise NotBridged(f"the parser of xDSL stops before the end of the text: {self.lexer.input.content[:80]}")
         return parsed
 
     def parse_dictionaries(self) -> tuple[Dictionary, Dictionary]:

@@ -42,7 +42,7 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
     copy = flat_copy(as_module(module))
     propagated = private.propagate_shardings(crossing.to_mlir(copy))
     if propagated is None:
-        raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")
+        raise NotPropagated(f"{private.PROPAGATION}: the installed JAX lacks these passes, or they failed")
     sharded = crossing.from_mlir(propagated, "the propagated step")
     operations = every_operation(copy)
     sharded_operations = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]
