@@ -148,7 +148,8 @@ def _subject(answer: Fit) -> str:
 
 
 def _decided_by_compiler(answer: Fit) -> Iterator[str]:
-    """Yield lines for a step that JAX lowered: its bytes as written are not those of the compiled step."""
+    """Yield lines which warn that the compiled step may need other amounts of memory than the step as written. There
+    are such lines only for a step that JAX lowered."""
     if answer.is_lowered_by_jax:
         yield "  the bytes are those of the step as written; the compiled step may need less or more:"
         yield f"  recompute.jax.explain(step, *arguments, budget={answer.budget!r}) compiles it and measures its memory"

@@ -82,7 +82,7 @@ class NotRecomputed:
 
     Attributes:
         segment: The name of the segment; "" outside segments.
-        operation: The operation that the reason is about.
+        operation: The operation to which the reason refers.
         reason: The reason as a string, for example one of the constants in `by_segment/skip_reasons.py`.
     """
 

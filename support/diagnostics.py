@@ -260,7 +260,7 @@ def without_effect(remarks: Iterable[Remark | str]) -> list[Remark]:
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:
-    """Return the error for an option without effect on the operation, as the option `strict` demands."""
+    """Return the error that the option `strict` demands for an operation on which an option has no effect."""
     return Refusal(op, f"{reason} (strict)")
 
 

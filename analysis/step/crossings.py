@@ -32,7 +32,7 @@ class Crossings:
     """
 
     def __init__(self, block: Block, outputs: bool = False):
-        """Prepare the analysis of a function, given its body.
+        """Analyse the loops of a function, given its body.
 
         `outputs`: whether to recompute stacks that a forward loop reads too, as in `Selection`.
         """

@@ -21,7 +21,7 @@ Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclass(frozen=True)
 class ConsumerCase:
-    """A step of the table.
+    """A step in the table `CASES`.
 
     Attributes:
         name: The name of the step.

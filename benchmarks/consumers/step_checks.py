@@ -111,8 +111,7 @@ def run_tools(name: str, text: str, passes: str) -> ToolRun:
 
 
 class LoweredCase:
-    """A lowered case with the results of its plain step, and the distance from them of the results with
-    `jax.checkpoint`."""
+    """A lowered case, with the results of its plain step, and their distance from the results with `jax.checkpoint`."""
 
     def __init__(self, case: ConsumerCase):
         self.case = case

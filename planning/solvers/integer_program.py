@@ -164,7 +164,7 @@ def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
 
 @contextmanager
 def _silence_output() -> Generator[None]:
-    """Discard what the process writes to standard output, where tools print programs and HiGHS 1.16 prints a banner."""
+    """Discard the process's standard output, to which HiGHS 1.16 prints a banner. Tools print programs there."""
     if os.name != "posix":
         yield
         return

@@ -83,7 +83,8 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """An upper bound on the cost above that of the cheapest plan, in percent of the plain step's cost."""
+        """An upper bound on the difference between this cost and the cost of the cheapest plan, in percent of the plain
+        step's cost."""
         return max(0.0, self.percent - self.bound_percent)
 
 

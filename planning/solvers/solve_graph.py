@@ -156,7 +156,7 @@ DEFAULT_SEARCH = SearchOptions()
 
 @dataclass(frozen=True)
 class _GraphSearch:
-    """The searches for a plan of a graph, in order of increasing effort."""
+    """The searches for a plan for one graph, in order of increasing effort."""
 
     prepared: PreparedGraph
     options: SearchOptions

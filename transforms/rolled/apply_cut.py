@@ -146,7 +146,8 @@ class _Recomputation:
         return mapping
 
     def _in_reader(self, place: Affine) -> Affine:
-        """Convert a function of the writing loop's iteration index to one of the reading loop's iteration index."""
+        """Convert a function of the writing loop's iteration index to a function of the reading loop's iteration
+        index."""
         return Affine(place.scale * self.written.scale, place.scale * self.written.offset + place.offset)
 
     def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:

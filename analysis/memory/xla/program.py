@@ -110,8 +110,8 @@ class Kernel:
 class WindowShape(NamedTuple):
     """The sizes that the expansion of a windowed maximum's gradient needs.
 
-    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of an index array that has one
-    element per element of the operand and of the source, respectively.
+    `shape`: the shape of its operand. `index_bytes`: the bytes of an index array with one element for each element of
+        the operand. `source_index_bytes`: the same for the source.
     """
 
     shape: tuple[int, ...]

@@ -114,7 +114,7 @@ class Primitive(Generic[R]):
         self.mode: bool | None = None
 
     def recompute(self, mode: bool = True) -> Primitive[R]:
-        """Always or never recompute later calls, including their results, inside and outside cells.
+        """Set whether later calls are always or never recomputed, including their results, inside and outside cells.
 
         Args:
             mode: Whether to recompute.
