@@ -2,8 +2,8 @@
 
     python docs/generate_api.py
 
-The names of `recompute` and `recompute.jax` are imported: only the objects have the values of defaults and the fields
-that dataclasses inherit. flax, equinox and PyTorch need not be installed, so the modules for them are parsed instead.
+The names of `recompute` and `recompute.jax` are imported, because only the imported objects contain default values and
+inherited dataclass fields. flax, equinox and PyTorch need not be installed, so the modules for them are parsed instead.
 A test compares the file with the output of this script.
 """
 

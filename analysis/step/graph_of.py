@@ -253,7 +253,7 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
     """Return the peak bytes of a region's block.
 
     `hands_on`: the index of the terminator's first operand that the block hands on. This operand and the following ones
-        count as live at the end of the block, together with the copies that are made to yield them.
+    count as live at the end of the block, together with the copies that are made to yield them.
     """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)

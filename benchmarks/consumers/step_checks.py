@@ -216,7 +216,7 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Return whether the number of operations changed. It also changes if the carry of a loop becomes smaller."""
+    """Return whether the rewrite changed the number of operations, as it does if it removes carries of a loop."""
     counts = re.search(r"(\d+) operations? before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 

@@ -217,7 +217,7 @@ class Terms:
         """Return the id of the term with this head and these operands.
 
         `depth`: the nesting depth of a term without operands; 0 outside all regions. The depth of any other term is the
-            largest depth of its operands.
+        largest depth of its operands.
         """
         return self.apply(self.head(head), operands, depth)
 

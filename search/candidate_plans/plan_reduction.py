@@ -1,7 +1,7 @@
 """Derive smaller plans from a plan: drop some of its copies, or replace them by the copies of a cheaper plan.
 
 Copies are dropped by segment or by copy group, in two orders: in the order of the backward pass, and by increasing
-    number of saved bytes per FLOP.
+number of saved bytes per FLOP.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class WindowShape(NamedTuple):
     """The sizes that the expansion of a windowed maximum's gradient needs.
 
     `shape`: the shape of its operand. `index_bytes`: the bytes of an index array with one element for each element of
-        the operand. `source_index_bytes`: the same for the source.
+    the operand. `source_index_bytes`: the same for the source.
     """
 
     shape: tuple[int, ...]

@@ -40,7 +40,7 @@ program order."""
 
 @dataclass(frozen=True)
 class PlainPartition:
-    """The partition of Inductor without this package."""
+    """The partition that Inductor makes without this package."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Splitter:
 
     @cached_property
     def plain(self) -> Candidate:
-        """The partition of Inductor without this package."""
+        """The partition that Inductor makes without this package."""
         return self._by_min_cut("PyTorch's partitioner", PlainPartition())
 
     @cached_property
