@@ -23,7 +23,8 @@ INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
 
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
-# Upper bound of integers. They may be token ids, labels or counters, so they are small enough to index small tables.
+# The upper bound on drawn integers. They may be token ids, labels or counters, so they are small enough to index small
+# tables.
 SMALL = 32
 # Numbers of words of a random key: 2 for threefry, 4 for Philox.
 KEY_WORDS = (2, 4)

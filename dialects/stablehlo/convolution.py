@@ -370,7 +370,6 @@ QUANTIZED = ProductLabels(quantized="C28", storage="C31", expressed="C32", granu
 
 
 def _sizes(op: ConvolvingOp) -> list[int]:
-    """Return the extents of the window."""
     return [_extent(op.rhs, op.dimension_numbers.data.rhs, str(index)) for index in range(_spatial(op))]
 
 

@@ -159,8 +159,8 @@ class CompiledSearch(Generic[R, T]):
 
     def _compile(self, rewritten: R, words: str, predicted_bytes: int | None) -> CompiledRewrite[R, T]:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
-        # With a limit, any candidate may be the one that runs. With "min", it is the first one, which is predicted to
-        # be the smallest, is likely to run.
+        # With a limit, any candidate may be the one that runs. For `min`, the first one is
+        # likely to run, because it is predicted to be the smallest.
         limit_bytes = self.request.limit_bytes
         is_final = limit_bytes is not None or not self.rounds
         compiled = self.backend.compile(rewritten, is_final)

@@ -164,7 +164,6 @@ def _number(values: Iterable[SSAValue], numbers: dict[int, int]) -> None:
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Return whether the value is defined in a region of the operation."""
     holder = value.owner.parent_op() if op.regions else None
     while holder is not None and holder is not op:
         holder = holder.parent_op()

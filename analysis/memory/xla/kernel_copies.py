@@ -235,7 +235,6 @@ class _KernelWriter:
         return any(self.program.maker[value] in self.program.numbers for value in self.program.operands[op])
 
     def _captured(self, op: int) -> Sequence[int]:
-        """Return the values that the regions of the operation capture."""
         operands, reads = self.program.operands[op], self.program.reads[op]
         if operands == reads:
             return ()
