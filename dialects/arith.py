@@ -1,4 +1,4 @@
-"""xDSL's `arith` dialect, extended by two operations of MLIR that xDSL lacks: `index_castui` and `remf`."""
+"""xDSL's `arith` dialect with two additional operations, `index_castui` and `remf`, which MLIR has and xDSL lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clone operations like xDSL's `Operation.clone`, in a quarter of the time.
+"""Clone operations as xDSL's `Operation.clone` does, in a quarter of the time.
 
     copy = clone_of(op)                       # in place of op.clone()
 

@@ -1,4 +1,4 @@
-"""Create xDSL operations and fill blocks without xDSL's checks, which hold here by construction.
+"""Create xDSL operations and fill blocks without xDSL's checks. The checked conditions hold here by construction.
 
 When xDSL inserts an operation into a block, it checks that the operation has no parent and does not contain the block,
 and it fills in default properties. Here, blocks and operations are new, and each operation is a clone or comes from
@@ -91,7 +91,7 @@ def give_operands(op: Any, operands: Sequence[SSAValue]) -> None:
 
 
 def fill(block: Block, ops: Sequence[Operation]) -> None:
-    """Insert operations that have no parent into an empty block."""
+    """Insert operations into an empty block. None of them may have a parent."""
     if not HAS_EXPECTED_FIELDS:
         return block.add_ops(ops)
     before: Any = None

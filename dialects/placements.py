@@ -1,4 +1,4 @@
-"""Moves between device and host memory, in the form that JAX emits and XLA reads.
+"""Moves of values between device and host memory, in the form that JAX emits and XLA reads.
 
     %h = stablehlo.custom_call @annotate_device_placement(%x) {
              has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}}

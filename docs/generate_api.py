@@ -2,8 +2,8 @@
 
     python docs/generate_api.py
 
-The names of `recompute` and `recompute.jax` are imported: only the objects have the values of defaults and the fields
-that dataclasses inherit. flax, equinox and PyTorch need not be installed, so the modules for them are parsed instead.
+The names of `recompute` and `recompute.jax` are imported, because only the imported objects contain default values and
+inherited dataclass fields. flax, equinox and PyTorch need not be installed, so the modules for them are parsed instead.
 A test compares the file with the output of this script.
 """
 
@@ -50,7 +50,7 @@ def api() -> str:
 
 
 def parsed_names(path: Path, prefix: str) -> Iterator[str]:
-    """Yield the section of a module that is parsed."""
+    """Parse a module instead of importing it, and yield its section of the page."""
     module = ast.parse(path.read_text())
     yield f"## `{prefix}`\n"
     for name in sorted(_public_names(module), key=str.lower):

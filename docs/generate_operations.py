@@ -94,7 +94,7 @@ def _table(dialect: Dialect) -> Iterator[str]:
 
 
 def _has_custom_form(kind: type[Operation]) -> bool:
-    """Return whether the class has its own parser, in addition to that of the generic form."""
+    """Return whether the class has its own parser, in addition to the parser of the generic form."""
     return getattr(kind.parse, "__func__", None) is not getattr(IRDLOperation.parse, "__func__", None)
 
 

@@ -47,9 +47,8 @@ def rewrite(
     name: str = "<input>",
     **keywords: Unpack[RewriteKeywords],
 ) -> Rewritten:
-    """Recompute the values that the options select.
-
-    The options are an object or keywords:
+    """Rewrite a step so that it recomputes the values that the options select. The options are given as an object or as
+    keywords:
 
         recompute.rewrite(step, recompute.RecomputeOptions(recompute.Selection(policy="dots_saveable"), budget="50%"))
         recompute.rewrite(step, policy="dots_saveable", budget="50%")

@@ -1,4 +1,4 @@
-"""The assumptions of the proofs that the driver runs: those that the user's options or the original program request.
+"""The assumptions of the proofs that the driver runs: the ones that the user's options or the original program request.
 
 Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an operation as
 repeatable, repeat it, and still be proved equal.

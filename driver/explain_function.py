@@ -110,7 +110,7 @@ class _SavedBytes:
 
     @classmethod
     def of(cls, phases: Phases, decisions: Sequence[Decision]) -> _SavedBytes:
-        """Sum the bytes of the saved storages, except arguments of the step."""
+        """Return the sums of the bytes of saved storages, without the arguments of the step."""
         shared = storages(phases.order)
         saved_storages = dict.fromkeys(shared.owner(residual.value) for residual in residuals(phases))
         # Operations outside segments have decisions of their own, without a name.

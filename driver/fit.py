@@ -148,7 +148,7 @@ def _fit(module: ModuleOp, text: str, model: str, search: _SearchControls) -> Fi
 
 
 def _with_smallest_plan(module: ModuleOp, budget: Budget, answer: Fit, search: _SearchControls) -> Fit:
-    """Complete an inconclusive answer with the temporaries of the smallest plan that a search finds."""
+    """Return an inconclusive answer, completed with the temporaries of the smallest plan that a search finds."""
     if search.stop():
         return answer
     search.progress("looking for the plan with the fewest temporaries")

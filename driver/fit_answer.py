@@ -34,7 +34,8 @@ class Verdict(Enum):
         NOT_FOUND: No plan was found, but it is not proved that none exists.
         NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound
             in program order exceed it. For a step that JAX lowered for one device, this bound counts only if it exceeds
-            the budget by more than the measured error of program order. For a step on several devices, no proof counts.
+            the budget by more than the measured error of program order. For a step on several devices, this answer is
+            not given.
     """
 
     AS_IT_IS = "yes"
@@ -154,12 +155,14 @@ def _recomputation_lines(answer: Fit) -> Iterator[str]:
 
 
 def _subject(answer: Fit) -> str:
-    """Return the subject of the first line, with the memory model for a step for which the compiler decides."""
+    """Return the subject of the first line. If the compiler decides whether the step fits, it names the memory
+    model."""
     return f"{answer.memory_model}, the step" if answer.is_lowered_by_jax else "the step"
 
 
 def _decided_by_compiler(answer: Fit) -> Iterator[str]:
-    """Yield lines for a step that JAX lowered: its bytes as written are not those of the compiled step."""
+    """Yield lines which warn that the compiled step may need other amounts of memory than the step as written. There
+    are such lines only for a step that JAX lowered."""
     if answer.is_lowered_by_jax:
         yield "  the bytes are those of the step as written; the compiled step may need less or more:"
         yield f"  recompute.jax.explain(step, *arguments, budget={answer.budget!r}) compiles it and measures its memory"
@@ -215,7 +218,7 @@ def _has_bound_above_limit(answer: Fit) -> bool:
 
 
 def _compiling(answer: Fit) -> str:
-    """Return the advice to ask the compiler."""
+    """Return the advice to let the compiler decide."""
     return f"recompute.jax.jit(step, budget={answer.budget!r}) compiles the step and measures its memory"
 
 

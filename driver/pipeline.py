@@ -182,7 +182,7 @@ def _type_text(types: str) -> str:
 
 
 def _quotes(option: str, types: str, values: ParameterListType) -> str:
-    """Return a hint to put quotes around the value if the option expects a string; "" otherwise."""
+    """Return the hint to quote the value if the option expects a string, otherwise ""."""
     if "str" not in types or not values:
         return ""
     quoted = ",".join(f'"{value}"' for value in values) if "tuple" in types else f'"{",".join(map(str, values))}"'

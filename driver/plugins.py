@@ -28,7 +28,7 @@ def installed_universe() -> Universe:
         try:
             universe = _universe_of(plugin)
             if taken := _names_in(merged) & _names_in(universe):
-                raise ValueError(f"another plugin also defines the {min(taken)}")
+                raise ValueError(f"the {min(taken)} is also defined by another plugin")
         except Exception as error:
             words = " ".join(str(error).split())
             _warn(f"plugin '{plugin.name}' ({plugin.value}) is left out: {type(error).__name__}: {words}")
@@ -52,8 +52,8 @@ def _universe_of(plugin: EntryPoint) -> Universe:
 
 
 def unread_entry_points_hint() -> str:
-    """Return the hint on packages that register passes in another group than `GROUP`, such as `xdsl.passes`; "" if
-    there are none."""
+    """Return a hint that names packages whose passes are registered in a group other than `GROUP`, such as
+    `xdsl.passes`; "" if there are none."""
     points = (point for package in distributions() for point in package.entry_points)
     unread = sorted({point.group for point in points if point.group.startswith("xdsl.") and point.group != GROUP})
     if not unread:

@@ -93,7 +93,7 @@ class Rewritten:
         return [StepMemory(place, before[name][1], last) for name, (place, last) in after.items() if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
-        """Return a copy of this result whose queries read views of both modules, such as the parts that run on one
+        """Return a copy of this result whose queries read views of both modules, for example the parts that run on one
         device."""
         return Rewritten(
             module=view(self.module),
@@ -131,7 +131,8 @@ class Explanations(list[Explanation]):
     """The explanations of the steps of a module. Printing them shows a summary of each; `details` returns all rows.
 
     Attributes:
-        note: A line on the byte counts, such as that they apply to one device or rest on guessed phases; "" for none.
+        note: A line that qualifies the byte counts, for example because they apply to one device or rest on guessed
+            phases; "" if no qualification is needed.
     """
 
     note: str = ""

@@ -163,8 +163,8 @@ def _proof_from_json(record: Mapping[str, Any]) -> Proof:
 
 
 def spelling_of(module: ModuleOp) -> dict[str, Any]:
-    """Return the details of a module's text that MLIR does not preserve: the order of attributes, and the names of
-    values.
+    """Return the details of a module's text that are lost when MLIR reads and prints it: the order of attributes, and
+    the names of values.
 
     Both are tables of distinct entries, with an index into the table for each operation or value in program order.
     """

@@ -34,7 +34,7 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
     operation.
 
     `verified`: operations that have been verified before. Operations equal to one of them are skipped, and the other
-        operations of this module are added.
+    operations of this module are added.
     """
     # Dominance is checked first, because xDSL's own verifier assumes it.
     try:

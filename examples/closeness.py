@@ -1,4 +1,5 @@
-"""Measure the distance between the results of two compiled steps, in differing bits and in units of rounding."""
+"""Measure the distance between the results of two compiled steps, by the number of differing results and in units of
+rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples from MindSpore's two documents on recomputation, on JAX: `recompute(block, x)` and `cell.recompute()`.
+"""The examples in MindSpore's two documents on recomputation, run on JAX: `recompute(block, x)` and `cell.recompute()`.
 
     python examples/mindspore_calls.py [--blocks 10]
 

@@ -38,7 +38,7 @@ def text_of_bytecode(data: bytes) -> str:
 
 
 def bytecode_of_text(text: str) -> bytes:
-    """Return a module, given as text, as bytecode. Raises `BytecodeError`, even if MLIR cannot parse the text."""
+    """Return a module, given as text, as bytecode. Raises `BytecodeError`, also if MLIR cannot parse the text."""
     bindings, context = _bindings()
     with context:
         try:

@@ -56,6 +56,6 @@ class _AliasLoader:
 
 
 def install_finder() -> None:
-    """Install the finder before the default one, which would load submodules twice, under two names."""
+    """Install the finder ahead of Python's default finder, which would load submodules twice, under two names."""
     if not any(isinstance(finder, FrontendFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FrontendFinder())

@@ -1,4 +1,4 @@
-"""Compiler from blocks to programs. A program is a sequence of numpy kernels (`block_programs.py`).
+"""A compiler that turns blocks into programs. A program is a sequence of numpy kernels (`block_programs.py`).
 
 The compilation of a block raises `Refusal` for an operation that cannot be executed, before anything runs. The kind of
 an operation determines whether its results are views, and therefore which value owns a buffer (`rules/buffers.py`):

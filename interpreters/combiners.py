@@ -1,4 +1,4 @@
-"""Functions that apply a region on scalars, such as the body of a reduction, to vectors of elements."""
+"""Make functions that apply a region on scalars, such as the body of a reduction, to vectors of elements."""
 
 from __future__ import annotations
 

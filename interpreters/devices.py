@@ -115,7 +115,7 @@ def run_on_devices(programs: Sequence[Sequence[FuncOp]], inputs: Sequence[Sequen
 
 
 class _Run(Thread):
-    """Thread that runs the function of one device."""
+    """A thread that runs the function of one device."""
 
     def __init__(self, function: FuncOp, inputs: Sequence[Any], device: _Meeting, meetings: _Meetings):
         super().__init__(daemon=True)

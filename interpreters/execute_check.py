@@ -1,4 +1,4 @@
-"""Runs two programs on the same inputs, compares the results bit by bit, and locates the first difference.
+"""Run two programs on the same inputs, compare the results bit by bit, and locate the first difference.
 
 Results are compared as bit patterns, so NaN payloads and the sign of zero matter. If a result differs, both programs
 run again and record a digest of each value that a top-level operation computes. The first difference is the first
@@ -58,7 +58,7 @@ class ExecutionDifference:
 
 @dataclass(frozen=True)
 class Equality:
-    """Result of a comparison of two programs.
+    """The result of a comparison of two programs.
 
     Attributes:
         results: Number of results that were compared.
@@ -191,7 +191,7 @@ def first_new_value(before: FuncOp, after: FuncOp, inputs: Sequence[Any]) -> Ope
 
 
 class Digests:
-    """Observer that records a digest of each value that a top-level operation computes."""
+    """An observer that records a digest of each value that a top-level operation computes."""
 
     def __init__(self, function: FuncOp):
         self.block = function.body.block

@@ -1,6 +1,5 @@
-"""Observer of long executions: it reports the progress of a run, and stops the run at a time limit.
-
-The limit is checked after each operation, also inside loops and branches. A numpy kernel that runs is not interrupted.
+"""An observer of long executions. It reports the progress of a run, and stops the run at a time limit. The limit is
+checked after each operation, also inside loops and branches. A running numpy kernel is not interrupted.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from .kernels.arrays import Array
 
 
 class TimeLimitReached(Exception):
-    """An execution was stopped at its time limit."""
+    """Raised if an execution reaches its time limit."""
 
 
 class ExecutionMonitor:
-    """Observer that counts the operations of the top level of some functions, and checks a time limit.
+    """An observer that counts the operations of the top level of some functions, and checks a time limit.
 
     Args:
         seconds: The time limit in seconds, counted from now.
@@ -36,7 +35,7 @@ class ExecutionMonitor:
         self._operations = self._done = 0
 
     def begin(self, function: FuncOp) -> None:
-        """Begin to observe the next run, of this function.
+        """Begin to observe the next run, which executes this function.
 
         Raises:
             TimeLimitReached: The time limit has passed.

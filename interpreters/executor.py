@@ -41,7 +41,7 @@ def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None =
 
 @dataclass(frozen=True)
 class Executable:
-    """A compiled function. It can run any number of times."""
+    """A compiled function, which can run any number of times."""
 
     function: FuncOp
     program: BlockProgram

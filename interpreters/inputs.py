@@ -1,4 +1,5 @@
-"""Inputs of a function as numpy arrays: draws them at random, loads them from a file, or checks the caller's arrays."""
+"""Prepare the inputs of a function as numpy arrays: draw them at random, load them from a file, or check the caller's
+arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
 
 Draw: TypeAlias = Callable[[np.random.Generator, tuple[int, ...], DType], Array]
 
-# Upper bound of integers. They may be token ids, labels or counters, so they are small enough to index small tables.
+# The upper bound on drawn integers. They may be token ids, labels or counters, so they are small enough to index small
+# tables.
 SMALL = 32
 # Numbers of words of a random key: 2 for threefry, 4 for Philox.
 KEY_WORDS = (2, 4)

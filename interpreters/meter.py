@@ -1,4 +1,4 @@
-"""Measures the memory of a run. Each numpy buffer counts from its allocation until Python frees it.
+"""Measure the memory of a run. Each numpy buffer counts from its allocation until Python frees it.
 
 A finalizer on the array that owns a buffer reports when the buffer is freed, so the measurement does not need to know
 which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and results are not
@@ -123,7 +123,7 @@ class BufferRoles:
 
 
 class Ledger:
-    """Observer that tracks the live buffers of a run."""
+    """An observer that tracks the live buffers of a run."""
 
     def __init__(self, kinds: BufferRoles):
         self.kinds = kinds
@@ -160,7 +160,7 @@ class Ledger:
             self.count_as(array, self.kinds.of(value))
 
     def enter(self, array: Array, kind: BufferRole) -> None:
-        """Start to count the buffer of an array in a role, unless the buffer is already counted."""
+        """Begin to count the buffer of an array under a role, unless it is already counted."""
         owner = owner_of(array)
         if id(owner) in self.kind_of_owner:
             return

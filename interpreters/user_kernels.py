@@ -46,7 +46,8 @@ def register_kernel(name: str, make: MakeKernel, *, target: str | None = None) -
 
 
 def registered_kernel(op: Operation) -> MakeKernel | None:
-    """Return the registered kernel for an operation, preferably that for its target; None if there is none."""
+    """Return the registered kernel for an operation; None if there is none. A kernel for the target of the call takes
+    precedence."""
     name, target = name_of(op), target_of(op)
     by_target = None if target is None else _kernels.get((name, target))
     return by_target or _kernels.get((name, None))

@@ -85,7 +85,8 @@ class Definition:
 
 
 class AliasParser(Parser):
-    """xDSL's parser, extended by MLIR's aliases. It also expands aliases inside attributes of unregistered dialects."""
+    """xDSL's parser, extended to accept MLIR's aliases. It also expands aliases inside attributes of unregistered
+    dialects."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)

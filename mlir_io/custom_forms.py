@@ -55,7 +55,7 @@ ElementT = TypeVar("ElementT")
 
 
 class CustomSyntaxParser(Parser):
-    """xDSL's parser with a check that it drops no attribute in the text of an operation."""
+    """A parser that raises an error for an attribute in the text that xDSL's parser would silently drop."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)

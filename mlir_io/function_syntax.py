@@ -1,4 +1,5 @@
-"""The complete custom form of `func.func`. xDSL drops the attributes of the arguments and results of declarations.
+"""The complete custom form of `func.func`, including the attributes of arguments and results of declarations, which
+xDSL drops.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """
@@ -31,7 +32,7 @@ class _Argument:
 
 
 class FunctionSyntax(FuncOp):
-    """Parser of the custom form of functions; creates xDSL's `FuncOp`."""
+    """A parser for the custom form of functions. It creates xDSL's `FuncOp`."""
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:

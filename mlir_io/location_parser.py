@@ -22,7 +22,7 @@ _SIMPLE = re.compile(
 
 
 class LocationParser(AliasParser):
-    """xDSL's parser, extended by all forms of MLIR's locations."""
+    """xDSL's parser, extended to accept all forms of MLIR locations."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)

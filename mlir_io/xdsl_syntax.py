@@ -39,7 +39,7 @@ PREDICATES: dict[type[Operation], Sequence[str]] = {
 
 
 class TruncISyntax(TruncIOp):
-    """Parser of `arith.trunci`. It stores the property `overflowFlags`, which xDSL lacks, as an attribute."""
+    """A parser for `arith.trunci`. It stores the property `overflowFlags`, which xDSL lacks, as an attribute."""
 
     @classmethod
     def parse(cls, parser: Parser) -> TruncIOp:
@@ -59,7 +59,8 @@ class TruncISyntax(TruncIOp):
 
 
 class ReshapeSyntax(ReshapeOp):
-    """Parser of `tensor.reshape` with attributes after the operands; xDSL expects them before the operands."""
+    """A parser for `tensor.reshape` that accepts attributes after the operands. xDSL expects them before the
+    operands."""
 
     @classmethod
     def parse(cls, parser: Parser) -> ReshapeOp:
@@ -164,7 +165,7 @@ def _parse_comparison(parser: Parser, comparison: type[ComparisonT]) -> Comparis
 
 
 class CmpiSyntax(CmpiOp):
-    """Parser of `arith.cmpi` that also accepts tensors and vectors."""
+    """A parser for `arith.cmpi` that also accepts tensors and vectors."""
 
     @classmethod
     def parse(cls, parser: Parser) -> CmpiOp:
@@ -172,7 +173,7 @@ class CmpiSyntax(CmpiOp):
 
 
 class CmpfSyntax(CmpfOp):
-    """Parser of `arith.cmpf` that also accepts tensors and vectors."""
+    """A parser for `arith.cmpf` that also accepts tensors and vectors."""
 
     @classmethod
     def parse(cls, parser: Parser) -> CmpfOp:
@@ -180,7 +181,7 @@ class CmpfSyntax(CmpfOp):
 
 
 class SelectSyntax(SelectOp):
-    """Parser of `arith.select`. The type of the condition comes first, and is omitted for a scalar."""
+    """A parser for `arith.select`. The type of the condition comes first, and is omitted for a scalar."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:

@@ -34,11 +34,11 @@ OF_PASS = (
 
 
 class Conflict(NamedTuple):
-    """A rule that each of the first options excludes each of the other options.
+    """A rule that two groups of options exclude one another.
 
     Attributes:
-        options: The names of the first options.
-        others: The names of the options that exclude them.
+        options: The names of the options in the first group.
+        others: The names of the options in the second group.
         message: The reason or the remedy, as a format string with the fields `option` and `other`.
         entry_points: The entry points where the rule holds.
     """
@@ -68,7 +68,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
     Args:
         options: The options. An option is given if it differs from its default.
         entry_point: The interface that the user calls.
-        beside: The names of other given options. They are not fields of `options`.
+        beside: The names of further given options that are not fields of `options`.
 
     Raises:
         ValueError: For options that exclude one another, and for a time limit or a memory model without a

@@ -1,4 +1,4 @@
-"""The option `loops`: `true`, `false`, or a schedule that bounds the loops' saved values for the backward pass.
+"""The option `loops`: `true`, `false`, or a schedule that limits the values that loops save for the backward pass.
 
 - `keep(50%)`, `keep(2GiB)`: save at most this share or size of the stacks, beginning with the values that cost the most
     to recompute.
@@ -28,8 +28,8 @@ class LoopSchedule:
     """The parsed option.
 
     Attributes:
-        kind: The way in which loops save values. They are unchanged (`none`), or save a set of stacks (`cut`), carries
-            at intervals (`periodic`), or carries in slots (`binomial`).
+        kind: What loops save: all stacks, because they stay unchanged (`none`), a set of stacks (`cut`), carries at
+            intervals (`periodic`), or carries in slots (`binomial`).
         every: The interval of `periodic` in iterations; None for the interval with the fewest bytes.
         slots: The number of slots of `binomial`; None for the largest number that fits in `bytes`.
         bytes: The memory for the slots of `binomial`, in bytes.
@@ -57,7 +57,7 @@ class LoopSchedule:
 
     @property
     def option(self) -> Loops:
-        """The schedule in the form in which users write it."""
+        """The schedule in the syntax of the option `loops`."""
         if self.kind == "none":
             return False
         if self.kind == "cut":

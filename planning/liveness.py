@@ -145,7 +145,6 @@ def bytes_at_each_step(storages: StorageRanges, inner: Numbers) -> Numbers:
 
 
 def _steps(graph: Graph, order: Sequence[int] | None) -> Numbers:
-    """Return, for each operation, its position in the order."""
     steps = np.arange(len(graph), dtype=np.int64)
     if order is None:
         return steps

@@ -82,7 +82,7 @@ class NotRecomputed:
 
     Attributes:
         segment: The name of the segment; "" outside segments.
-        operation: The operation that the reason is about.
+        operation: The operation to which the reason refers.
         reason: The reason as a string, for example one of the constants in `by_segment/skip_reasons.py`.
     """
 
@@ -93,11 +93,11 @@ class NotRecomputed:
 
 @dataclass(frozen=True)
 class Optimality:
-    """An upper bound of the distance between a plan and the cheapest plan within its budget.
+    """The proven distance between the cost of a plan and the lowest cost within its budget.
 
     Attributes:
         percent: The extra cost of the plan, in percent of the cost of the plain step.
-        bound_percent: A lower bound of the extra cost of all plans within the budget, in the same unit.
+        bound_percent: A lower bound on the extra cost of every plan within the budget, in the same unit.
         by: The method that proves the bound.
     """
 
@@ -107,7 +107,7 @@ class Optimality:
 
     @property
     def gap(self) -> float:
-        """The upper bound of the distance, in percentage points."""
+        """An upper bound on the distance to the lowest cost, in percentage points."""
         return max(0.0, self.percent - self.bound_percent)
 
 

@@ -1,4 +1,4 @@
-"""Proofs of programs with modules inside modules.
+"""Prove the equality of programs that contain modules inside modules.
 
 Each inner module is a program of its own, because a symbol is looked up in the module that encloses it. Two programs
 are equal if their inner modules are equal pairwise, in order, and all operations outside the inner modules are equal.

@@ -416,8 +416,8 @@ def _with_loops(proof: Proof) -> Proof:
 def _why_not_preserved(
     numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms
 ) -> str | None:
-    """Return a message about an operation that violates preservation; None if there is none. Such an operation must be
-    preserved but is in one program only, or it may fail and runs only in the rewritten program."""
+    """Return a message about an operation that must be preserved but is in one program only, or that may fail and runs
+    only in the rewritten program. Return None if there is none."""
     only = "in @{} occurs only in the {} program; it must not be {}"
     for number in sorted(before.preserved - after.preserved):
         if not numbering.is_covered(number, after.preserved):

@@ -1,4 +1,4 @@
-"""Signature of a program: the attributes of its module, and the types and attributes of its public functions."""
+"""The signature of a program: the attributes of its module, and the types and attributes of its public functions."""
 
 from __future__ import annotations
 

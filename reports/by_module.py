@@ -43,7 +43,7 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class ModuleNames:
-    """The short names of a model's modules.
+    """The short names of the modules of a model.
 
     A short name contains the first components of the module's path, up to the outermost level at which no single module
     saves most of the bytes.

@@ -1,6 +1,7 @@
 """Colours of the memory charts.
 
-The colours differ in lightness as well as in hue, for colour-blind readers and greyscale prints.
+The colours differ in lightness as well as in hue, so that they can be told apart by colour-blind readers and in
+greyscale.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chart of a trade-off curve: plans, lower bounds, the gap between them, and the plans of other planners."""
+"""Plot a trade-off curve: plans, lower bounds, the gap between them, and the plans of other planners."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false
@@ -83,7 +83,7 @@ def draw(axes: Axes, curve: Curve) -> None:
 
 
 def _draw_minimum(axes: Axes, curve: Curve, unit: int) -> None:
-    """Shade the budgets below the proven lower bound on the peak."""
+    """Shade the range of budgets below the proven lower bound on the peak."""
     least = curve.minimum_bytes / unit
     axes.axvspan(0, least, color="#ececec", linewidth=0, zorder=0)
     axes.annotate(

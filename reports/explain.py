@@ -142,7 +142,7 @@ def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
 
 
 def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Sequence[object]) -> list[str]:
-    """Return a line that states the number of omitted rows, and whether they save nothing; no line if no row is
+    """Return a line that states how many rows are omitted, and whether they save nothing. Return no line if no row is
     omitted."""
     if len(rows) == len(shown):
         return []

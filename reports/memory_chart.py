@@ -1,4 +1,4 @@
-"""Chart of memory timelines: live bytes in program order, with one panel for each program, all on the same scale."""
+"""Plot memory timelines: the live bytes in program order, with one panel for each program, all on the same scale."""
 
 # matplotlib leaves its keyword arguments untyped.
 # pyright: reportUnknownMemberType=false

@@ -50,8 +50,8 @@ def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
 
 
 def _highest(timeline: Timeline, operations: range) -> int:
-    """Return the operation with the most live bytes. If several have the most, prefer the peak of the timeline, then
-    the first one."""
+    """Return the operation with the most live bytes. In a tie, prefer the peak of the timeline, then the first
+    operation."""
     highest = max(operations, key=timeline.live_bytes.__getitem__)
     peak = timeline.peak_index
     return peak if peak in operations and timeline.live_bytes[highest] == timeline.peak_bytes else highest

@@ -1,7 +1,9 @@
 """Find the option that prevents recomputation, for a rewrite that recomputes nothing.
 
-recompute{primal-results=1}   result 1 is not the loss, so that nearly all of the step counts as forward pass
-recompute{policy=everything_saveable}   every value is saved
+    recompute{primal-results=1}             result 1 is not the loss, so nearly all operations count as forward
+    recompute{policy=everything_saveable}   every value is saved
+
+The message names the option and the reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that count how many times the regions of an operation run, such as the combiner of a reduction."""
+"""Functions that count the runs of an operation's regions, such as the combiner of a reduction."""
 
 from __future__ import annotations
 

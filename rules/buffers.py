@@ -99,7 +99,8 @@ def stored_bytes(op: Operation) -> int | None:
 
 
 def region_storage(op: Operation) -> tuple[RegionStorage, ...]:
-    """Return how each region of a loop or branch stores its values; empty if the regions compute only scalars."""
+    """Return the storage that each region of a loop or branch uses for its values; empty if the regions compute only
+    scalars."""
     facts = facts_of(op)
     if facts is None or not facts.regions:
         return ()

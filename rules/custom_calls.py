@@ -69,7 +69,7 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Return whether only a declaration by the user can make the call repeatable: it has no side effect, but its target
+    """Return whether only a declaration by the user can make the call repeatable: it has no side effect, and its target
     is unknown."""
     has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
     return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)

@@ -33,7 +33,7 @@ WRITES_REASON = "it writes memory"
 
 
 class Effect(Enum):
-    """Whether an operation may run twice."""
+    """The effect of an operation, which determines whether it may run twice."""
 
     PURE = "pure"
     PURE_IF_BODY_IS = "pure if its body is"
@@ -42,7 +42,7 @@ class Effect(Enum):
 
 
 class View(Enum):
-    """How a result shares the storage of an operand."""
+    """The way in which a result shares the storage of an operand."""
 
     STRIDED = "for any layout of the operand; the result need not be row-major"
     DENSE = "if the operand is row-major, otherwise it is copied"
@@ -80,7 +80,7 @@ class FusionRole(Enum):
 
 @dataclass(frozen=True)
 class RegionStorage:
-    """How a region stores its values, if they are in memory.
+    """The storage that the values of a region use, if they are in memory.
 
     Attributes:
         carry: The values whose storage the arguments of the region use.

@@ -33,7 +33,7 @@ class Work:
 
     @property
     def together(self) -> int:
-        """The number of FLOPs plus one for each transcendental."""
+        """The number of FLOPs, with one FLOP for each transcendental."""
         return self.flops + self.transcendentals
 
     def plus(self, other: Work, times: int = 1) -> Work:

@@ -1,4 +1,4 @@
-"""Facts about the func dialect and the recompute dialect."""
+"""Facts about the operations of the func dialect and of the recompute dialect."""
 
 from __future__ import annotations
 

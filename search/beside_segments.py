@@ -33,7 +33,7 @@ STAYS = "recomputing it would require a segment with a budget to save more"
 
 @dataclass(frozen=True)
 class SegmentLimitsByGraph:
-    """The limits of the segments with budgets, for each step of a module. `limits`: the limits in each step, by the
+    """The limits of the segments with budgets, by the step of a module. `limits`: the limits in each step, by the
     fingerprint of its graph; empty if no segment has a budget."""
 
     limits: Mapping[str, SegmentLimits]

@@ -12,7 +12,7 @@ from ..transforms.plans.cloned_steps import ClonedStep
 
 
 def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iterator[Remark]:
-    """Yield a remark on the extra cost of each step; yield none if the cost is FLOPs, the default.
+    """Yield a remark on the extra cost of each step, or nothing if the cost is FLOPs (the default).
 
     The caller must exhaust the iterator before the steps change.
     """

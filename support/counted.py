@@ -1,4 +1,4 @@
-"""Counts with their noun in messages: `1 operation`, `3 operations`."""
+"""Format a count with its noun for messages: `1 operation`, `3 operations`."""
 
 from __future__ import annotations
 

@@ -108,5 +108,5 @@ class DynamicShape(Refusal):
 
 
 def strict_refusal(op: Operation, reason: str) -> Refusal:
-    """Return the error for an option without effect on the operation, as the option `strict` demands."""
+    """Return the error that the option `strict` demands for an operation on which an option has no effect."""
     return Refusal(op, f"{reason} (strict)")

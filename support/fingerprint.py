@@ -1,4 +1,4 @@
-"""Digests of Python values for use in cache keys. A digest is the same in every process.
+"""Compute digests of Python values for cache keys. A digest is the same in every process.
 
 Data is identified by its content; a function by its code, its defaults and the values that its code refers to; a class
 or a module by its name and its source file. Functions and classes of the packages in `VERSIONED` are identified by name

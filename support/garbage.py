@@ -1,7 +1,6 @@
-"""Control of Python's cyclic garbage collector. It is slow, and frees little memory while modules are built.
-
-Nearly all objects live as long as the module. If JAX's objects are also in memory, traversing them takes as long as the
-work itself.
+"""Control of Python's cyclic garbage collector. The collector is slow, and frees little memory while modules are built,
+because nearly all objects live as long as the module. If JAX's objects are also in memory, traversing them takes as
+long as the work itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ctrl-C and time limits as predicates that a long search polls, instead of exceptions that interrupt its work."""
+"""Turn Ctrl-C and time limits into predicates that a long search polls. Exceptions would interrupt its work instead."""
 
 from __future__ import annotations
 

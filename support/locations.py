@@ -1,4 +1,4 @@
-"""Source locations: ranges (xDSL lacks them), traversal of nested locations, and the source position to report.
+"""Source locations: ranges, which xDSL lacks; the traversal of nested locations; and the source position to report.
 
 JAX writes `loc("model.py":37:27 to :49)`. xDSL admits only its own location classes inside names, call sites and
 fusions, so a range is stored as a `FusedLoc` of its start with the end as metadata. A printer that does not know ranges

@@ -1,4 +1,4 @@
-"""Files of several modules, and modules inside modules."""
+"""Functions for files with several modules, and for modules inside modules."""
 
 from __future__ import annotations
 

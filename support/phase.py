@@ -12,7 +12,7 @@ class Phase(StrEnum):
         PRIMAL: Forward pass, needed by a result that exists before the gradient.
         RESIDUAL: Forward pass, needed only by the backward pass.
         GRADIENT: Backward pass.
-        UPDATE: After the gradient, and not needed by it.
+        UPDATE: After the gradient, which does not need it.
     """
 
     PRIMAL = "primal"

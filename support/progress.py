@@ -1,4 +1,5 @@
-"""A progress line on standard error for work that takes more than two seconds: phase, share done, time left.
+"""A progress line on standard error for work that takes more than two seconds. It shows the phase, the share of
+completed work, and the time left.
 
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
@@ -58,7 +59,8 @@ class ProgressLine:
         result: The text of the last line; if it is empty, no last line is printed.
         span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
             this part, so that a part that repeats them does not end at once.
-        expected_seconds: The estimate of the total time, made when the share last rose; infinite without an estimate.
+        expected_seconds: The estimate of the total time, updated whenever the share rises; infinite if there is no
+            estimate.
         start: The start time, as `time.monotonic` gives it.
     """
 

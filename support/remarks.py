@@ -17,10 +17,10 @@ class RemarkKind(StrEnum):
     """The kind of a remark, in LLVM's terms.
 
     Attributes:
-        PASSED: A change was made.
-        MISSED: A change was not made.
-        ANALYSIS: A fact.
-        FAILURE: A request that failed.
+        PASSED: The pass made a change.
+        MISSED: The pass did not make a change.
+        ANALYSIS: The remark states a fact.
+        FAILURE: A request failed.
     """
 
     PASSED = "passed"
@@ -48,7 +48,8 @@ class Topic(StrEnum):
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.
         PEAK_RAISED: Copies that marks or segment budgets demand, but that raise a peak.
-        RECOMPUTED: The recomputed operations, and the saving in the whole module. Printed on request.
+        RECOMPUTED: The recomputed operations, and the saving in the whole module. Tools print these remarks only on
+            request.
     """
 
     OTHER = ""

@@ -53,7 +53,7 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
     try:
         return check_inputs(function, load_inputs(path, function))
     except OSError as error:
-        raise FileError(f"{path}: error: cannot be read: {error.strerror or error}") from error
+        raise FileError(f"{path}: error: cannot read the file: {error.strerror or error}") from error
     except ValueError as error:
         raise FileError(f"{path}: error: {error}") from error
 

@@ -14,9 +14,9 @@ step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it. `
 `--output`, `--sequence`, `--beside` and `--view-copies` apply only to graphs.
 
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output states the peak,
-the extra cost in percent of the step, a proven lower bound on this cost, and the difference of the two. ORDER.txt is
-the order of execution, one node id per line; a copy repeats the id. `--evaluate` prints the peak and the cost of such
-an order.
+the extra cost in percent of the step, a proven lower bound on this cost, and the difference between the two. ORDER.txt
+is the order of execution, one node id per line; a copy repeats the id. `--evaluate` prints the peak and the cost of
+such an order.
 
 `--fit` answers in its first line: yes; yes, with recomputation; no (this is proved); or unknown.
 

@@ -1,4 +1,4 @@
-"""recompute-clone: copy the marked operations of each segment to where the gradient needs them.
+"""recompute-clone: copy the marked operations of each segment to the place where the gradient reads their results.
 
     %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.segment = "block0"}
     ...

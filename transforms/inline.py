@@ -73,7 +73,8 @@ def _names_of_staying_functions(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
-    """Return a remark for each function whose calls are not inlined, at its first call and with the reason."""
+    """Return a remark for each function whose calls are not inlined. The remark is at the first call, and states the
+    reason."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     staying = _names_of_staying_functions(functions.values())
     others_on = functions_with_attributes(module)

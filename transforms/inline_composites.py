@@ -3,7 +3,7 @@
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
 A composite represents an operation of another library. It is never copied: a consumer may replace it by its own kernel,
-    and so compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
+and so compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
 """
 
 from __future__ import annotations

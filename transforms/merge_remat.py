@@ -39,8 +39,8 @@ _PRIMITIVES = frozenset({"checkpoint", "remat", "remat2"})
 
 
 def merge_remat(module: ModuleOp) -> int:
-    """Merge each forward pass that `jax.checkpoint` repeats with the original one; return the number of removed
-    operations.
+    """Merge each forward pass that `jax.checkpoint` repeats with the original forward pass. Return the number of
+    removed operations.
 
     A module without barriers of `jax.checkpoint` stays unchanged.
 

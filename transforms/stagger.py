@@ -82,7 +82,7 @@ def _insert_barrier(part: EarlyPart, step: Step, newest: dict[SSAValue, SSAValue
     """Insert the barrier before an early part.
 
     `newest`: maps each value to the result of its latest barrier. Later segments read this result. The map is updated
-        in place.
+    in place.
     """
     values = step.numbered.values_of(part.barrier_operands)
     start = part.operations[0]

@@ -1,4 +1,5 @@
-"""recompute-strip: remove all attributes of the dialect `recompute` from a finished step, for tools that reject them.
+"""recompute-strip: remove all attributes of the dialect `recompute` from a finished step, because some tools reject
+them.
 
     %1 = stablehlo.tanh %0 {recompute.id = 3 : i64, recompute.segment = "block0"}
 

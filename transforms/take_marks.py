@@ -131,7 +131,7 @@ def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: in
 
 @dataclass(frozen=True)
 class _Resolution:
-    """The operation results to which a marked value refers, and a reason for each argument that refers to none."""
+    """The operation results to which a marked value refers, and a reason for each argument that refers to no result."""
 
     results: tuple[OpResult, ...] = ()
     reasons: tuple[str, ...] = ()

@@ -1,4 +1,5 @@
-"""Plans that copy marked operations: the legality of copies, the targets, and the options."""
+"""Plan copies of marked operations. This module checks whether copies are legal, finds the target values, and defines
+the options."""
 
 from __future__ import annotations
 
@@ -205,14 +206,14 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _is_marked_by_user(op: Operation) -> bool:
-    """Return whether the user may have written the mark on an operation outside segments. Only fetches of offloaded
-    values always have marks of a pass."""
+    """Return whether the mark on an operation outside segments may be the user's. Only the marks on fetches of
+    offloaded values are always written by a pass."""
     return Names.RECOMPUTE in op.attributes and Names.OFFLOAD not in op.attributes
 
 
 def _marked_operations(step: Step, entry: NotRecomputed, copied: Collection[Operation]) -> list[Operation]:
-    """Return the marked operations outside segments that an entry is about: its operation, or those whose results this
-    operation, of the backward pass, reads."""
+    """Return the marked operations outside segments to which an entry refers: its operation, or, if that operation
+    belongs to the backward pass, the marked operations whose results it reads."""
     operation = step.operation(entry.operation)
     if step.phases.is_forward(operation):
         return [operation]

@@ -52,7 +52,7 @@ class Decision:
 
     @property
     def outputs(self) -> tuple[Operation, ...]:
-        """The operations whose results are all kept."""
+        """The operations of the segment whose results are all kept."""
         return tuple(op for op in self.operations if not any(result in self.values for result in op.results))
 
 

@@ -1,4 +1,4 @@
-"""Remarks on the user's marks that a plan does not follow, or that save no memory."""
+"""Remarks on user-given marks that a plan does not follow, or that save no memory."""
 
 from __future__ import annotations
 

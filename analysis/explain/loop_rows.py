@@ -1,4 +1,4 @@
-"""The stack-writing loops of a step, each with its cut or the reason that it is not cut."""
+"""The loops of a step that write stacks, each with its cut or the reason that it is not cut."""
 
 from __future__ import annotations
 

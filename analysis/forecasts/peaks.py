@@ -87,8 +87,8 @@ class Peaks:
         return self.xla if keeps_barriers else self.in_order
 
     def to_compare(self, keeps_barriers: bool) -> tuple[int, ...]:
-        """Return the peaks of which one suffices to show a saving: the one of the target, and the one in program
-        order."""
+        """Return the peaks by which attempts are compared: the peak of the target, and the peak in program order. A
+        saving in one of them suffices."""
         return (self.xla, self.in_order) if keeps_barriers else (self.in_order,)
 
     @property

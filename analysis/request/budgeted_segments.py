@@ -59,7 +59,7 @@ def unmatched_error(phases: Phases, budget: SegmentBudget) -> BadSelection:
     inside = inner_scopes(phases, budget.pattern)
     if inside:
         return BadSelection(
-            f"{option('segment-budgets')}: '{inside[0]}' is inside a loop or a branch, and that counts as one "
+            f"{option('segment-budgets')}: '{inside[0]}' is inside a loop or a branch, which counts as a single "
             'operation; to limit the bytes that loops keep for their gradient, use loops="keep(30%)"'
         )
     return NoSuchSegment(budget.pattern, scope_names(phases), option("segment-budgets"))

@@ -1,5 +1,5 @@
-"""Select the operations in loop bodies that may be recomputed, using the same segments, marks and policies as outside
-loops."""
+"""Select the operations in loop bodies that may be recomputed, using the same segments, marks and policies as for
+operations outside loops."""
 
 from __future__ import annotations
 

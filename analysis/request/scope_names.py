@@ -16,7 +16,8 @@ from enum import Enum
 
 
 class CallTreatment(Enum):
-    """The treatment of a call's operations: they form a segment, all are recomputed, or all are saved."""
+    """The treatment of a call's operations: they form a segment, or all of them are recomputed, or all of them are
+    saved."""
 
     SEGMENT = "recompute"
     AGAIN = "recompute.again"

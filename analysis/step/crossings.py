@@ -1,4 +1,5 @@
-"""Loop pairs that cross from a forward pass to its gradient. Loops are cut only for these pairs.
+"""Loop pairs whose first loop belongs to a forward pass, and whose second loop belongs to its gradient. Loops are cut
+only for these pairs.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
@@ -31,7 +32,7 @@ class Crossings:
     """
 
     def __init__(self, block: Block, outputs: bool = False):
-        """Prepare the analysis of a function, given its body.
+        """Analyse the loops of a function, given its body.
 
         `outputs`: whether to recompute stacks that a forward loop reads too, as in `Selection`.
         """
@@ -64,7 +65,7 @@ class Crossings:
         return pair.reader.trips < 2 or any(reading.written.scale < 0 for reading in pair.readings)
 
     def may_cross(self, writer: Operation, reader: Operation) -> bool:
-        """Return whether more reverse differentiations surround `reader` than `writer`; true if no operation has a
+        """Return whether `reader` is nested in more reverse differentiations than `writer`; true if no operation has a
         direction."""
         return not self._has_directions or _depth(reader) > _depth(writer)
 

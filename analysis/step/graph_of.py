@@ -98,7 +98,7 @@ def graph_of(
         phase: The phase of each operation; None if unknown.
         constants_outside: Captured values that depend only on constants.
         strided_outside: Captured values that are not stored in row-major order.
-        bare: Omit the fields that only planners read.
+        bare: Whether to omit the fields that only planners read.
         costs: The recomputation costs that planners minimize; None for FLOPs.
 
     Raises:
@@ -253,7 +253,7 @@ def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storage
     """Return the peak bytes of a region's block.
 
     `hands_on`: the index of the terminator's first operand that the block hands on. This operand and the following ones
-        count as live at the end of the block, together with the copies that are made to yield them.
+    count as live at the end of the block, together with the copies that are made to yield them.
     """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)

@@ -161,7 +161,7 @@ def _with_captured(operands: Iterable[SSAValue], op: Operation) -> list[SSAValue
 
 
 def _add_inner(op: Operation, read: dict[int, SSAValue], definitions: set[int]) -> None:
-    """Collect the values, by their ids, that the regions of an operation read and define, at every depth."""
+    """Collect the values that the regions of an operation read and define, at every depth. Values are keyed by id."""
     for region in op.regions:
         for block in region.blocks:
             definitions.update(map(id, block.args))

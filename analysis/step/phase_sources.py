@@ -147,5 +147,5 @@ def _check(
 
 
 def source_of(op: Operation, phase_sources: Iterable[PhaseSource]) -> str | None:
-    """Cite the source that determines the direction of the operation; None if no source knows it."""
+    """Return a citation of the source that determines the direction of the operation; None if no source knows it."""
     return next((source.cite(op) for source in phase_sources if source.direction(op) is not None), None)

@@ -1,7 +1,7 @@
 """Values that may reside outside device memory, so that they must not be moved to the host.
 
 A value is in the same memory as the operands of its operation. An operation with unknown effects may put its results
-into any memory, as may an attribute that names a memory or a place of computation.
+into any memory, as may an attribute that names a memory or a device on which to compute.
 """
 
 from __future__ import annotations

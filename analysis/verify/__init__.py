@@ -1,1 +1,1 @@
-"""Verification of a step: dominance, the invariants of copies and tokens, and the reads of planned copies."""
+"""Verify a step: dominance, the invariants of copies and tokens, and the operands that must read planned copies."""

@@ -1,4 +1,4 @@
-"""Verification that every operand is defined before it is read. xDSL's verifier does not check this."""
+"""Verify that every operand is defined before it is read. xDSL's verifier does not check this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verification that each operand of an emitted program is the copy that the plan selects.
+"""Verify that each operand of an emitted program is the value, original or copy, that the plan prescribes.
 
 Copies are identified by their attributes.
 
@@ -27,7 +27,7 @@ Source = tuple[int, int] | SSAValue
 def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
     """Yield the operations that read a value other than the planned value, each with a description.
 
-    The step must contain its copies, and must not yet be cleaned up.
+    The step must contain its copies, and dead code must not have been removed yet.
     """
     graph = step.graph
     replacing = dict[int, list[CopyGroup]]()

@@ -1,1 +1,1 @@
-"""Benchmarks of the time of the passes, the JAX bridge and the first compilation."""
+"""Benchmarks that measure the time of the passes, of the JAX bridge and of the first compilation."""

@@ -1,4 +1,4 @@
-"""Table of the steps, and their building blocks."""
+"""The table of the steps, and functions from which they are built."""
 
 # pyright: basic
 
@@ -21,13 +21,13 @@ Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclass(frozen=True)
 class ConsumerCase:
-    """A step of the table.
+    """A step in the table `CASES`.
 
     Attributes:
         name: The name of the step.
         build: Builds the step. Its argument `around` wraps the blocks, and is `jax.checkpoint` or the identity.
         arguments: Creates new arguments for each run, since runs consume donated arguments.
-        twin: Whether the step is also measured with `jax.checkpoint`.
+        twin: Whether a second form of the step, with `jax.checkpoint`, is also measured.
         shardy: Whether the partitioner is Shardy.
         round_trip: The form in which the step passes through HLO: `shardy`, `stay` (calls must not be inlined),
             `inlinable`, or "" for none. A step with such a form has no twin.

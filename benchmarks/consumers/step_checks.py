@@ -111,7 +111,7 @@ def run_tools(name: str, text: str, passes: str) -> ToolRun:
 
 
 class LoweredCase:
-    """A lowered case with its plain results, and the distance of the results with `jax.checkpoint` from them."""
+    """A lowered case, with the results of its plain step, and their distance from the results with `jax.checkpoint`."""
 
     def __init__(self, case: ConsumerCase):
         self.case = case
@@ -216,7 +216,7 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Return whether the number of operations changed. It also changes if the carry of a loop becomes smaller."""
+    """Return whether the rewrite changed the number of operations, as it does if it removes carries of a loop."""
     counts = re.search(r"(\d+) operations? before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 
@@ -231,6 +231,7 @@ def _distance(result: Closeness) -> str:
 
 
 def _is_far(ours: Closeness, theirs: Closeness | None) -> bool:
-    """Return whether our distance exceeds both 64 rounding units and four times the distance with `jax.checkpoint`."""
+    """Return whether the distance of the rewritten step exceeds both 64 rounding units and four times the distance with
+    `jax.checkpoint`."""
     bound = max(64.0, 4 * theirs.units if theirs is not None else 0.0)
     return bool(ours.differing) and not ours.units <= bound

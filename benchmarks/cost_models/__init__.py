@@ -1,1 +1,1 @@
-"""Benchmarks of the models of cost and memory, compared with measured time and with the allocation of XLA."""
+"""Benchmarks that compare the models of cost and memory with measured time and with the memory that XLA allocates."""

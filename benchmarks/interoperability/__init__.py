@@ -1,1 +1,1 @@
-"""Benchmarks of programs of other tools, and of our output in other compilers."""
+"""Benchmarks with programs from other tools, and with our output in other compilers."""

@@ -1,4 +1,4 @@
-"""Execute the expectations of StableHLO's interpreter tests, the statements `check.expect_…`, in numpy."""
+"""Execute the expectations of StableHLO's interpreter tests in numpy. Expectations are statements `check.expect_…`."""
 
 from __future__ import annotations
 

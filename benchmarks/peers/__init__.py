@@ -1,4 +1,4 @@
-"""Training steps in the style of each framework's users, and their comparison with the framework's own remat."""
+"""Training steps as users of each framework write them, and a comparison with the framework's own remat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements of the comparison: with the same blocks, recomputation must need no more memory or FLOPs than the
+"""The requirements of the comparison. With the same blocks, recomputation must need no more memory or FLOPs than the
 framework's remat, and it must donate as many bytes as the plain step."""
 
 from __future__ import annotations

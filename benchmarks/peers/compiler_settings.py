@@ -1,4 +1,4 @@
-"""Compiler settings by platform: the defaults, barriers kept (CPU), and other schedulers (GPU)."""
+"""Compiler settings by platform: the defaults; with barriers kept, on CPU; and with other schedulers, on GPU."""
 
 from __future__ import annotations
 

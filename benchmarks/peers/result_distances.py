@@ -105,7 +105,7 @@ def leaf_distances(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: i
 
 
 def distance(plain: np.ndarray, other: np.ndarray) -> float:
-    """Return the distance of two arrays in units of rounding, or infinity if their shapes or types differ."""
+    """Return the distance between two arrays in units of rounding, or infinity if their shapes or types differ."""
     if plain.shape != other.shape or plain.dtype != other.dtype:
         return math.inf
     return 0.0 if plain.tobytes() == other.tobytes() else units_of_rounding(plain, other)

@@ -1,1 +1,1 @@
-"""Benchmark of the rounding of XLA:CPU, which differs between forms of a step."""
+"""A benchmark that measures how rounding in XLA:CPU differs between the forms of a step."""

@@ -114,7 +114,7 @@ def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int
 
 
 def distance_between(run: Mapping[str, Any], base: str, other: str) -> Closeness:
-    """Return the distance of the results of `other` from those of `base`, in one run."""
+    """Return the distance between the results of `other` and `base` in one run."""
     return Closeness.of(run[base], run[other])
 
 

@@ -1,4 +1,4 @@
-"""Steps that XLA:CPU rounds differently after a rewrite, by `jax.checkpoint` or by this compiler.
+"""Steps that XLA:CPU rounds differently after `jax.checkpoint` or this compiler has rewritten them.
 
 Each step is plain JAX, uses common layers, and is as small as possible while it still shows a difference.
 """

@@ -1,4 +1,5 @@
-"""Time PyTorch's own partitioner on a 24-layer GPT, the network of `benchmarks/solvers/graphs/gpt24L.json.gz`.
+"""Measure the time of PyTorch's own partitioner on a 24-layer GPT, the network in
+`benchmarks/solvers/graphs/gpt24L.json.gz`.
 
     python benchmarks/solvers/pytorch_partitioner.py 0.9 0.5      # needs torch, and imports nothing of this project
 

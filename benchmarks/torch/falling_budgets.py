@@ -84,7 +84,7 @@ def measure(name: str, backend: str, wrap: Callable[[Any], Any]) -> tuple[Outcom
 def plain(name: str, backend: str) -> tuple[Outcome, int]:
     """Return the reference results, and the plain peak.
 
-    With `aot_eager`, the plain peak is that of the compiled step without copies.
+    With `aot_eager`, the plain peak is the peak of the compiled step without copies.
     """
     if backend == "inductor":
         return measure(name, backend, torch.compile)

@@ -63,7 +63,7 @@ class ModelBudgetRow:
     """The measurement of one model within one budget.
 
     Attributes:
-        budget_bytes: The budget without weights, buffers and inputs.
+        budget_bytes: The budget, excluding weights, buffers and inputs.
         peak_bytes: The measured peak.
         predicted_bytes: The peak that the report states.
         flops_ratio: The measured FLOPs, as a multiple of the eager step's.

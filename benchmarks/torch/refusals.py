@@ -28,7 +28,8 @@ def lowest_stated_peak(refusal: str) -> int:
 
 
 def stated_lower_bound(refusal: str) -> int | None:
-    """Return the proven lower bound of every plan's peak that a refusal states, in bytes, or None."""
+    """Return the proven lower bound on the peak of every plan that a refusal states, in bytes; None if it states
+    none."""
     match = re.search(_LOWER_BOUND, refusal)
     return None if match is None else int(match[1])
 

@@ -1,1 +1,2 @@
-"""Training steps written independently of the passes, to measure them on code that their authors had not seen."""
+"""Training steps written independently of the passes. They measure the passes on code that the authors of the passes
+had not seen."""

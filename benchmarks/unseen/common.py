@@ -1,4 +1,4 @@
-"""Shared parts of the steps: the class of a step, wrappers that name and checkpoint blocks, and optimizers."""
+"""Code that the steps share: the class of a step, wrappers that name and checkpoint blocks, and optimizers."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def as_tuple(function: Any) -> None:
 
 
 def unchanged(function: Any) -> None:
-    """Leave the function unchanged; the program only lacks locations."""
+    """Leave the function unchanged, for a step whose program differs only by its missing locations."""
 
 
 IMAGES = normal(16, 16, 16, 8)

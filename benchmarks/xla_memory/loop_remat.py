@@ -49,7 +49,7 @@ def built(name: str, size: str, checkpoint: bool = False) -> Step:
 
 
 def smaller_cost(compile_with: Callable[[dict[str, str | bool] | None], Any]) -> Cost:
-    """Compile with default flags and with barriers kept, and return the smaller of both results."""
+    """Compile with default flags and with barriers kept, and return the smaller result."""
     return min(temporaries_and_flops(compile_with(None)), temporaries_and_flops(compile_with(KEEP_BARRIERS)))
 
 

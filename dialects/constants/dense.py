@@ -1,4 +1,5 @@
-"""Bit-exact dense constants of every element type. A splat, whose elements are all equal, stores one element.
+"""Bit-exact dense constants of every element type. A splat is a constant whose elements are all equal. It stores only
+one element.
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
 `[0.0, -0.0]` prints as `0.0`) and stores every element of a splat. `DenseAttr` stores bits, and only the bits of one
@@ -47,7 +48,7 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @property
     def data(self) -> bytes:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All bytes; each access creates them."""
+        """The bytes of all elements. Each access creates them anew."""
         return self.element * self.count
 
     def __eq__(self, other: object) -> bool:

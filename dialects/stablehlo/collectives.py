@@ -120,7 +120,7 @@ class AllReduceOp(CollectiveOp):
 
 @irdl_op_definition
 class ReduceScatterOp(CollectiveOp):
-    """Combine the operands of all devices of a group with the region. Each device receives a slice of the result."""
+    """Combine the operands of all devices of a group, using the region. Each device receives a slice of the result."""
 
     name = "stablehlo.reduce_scatter"
 
@@ -175,7 +175,7 @@ class CollectiveBroadcastOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectiveReduceOp(CollectiveOp):
-    """Combine the operands of all devices of a group with the region. One of the devices receives the result."""
+    """Combine the operands of all devices of a group, using the region. One of the devices receives the result."""
 
     name = "stablehlo.collective_reduce"
 

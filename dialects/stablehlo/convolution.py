@@ -193,7 +193,8 @@ class ConvolvingOp(IRDLOperation):
 
 @irdl_op_definition
 class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
-    """Convolve the left operand with a kernel, the right operand: multiply each window by the kernel, and sum up."""
+    """Convolve the left operand with the right operand, the kernel: multiply each window by the kernel, and sum the
+    products."""
 
     name = "stablehlo.convolution"
 
@@ -369,7 +370,6 @@ QUANTIZED = ProductLabels(quantized="C28", storage="C31", expressed="C32", granu
 
 
 def _sizes(op: ConvolvingOp) -> list[int]:
-    """Return the extents of the window."""
     return [_extent(op.rhs, op.dimension_numbers.data.rhs, str(index)) for index in range(_spatial(op))]
 
 
@@ -422,7 +422,7 @@ CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
 
 @irdl_op_definition
 class DynamicConvOp(ConvolvingOp):
-    """Convolve as `convolution` does, but with an operand as the padding. StableHLO prints it in generic form."""
+    """Convolve as `convolution` does, but with the padding given by an operand. StableHLO prints it in generic form."""
 
     name = "stablehlo.dynamic_conv"
 

@@ -156,7 +156,7 @@ class IotaOp(IRDLOperation):
         check_dimensions("C1: the dimension", [self.iota_dimension.value.data], len(shape_of(self.output)))
         check_static("the result", self.output)
         if not is_number(element_of(self.output)):
-            raise VerifyException(f"the result has elements of type {element_of(self.output)}, expected numbers")
+            raise VerifyException(f"the result has elements of type {element_of(self.output)}, expected a numeric type")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -206,7 +206,7 @@ class DynamicBroadcastInDimOp(FunctionTypeOp):
 
 @irdl_op_definition
 class DynamicPadOp(FunctionTypeOp):
-    """Pad as `pad` does, with operands that give the amounts of padding."""
+    """Pad as `pad` does, by amounts that are operands."""
 
     name = "stablehlo.dynamic_pad"
 
@@ -296,7 +296,7 @@ DIMENSION_SIZE_CONSTRAINTS: tuple[Constraint[GetDimensionSizeOp], ...] = (
 
 def _check_countable(op: DynamicIotaOp) -> None:
     if not is_number(element_of(op.result)):
-        raise VerifyException(f"the result has elements of type {element_of(op.result)}, expected numbers")
+        raise VerifyException(f"the result has elements of type {element_of(op.result)}, expected a numeric type")
 
 
 IOTA_CONSTRAINTS: tuple[Constraint[DynamicIotaOp], ...] = (

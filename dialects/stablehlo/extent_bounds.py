@@ -1,9 +1,9 @@
-"""Bounds of dynamic extents. They are the encoding of a tensor type.
+"""Bounds of dynamic extents, which a tensor type stores in its encoding.
 
     tensor<3x?xf32, #stablehlo.bounds<?, 4>>                        the second extent is unknown, and at most 4
     tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>> the same, in an older spelling
 
-A missing bound is written as `?`, and represented as `DYNAMIC_INDEX` here.
+A missing bound is written as `?`, and is represented here as `DYNAMIC_INDEX`.
 """
 
 from __future__ import annotations

@@ -57,10 +57,8 @@ def parse_located_argument(parser: Parser) -> Parser.Argument:
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
-    """Parse the optional attribute dictionary `{…}` of a custom format.
-
-    Returns the properties that the format does not print elsewhere, and the discardable attributes. The properties
-    `spelled` must not be in the dictionary, because the format prints them elsewhere.
+    """Parse the optional attribute dictionary `{…}` of a custom format. Return its properties and its discardable
+    attributes. `spelled`: the properties that the format prints elsewhere; they must not be in the dictionary.
     """
     start = parser.pos
     attributes = parser.parse_optional_attr_dict()

@@ -249,7 +249,7 @@ GATHER_CONSTRAINTS: tuple[Constraint[GatherOp], ...] = (
 
 @irdl_op_definition
 class DynamicGatherOp(IndexingOp):
-    """Gather as `gather` does, with an operand as the slice sizes."""
+    """Gather as `gather` does, with the slice sizes given by an operand."""
 
     name = "stablehlo.dynamic_gather"
 

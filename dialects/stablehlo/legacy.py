@@ -4,7 +4,8 @@
     %1 = stablehlo.broadcast %a, sizes = [2] : (tensor<8xf32>) -> tensor<2x8xf32>
     %2 = stablehlo.einsum %a, %b, config = "ab,bc->ac" : (tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
 
-Their constraints have no labels. `create_token` is in `tokens.py`, `rng` in `external.py`.
+No specification numbers their constraints, so error messages have no labels such as `C1`. `create_token` is in
+`tokens.py`, and `rng` in `external.py`.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def check_groups_full(groups: Attribute | None) -> None:
 
 
 def check_groups_given(groups: Attribute | None, is_global: bool) -> None:
-    """Check that groups are given if the operation uses global device ids."""
+    """Check that an operation with global device ids lists its groups."""
     if is_global and groups is not None and is_standard_dense(groups) and 0 in groups.get_shape():
         raise VerifyException("replica_groups are empty, but with global device ids they must contain all devices")
 

@@ -88,7 +88,7 @@ class QuantizedType:
 
     @property
     def baseline(self) -> tuple[object, ...]:
-        """All parts of the type except its scales and zero points."""
+        """The parts of the type that remain without its scales and zero points."""
         return (*self.element, self.dimension)
 
     def check(self) -> None:

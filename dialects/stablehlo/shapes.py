@@ -88,7 +88,8 @@ def _check_scales_kept(operand: SSAValue, result: SSAValue) -> None:
 
 @irdl_op_definition
 class BitcastConvertOp(ViewOp):
-    """Reinterpret the bits of the operand in another element type; a trailing dimension absorbs a change of width."""
+    """Reinterpret the bits of the operand as another element type. If the widths differ, a trailing dimension is added
+    or dropped."""
 
     name = "stablehlo.bitcast_convert"
 

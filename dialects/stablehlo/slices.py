@@ -1,6 +1,6 @@
 """Slices and concatenation of tensors, and slices at run-time indices.
 
-A loop uses slices at run-time indices to read and write the part of a stack that belongs to one iteration.
+With slices at run-time indices, a loop reads and writes the part of a stack that belongs to one iteration.
 """
 
 from __future__ import annotations

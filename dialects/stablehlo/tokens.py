@@ -3,7 +3,7 @@
     %t = stablehlo.create_token : !stablehlo.token
     %u = stablehlo.after_all %t, %t : !stablehlo.token
 
-StableHLO prints the other operations in generic form.
+StableHLO prints all operations other than these two in generic form.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def padding_of(padding: Attribute | None, rank: int) -> list[tuple[int, int]]:
     # Check the type before the data are expanded: a splat of a few characters may have any number of rows.
     (count, _) = _check_pairs(padding).get_shape()
     if count not in (0, rank):
-        raise VerifyException(f"there are {count} pairs of padding, expected {rank}")
+        raise VerifyException(f"padding has {count} pairs, expected {rank}")
     return pairs_of(padding) or [(0, 0)] * rank
 
 

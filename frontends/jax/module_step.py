@@ -1,4 +1,4 @@
-"""The common part of `recompute.nnx.jit` and `recompute.eqx.filter_jit`.
+"""The code that `recompute.nnx.jit` and `recompute.eqx.filter_jit` share.
 
 The framework splits modules into arrays, and `recompute.jax.jit` replaces its inner `jax.jit`.
 """
@@ -49,7 +49,7 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @abstractmethod
     def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method of the inner step with the arguments of this step, in which arrays replace the modules.
+        """Call a method of the inner step with the arguments of this step, after replacing each module by its arrays.
 
         Args:
             method: A method of the inner step, such as `lower_quietly`.
@@ -96,6 +96,6 @@ class ModuleStep(ABC, Generic[P, R]):
 
 @dataclass(frozen=True)
 class Lowering:
-    """A substitute for a jitted function, whose method `lower` is the given function."""
+    """A substitute for a jitted function. Its method `lower` is the given function."""
 
     lower: Callable[..., Any]

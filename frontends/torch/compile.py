@@ -26,7 +26,8 @@ _TORCH_KEYWORDS = frozenset({"fullgraph", "dynamic"})
 
 
 class Backend:
-    """A backend for `torch.compile`: AOTAutograd with the partitioner of this package, and execution in program order.
+    """A backend for `torch.compile`. It uses AOTAutograd with the partitioner of this package, and runs operations in
+    program order.
 
     Attributes:
         reports: The reports on the graphs with a backward pass that have been compiled so far.

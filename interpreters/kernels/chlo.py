@@ -70,8 +70,8 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.next_after`. It does not use a wider type, in which the adjacent numbers are
-    different."""
+    """Make the kernel of `chlo.next_after`. It does not compute in a wider type, because other numbers are adjacent
+    there."""
     return on_two(lambda a, b: as_owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 

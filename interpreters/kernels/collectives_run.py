@@ -33,7 +33,7 @@ def collective(op: Operation) -> Kernel:
     """Make the kernel of a collective with this process as the only participant. It returns the operands.
 
     Raises:
-        ValueError: Other processes take part, or the shapes of the results differ from those of the operands.
+        ValueError: Other processes take part, or the results and the operands differ in shape.
     """
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:

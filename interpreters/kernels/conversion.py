@@ -1,5 +1,5 @@
-"""Conversions between element types: of values (`convert`), of bits (`bitcast_convert`), and to and from quantized
-types.
+"""Conversions between element types. They preserve values (`convert`) or bits (`bitcast_convert`), or convert to and
+from quantized types.
 
 An array represents a quantized value by its stored integers.
 """

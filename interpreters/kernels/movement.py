@@ -44,7 +44,7 @@ def is_view(op: Operation) -> bool:
 
 def _dense(value: Attribute) -> Array | None:
     if isinstance(value, DenseResourceAttr):
-        raise ValueError("its data is a dense resource, and that is not part of the program")
+        raise ValueError("its data is a dense resource, whose elements the program does not contain")
     return to_numpy(value) if isinstance(value, DenseAttr) or is_standard_dense(value) else None
 
 

@@ -36,7 +36,7 @@ def map_(op: Operation, combine: Combine) -> Kernel:
         shape_at(operand) != shape for operand in op.operands
     ):
         raise ValueError(
-            "its region must take one element of each operand, and operands and result must have one shape"
+            "its region must take one element of each operand, and operands and result must have the same shape"
         )
 
     def run(*operands: Array) -> tuple[Array, ...]:

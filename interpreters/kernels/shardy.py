@@ -1,4 +1,4 @@
-"""Kernels of Shardy on whole values. The devices hold a whole value together.
+"""Kernels of Shardy. They work on whole values, which all devices hold together.
 
 %1 = sdy.all_gather [{"x"}] %0 …       the same whole value, of which each device holds more
 %1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: the whole value is the sum (or

@@ -1,4 +1,4 @@
-"""Tables of kernels by operation name."""
+"""The tables that map operation names to functions which make their kernels."""
 
 from __future__ import annotations
 

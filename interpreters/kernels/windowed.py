@@ -1,5 +1,5 @@
-"""Kernels of convolution, `reduce_window` and `select_and_scatter`. Windows become rows. These rows are multiplied or
-reduced."""
+"""Kernels of convolution, `reduce_window` and `select_and_scatter`. The elements of each window become a row, and the
+rows are multiplied or reduced."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The complete syntax of MLIR's locations, for this project's parser and for xDSL's parser. The latter supports part of
-it.
+"""The complete syntax of MLIR's locations, for this project's parser and for xDSL's parser, which supports only a part
+of it.
 
 unknown
 "model.py":37:27 to :49

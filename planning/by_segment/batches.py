@@ -114,7 +114,7 @@ def _run_bytes(graph: Graph, part: Sequence[int]) -> tuple[int, int]:
 
 
 def _max_excess_bytes(graph: Graph, part: Sequence[int]) -> int:
-    """Return an upper bound of `excess_bytes` that is cheap to compute: the bytes of all results plus the bytes of the
+    """Return an upper bound on `excess_bytes` that is cheap to compute: the bytes of all results plus the bytes of the
     largest region."""
     inner = max([graph.inner_bytes[op] for op in part], default=0)
     return sum([graph.stored_bytes[op] for op in part]) + inner

@@ -120,7 +120,7 @@ class _Planner:
         groups, kept: The entries of the plan so far, as in `Plan`.
         copied: The values that have a copy. All later readers read the copy.
         copy_counts: The number of copies of each operation so far.
-        next_place: For each place with copy requests, the next such place.
+        next_place: For each position with copy requests, the next position with copy requests.
     """
 
     graph: Graph

@@ -1,6 +1,6 @@
-"""List the copy requests: the positions in the backward pass where the inside or the outputs of a segment must be
-copied, and the operations to copy there. Outputs are the values that later forward operations read; the inside is the
-rest.
+"""List the copy requests: the positions in the backward pass where values of a segment must be copied, and the
+operations to copy there. The outputs of a segment are the values that later forward operations read. All its other
+values are its inside.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the first uses of the two. In this case the
@@ -38,7 +38,8 @@ class CopyRequest:
 
 
 def copy_requests(graph: Graph, targets: Targets, outputs: frozenset[int], copies: int) -> list[CopyRequest]:
-    """Return one request for each arrival at each segment, and one for each reader of outputs, in program order.
+    """Return one request for each arrival at each segment, and one for each operation that reads outputs, in program
+    order.
 
     Args:
         graph: The graph of the step.

@@ -38,7 +38,7 @@ class EarlyPart:
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
-    """Return the early parts that can be delayed without moving them, and whose delay saves enough memory.
+    """Return the early parts that a barrier can delay at their present position, and whose delay saves enough memory.
 
     Args:
         graph: The graph of the step.

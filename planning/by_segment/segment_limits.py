@@ -124,12 +124,12 @@ def plan_segments_within(
 
 @dataclass
 class _SegmentPlanner:
-    """A planner for all segments. It collects barred storages over its attempts.
+    """A planner for all segments. It accumulates barred storages from one attempt to the next.
 
     Attributes:
         rules: The rules for all segments.
         accumulated: The restrictions on storages from the caller.
-        barred: The storages from which no other segment may recompute.
+        barred: The storages that recomputed operations of other segments must not read.
     """
 
     graph: Graph
@@ -198,8 +198,8 @@ class _SegmentPlanner:
         )
 
     def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
-        """Return the failure with a proof, if possible. If the segment exceeds its budget even with no storage barred,
-        it exceeds it under every plan of the other segments."""
+        """Return the failure, marked as proved if possible. It is proved if the segment exceeds its budget although no
+        storage is barred: then it does so under every plan of the other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = smallest_kept(piece)
         if piece.bytes(least) <= failure.budget_bytes:

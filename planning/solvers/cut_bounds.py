@@ -39,7 +39,7 @@ class CutBounds:
         problem, budget: The problem, and its budget in bytes.
         stop: A predicate that ends the search.
         seconds, nodes: The limits for solving each program.
-        percent: The lower bound of the extra cost, in percent of the cost of the plain step.
+        percent: The lower bound on the extra cost, in percent of the cost of the plain step.
         bound_by: The cuts that prove the bound.
         infeasible: The cuts that prove the budget infeasible; "" if there is no such proof.
         starts: Start solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.

@@ -46,7 +46,7 @@ class CutChoice:
         recomputed: The recomputed operations.
         bytes: The bytes of the saved storages.
         cost: The cost of the recomputed operations.
-        value: A lower bound of cost + price * bytes for all choices.
+        value: A lower bound on cost + price * bytes over all choices.
     """
 
     saved: frozenset[int]

@@ -72,7 +72,7 @@ class ProgramSolution:
     Attributes:
         infeasible: Whether it is proved that no solution exists.
         optimal: Whether `values` is optimal within the tolerance.
-        bound: The lower bound of the cost of all solutions.
+        bound: A lower bound on the cost of every solution.
         objective: The cost of `values`.
         values: The value of each column in the best solution; None if no solution was found.
     """
@@ -164,7 +164,7 @@ def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
 
 @contextmanager
 def _silence_output() -> Generator[None]:
-    """Discard what the process writes to standard output, where tools print programs and HiGHS 1.16 prints a banner."""
+    """Discard the process's standard output, to which HiGHS 1.16 prints a banner. Tools print programs there."""
     if os.name != "posix":
         yield
         return

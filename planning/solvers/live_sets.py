@@ -48,8 +48,8 @@ CHUNK_BITS = 16
 
 
 class TooManyStates(Exception):
-    """The error for a search that finds neither copies nor a proof that there are none. In most cases, the problem has
-    too many storages or states."""
+    """The error for a search that finds neither copies nor a proof that there are none. The usual cause is that the
+    problem has too many storages or states."""
 
 
 def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> frozenset[Pair] | None:
@@ -148,8 +148,7 @@ class _StateSearch:
             self._demand_all_states()
 
     def _candidates(self, stage: int) -> Iterator[int]:
-        """Yield the operations that may be copied in a stage, and whose results can be read in this stage or a later
-        one."""
+        """Yield the operations that may be copied in a stage, and whose results this stage or a later one can read."""
         if stage >= self._first_stage:
             useful = self._useful[stage]
             yield from (op for op in range(stage) if self.problem.may_run_again[op] and self._results[op] & useful)
@@ -258,8 +257,8 @@ class _StateSearch:
 
     @cached_property
     def _useful(self) -> list[int]:
-        """For each stage, including the end, a bit mask of the storages that this or a later stage can read, also in
-        copies."""
+        """For each stage and for the end, a bit mask of the storages that operations or copies in this or a later stage
+        can read."""
         end, useful = len(self.problem), self._outputs
         stages = list[int]()
         for stage in reversed(range(end + 1)):
@@ -273,8 +272,8 @@ class _StateSearch:
 
     @cached_property
     def _bytes_outside(self) -> Ints:
-        """For each stage, including the end, the bytes of the live storages that are not part of a state, including the
-        results of the operation of the stage."""
+        """For each stage and for the end, the bytes of the live storages that states omit. They include the results of
+        the stage's operation."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)
         for v in range(len(problem.storage_bytes)):

@@ -117,7 +117,7 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 
     Args:
         best: The incumbent.
-        bound: The lower bound of the extra cost, in percent of the cost of the plain step.
+        bound: The lower bound on the extra cost, in percent of the cost of the plain step.
         by: The method that proves the bound.
     """
     assert best.evaluation is not None and best.pairs is not None, "a result needs a plan"

@@ -1,4 +1,4 @@
-"""The results of the solvers: copies with their cost and a lower bound of the cost, or the reason why there are
+"""The results of the solvers: copies with their cost and a lower bound on the cost, or the reason why there are
 none."""
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class NoPlan(Exception):
 
     Attributes:
         budget: The budget as a phrase.
-        reason: The reason, with the lower bound of the peak and the lowest peak that was reached, as a function of the
-            names of operations. The planner knows operations by their indices; its caller knows their source lines.
+        reason: A function that returns the reason, with the lower bound on the peak and the lowest peak reached, given
+            a function that names operations. The planner knows operations by their indices; its caller knows their
+            source lines.
     """
 
     def __init__(self, budget: str, reason: Callable[[NameOfOperation | None], str]):
@@ -94,7 +95,7 @@ class Infeasible:
     Attributes:
         reason: The reason as a string.
         proved: Whether it is proved that no schedule is within the budget. If false, no schedule was found.
-        minimum_bytes: The proven lower bound of the peak of all schedules.
+        minimum_bytes: The proven lower bound on the peak of every schedule.
         holding: The names of the values that make up this bound.
         finished: Whether the search was completed; false if a time limit or an interrupt ended it.
     """
@@ -116,7 +117,7 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
 
 
 def minimum_clause(minimum_bytes: int) -> str:
-    """Return the clause that states a proven lower bound of the peak."""
+    """Return the clause that states a proven lower bound on the peak."""
     return f"no plan needs less than {readable_bytes(minimum_bytes)}"
 
 
@@ -138,7 +139,7 @@ def refuse_without_ortools(problem: Problem) -> Infeasible:
 
 
 def infeasible(problem: Problem, reason: str, proved: bool) -> Infeasible:
-    """Return a refusal with this reason. It contains the problem's largest working set as a lower bound of every plan's
-    peak."""
+    """Return a refusal with this reason. It contains the problem's largest working set, whose size is a lower bound on
+    the peak of every plan."""
     least = largest_working_set(problem)
     return Infeasible(reason, proved, least.bytes, describe_working_set(problem, least))

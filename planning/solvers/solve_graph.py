@@ -116,7 +116,7 @@ class PreparedGraph:
 
     @cached_property
     def two_point_bound(self) -> TwoPointBound:
-        """The lower bound of the peak from two operations."""
+        """The lower bound on the peak that follows from two operations."""
         return two_point_bound(self.problem)
 
     def greedy_lowest_peak_plan(self, stop: Stop) -> LowPeak:
@@ -164,7 +164,7 @@ DEFAULT_SEARCH = SearchOptions()
 
 @dataclass(frozen=True)
 class _GraphSearch:
-    """The searches for a plan of a graph, in order of increasing effort."""
+    """The searches for a plan for one graph, in order of increasing effort."""
 
     prepared: PreparedGraph
     options: SearchOptions
@@ -273,9 +273,9 @@ def plan_with_lowest_peak(
 
 
 def _no_plan(prepared: PreparedGraph, budget: int, reason: str, stop: Stop) -> NoPlan:
-    """Return the error for a budget in bytes.
+    """Return the error for a budget in bytes that no plan meets.
 
-    `reason`: the reason why no plan was found; "" if it is the lower bound of the peak.
+    `reason`: the reason why no plan was found; "" if the reason is the lower bound on the peak.
     """
 
     def full_reason(name: NameOfOperation | None) -> str:

@@ -2,7 +2,7 @@
 
 A plan is valid for every budget that is not below its peak. So each budget gets the cheapest plan within it and, among
 equally cheap plans, the plan with the lowest peak. As budgets grow, costs never rise and peaks never fall. A lower
-bound of the cost for one budget is valid for every smaller budget.
+bound on the cost for one budget is valid for every smaller budget.
 """
 
 from __future__ import annotations

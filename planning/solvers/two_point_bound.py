@@ -1,4 +1,4 @@
-"""Compute a lower bound of the peak from two operations. A value that the later operation reads was either live while
+"""Compute a lower bound on the peak from two operations. A value that the later operation reads was either live while
 the earlier one ran, or computed in between.
 
 Let operation t read a value v that may be recomputed, and let operation s run before t. One of two cases holds:
@@ -31,7 +31,7 @@ class TwoPointBound:
     """A proof that no plan peaks below `bytes`. If nothing is proved, `bytes` is 0, and all other fields are -1.
 
     Attributes:
-        bytes: The lower bound of the peak.
+        bytes: The lower bound on the peak.
         before: The operation s of the module docstring, which runs first.
         reader: The operation t, which reads the value.
         value: The storage v, which is live while s runs, or whose maker is rerun between s and t.

@@ -1,4 +1,5 @@
-"""Compute a lower bound of the peak of any plan, from the operands and results of an operation and the pinned storages.
+"""Compute a lower bound on the peak of every plan, from the operands and results of an operation and the pinned
+storages.
 
 A storage is pinned from the operation that makes it to the last use that no copy can serve. If this operation must not
 run twice, no copy can serve any use; otherwise no copy can serve the uses before the first stage in which copies may

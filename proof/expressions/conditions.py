@@ -1,4 +1,5 @@
-"""Run-time conditions: the requirements on operands without which an operation fails or is undefined.
+"""Run-time conditions: the requirements on operands that must hold, since otherwise the operation fails or is
+undefined.
 
 The rewritten program may drop an operation that has a run-time condition, but it must not run it where the original
 program does not (`risks.py`). These operations have a condition:

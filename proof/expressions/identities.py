@@ -1,4 +1,4 @@
-"""Simplification of operations that are bitwise equal to a simpler term.
+"""Simplify operations whose results are bitwise equal to a simpler term.
 
     reshape(reshape(x))                     one reshape, or x if the types agree
     transpose(transpose(x))                 one transpose, or x if the permutations cancel

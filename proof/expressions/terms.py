@@ -149,7 +149,7 @@ NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
 class OpenRegion(NamedTuple):
-    """A region as terms, before it becomes a closed body.
+    """A region whose operations are translated to terms, before it is closed to a body.
 
     Attributes:
         arguments: Terms of the arguments, then of the state at the start of the region.
@@ -171,7 +171,7 @@ Closure = tuple[int, tuple[int, ...]]
 
 
 class ClosedRegion(NamedTuple):
-    """A region after it is closed.
+    """A region that has been closed to a body.
 
     Attributes:
         inside: The open region; None if the region has no block.
@@ -187,7 +187,7 @@ class ClosedRegion(NamedTuple):
 
 
 class Terms:
-    """Table of hash-consed heads, terms and bodies. Both programs share one table, so equal terms have equal ids.
+    """A table of hash-consed heads, terms and bodies. Both programs share one table, so equal terms have equal ids.
 
     Three tables serve only to explain differences. `origins` maps each term to its first operation, and `open_regions`
     to its regions; both contain one dictionary for each program. `open_bodies` maps each body to the first region that
@@ -217,7 +217,7 @@ class Terms:
         """Return the id of the term with this head and these operands.
 
         `depth`: the nesting depth of a term without operands; 0 outside all regions. The depth of any other term is the
-            largest depth of its operands.
+        largest depth of its operands.
         """
         return self.apply(self.head(head), operands, depth)
 

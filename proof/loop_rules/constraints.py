@@ -1,4 +1,4 @@
-"""Normal form of sharding constraints on scalar integers and on stacks.
+"""The normal form of sharding constraints on scalar integers and on stacks.
 
 Notation: `C[s](x)` constrains x to the sharding s.
 

@@ -1,4 +1,4 @@
-"""Loops as terms over their carries, and the analysis of invariant carries.
+"""Represent loops as terms over their carries, and find invariant carries.
 
 Each result of a loop is a separate term. It contains the carry of the result and the carries from which this one is
 computed, in the order of discovery. It does not depend on other carries, nor on the order of the carries in the

@@ -1,4 +1,5 @@
-"""Records unused operations of loops that must be preserved: the scope that contains a loop gets a pattern for each."""
+"""Record the unused operations of loops that must be preserved. The scope that contains a loop gets a pattern for each
+of them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Facts about operations that need no terms: their parts, and which of them are pure."""
+"""Facts about operations that the proof reads before it builds terms: their parts, and whether they are pure."""

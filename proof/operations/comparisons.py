@@ -16,8 +16,8 @@ from ...dialects.stablehlo.attributes import (
 
 
 class Comparison(NamedTuple):
-    """The attributes of a comparison. `order`: the comparison type, or None if the type of the operands determines
-    it."""
+    """The attributes of a comparison. `order`: the comparison type; None if it follows from the type of the
+    operands."""
 
     direction: ComparisonDirection
     order: ComparisonType | None

@@ -1,4 +1,4 @@
-"""Cache of heads: the fast path of value numbering.
+"""The cache of heads, which is the fast path of value numbering.
 
 Most operations of a step have the same parts as an earlier operation, except for the operands. For such an operation,
 the value numbering applies the recorded head of the earlier operation to the new operands:

@@ -1,5 +1,5 @@
-"""Unused Shardy meshes. The proof ignores meshes that no operation refers to, because they neither compute nor shard a
-value.
+"""Find unused Shardy meshes. The proof ignores a mesh to which no operation refers, because it neither computes nor
+shards a value.
 
 sdy.mesh @unused = <["a"=2]>
 """

@@ -1,4 +1,5 @@
-"""Which operations value numbering treats as effects: those that are not known, or declared, to be pure."""
+"""Find the operations that value numbering treats as effects: all operations that are neither known nor declared to be
+pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Termination of loops. A loop terminates if its condition compares a counter with a bound that the counter must
+"""Prove that loops terminate. A loop terminates if its condition compares a counter with a bound that the counter must
 reach."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Search for the first difference between two terms, to explain why a proof failed.
+"""Find the first difference between two terms, to explain why a proof failed.
 
 Only messages use the result: an error here can mislead a reader, but cannot change a verdict.
 """
@@ -26,7 +26,7 @@ _OPERATION_KINDS: frozenset[Kind] = frozenset({"operation", "effect", "risk", "r
 
 @dataclass(frozen=True)
 class Difference:
-    """First difference between two programs.
+    """The first difference between two programs.
 
     Attributes:
         path: Descriptions of the operands and regions that lead from the compared value to the difference.
@@ -59,7 +59,7 @@ class Difference:
 class _Pair:
     """Two terms that should be equal.
 
-    `step`: describes which operand or region result of `parent` the two terms are.
+    `step`: states which operand or region result of `parent` the two terms are.
     """
 
     before: int

@@ -1,4 +1,4 @@
-"""Description of the position of an operation, for messages about failed proofs.
+"""Describe the position of an operation, for messages about failed proofs.
 
     model.py:55:13 (%2038 at less.mlir:2040, "jit(loss)/jvp(block2)/tanh")
 

@@ -13,7 +13,7 @@ from .first_difference import Difference
 
 @dataclass(frozen=True)
 class Proof:
-    """Verdict on two programs. It is true if they are proved equal.
+    """The verdict on two programs. It is truthy if they are proved equal.
 
     Attributes:
         proved: Whether the programs are proved equal.

@@ -148,7 +148,7 @@ def device_from(data: object, where: str) -> Device:
 
 
 def to_json(device: Device) -> str:
-    """Return the device as the text of a file that `read_device` reads."""
+    """Return the device in the file format that `read_device` reads."""
     fields = {
         "name": device.name,
         "products": dict(device.products),

@@ -35,7 +35,7 @@ def traffic(op: Operation) -> int:
 
 
 def is_free(op: Operation) -> bool:
-    """Return whether the operation moves and computes nothing: whether it is a view, a constant, a terminator or an
+    """Return whether the operation neither moves nor computes data because it is a view, a constant, a terminator or an
     ordering operation."""
     facts = facts_of(op)
     is_view_or_terminator = facts is not None and (facts.view is not None or facts.effect is Effect.TERMINATOR)
@@ -69,7 +69,7 @@ def _scatter(op: Operation) -> Moved:
 
 
 def _triangle(op: Operation) -> Moved:
-    """Return the operand, counted once: half of the matrix is read, and half is written."""
+    """Count the operand once: half of the matrix is read, and half is written."""
     return ((1, op.operands),)
 
 

@@ -83,8 +83,8 @@ class BudgetProblem:
         return self.limits.limit_bytes is not None and self.limits.excess_bytes(result.peaks) <= 0
 
     def eager_excess(self, result: RewriteResult) -> int:
-        """Return the number of bytes by which the peak of an eager executor, divided by `MAX_EAGER_FACTOR`, exceeds the
-        budget. The result is 0 for the target `none`, which is for executors in program order."""
+        """Divide the peak of an eager executor by `MAX_EAGER_FACTOR`, and return the number of bytes by which the
+        quotient exceeds the budget. The result is 0 for the target `none`, which is for executors in program order."""
         if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
         return int(result.outcome.eager_peak_bytes / MAX_EAGER_FACTOR) - max(
@@ -100,7 +100,7 @@ class BudgetProblem:
 
     @property
     def counted_values(self) -> str:
-        """A clause for messages on a budget that no plan meets: whether it includes arguments and results."""
+        """A clause for refusals that states whether the budget includes arguments and results."""
         if is_share(self.budget.text):
             return "a share counts temporaries only, without arguments and results"
         return "a budget in bytes includes arguments and results"

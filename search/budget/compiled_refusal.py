@@ -76,7 +76,7 @@ class FailedSearch:
 
     @property
     def _beside(self) -> str:
-        """A phrase about the arguments and results, whose bytes a budget in bytes includes; "" for a share."""
+        """A phrase that states the bytes of arguments and results, which a budget in bytes includes; "" for a share."""
         return "" if is_share(self.budget) else " beside the arguments and results"
 
     @property

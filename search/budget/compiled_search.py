@@ -49,15 +49,14 @@ class CompiledRewrite(Generic[R, T]):
 
     @property
     def work(self) -> tuple[object, ...]:
-        """A key for the work of the rewrite. Equal plans have equal keys."""
+        """A key that is equal for rewrites with equal work. Equal plans have equal keys."""
         return work_key(self.rewritten)
 
 
 def work_key(rewritten: RewrittenStep) -> tuple[object, ...]:
-    """Return a key for the work of a rewrite. Equal plans have equal keys.
-
-    It consists of the number of copies, their FLOPs, and the groups of copies in the plans. The first two include
-    copies in loops, which are not part of a plan.
+    """Return a key that is equal for rewrites with equal work. Equal plans have equal keys. It consists of the number
+    of copies, their FLOPs, and the groups of copies in the plans. The first two include copies in loops, which are not
+    part of a plan.
     """
     return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
@@ -160,8 +159,8 @@ class CompiledSearch(Generic[R, T]):
 
     def _compile(self, rewritten: R, words: str, predicted_bytes: int | None) -> CompiledRewrite[R, T]:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
-        # With a limit, any candidate may be the one that runs. With "min", it is the first one, which is predicted to
-        # be the smallest, is likely to run.
+        # With a limit, any candidate may be the one that runs. For `min`, the first one is
+        # likely to run, because it is predicted to be the smallest.
         limit_bytes = self.request.limit_bytes
         is_final = limit_bytes is not None or not self.rounds
         compiled = self.backend.compile(rewritten, is_final)

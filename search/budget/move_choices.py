@@ -73,8 +73,8 @@ def _result_or_refusal(within: Callable[[Offload], RewriteResult], offload: Offl
 
 
 def _summary(offload: Offload, best: RewriteResult, alone: RewriteResult | Refusal) -> str:
-    """Return a summary of the moves for a remark. `alone`: the result or the refusal of the attempt that moves only the
-    marked values."""
+    """Return the text of a remark that summarizes the moves. `alone`: the result of the attempt that moves only the
+    marked values, or its refusal."""
     moved = best.outcome.moves.values
     cost = cost_named(offload.cost)
     if not moved:

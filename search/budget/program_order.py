@@ -272,7 +272,7 @@ class _SolverRounds:
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
-    """Return whether these plans are close enough to the lower bounds of their cost to end the search."""
+    """Return whether these plans are close enough to the lower bounds on their cost to end the search."""
     from ...planning.solvers.effort import OPEN_GAP
 
     proofs = [plan.plan.optimality for plan in plans]

@@ -10,7 +10,7 @@ from ..choice.attempts import AttemptKind
 
 
 class PlanSource(Enum):
-    """The source of a plan that does not come from segments."""
+    """The kind of a plan that does not come from segments."""
 
     SOLVER = "a solver's plan"
     LOOPS_ALONE = "loops alone"

@@ -1,7 +1,7 @@
 """Derive smaller plans from a plan: drop some of its copies, or replace them by the copies of a cheaper plan.
 
-Copies are dropped segment by segment or place by place, in two orders: in the order of the backward pass, and by
-increasing number of saved bytes per FLOP.
+Copies are dropped by segment or by copy group, in two orders: in the order of the backward pass, and by increasing
+number of saved bytes per FLOP.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
 
 
 def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
-    """Add the copies in `cheaper` of the segments that are not in `names`, and renumber the copies of each
+    """Add to `plan` the copies that `cheaper` makes for segments outside `names`. Renumber the copies of each
     operation."""
     others = [group for group in cheaper.groups if group.segment and group.segment not in names]
     groups, counts = list[CopyGroup](), Counter[int]()
@@ -64,7 +64,7 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
 
 def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
     """Yield two sequences of shrinking subsets of the plan's groups. The first sequence drops groups in the order of
-    the backward pass, the second one in the order of increasing saved bytes per FLOP."""
+    the backward pass. The second one drops them by increasing number of saved bytes per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         yield list(_shorter_suffixes(order, steps))

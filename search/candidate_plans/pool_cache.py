@@ -31,9 +31,9 @@ class PoolKey:
 
     Attributes:
         module_digest: The digest of the module (`_digest`).
-        options: The options that influence the candidates. Those of the budget are not among them, since searches for
-            several budgets share a pool.
-        phase_sources: The phase sources, those that the user registers included.
+        options: The options that influence the candidates. The options of the budget are not among them, since searches
+            for several budgets share a pool.
+        phase_sources: The phase sources, including the ones that the user registers.
     """
 
     module_digest: str

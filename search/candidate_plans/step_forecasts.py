@@ -22,8 +22,8 @@ class StepCandidate:
     Attributes:
         origin: The source of the plan.
         plan: The plan.
-        notes: The attributes of operations under the plan.
-        need_share: The forecast need, as a share of the need of the plain step.
+        notes: The attributes that operations have under the plan.
+        need_share: The forecast memory need, as a share of the plain step's need.
         work: The extra cost, in the unit that planners minimize; FLOPs by default.
     """
 

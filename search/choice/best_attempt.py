@@ -149,8 +149,8 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
 
 
 def _without_too_much_work(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> list[ScoredAttempt]:
-    """Return the attempts that do not take too much work, compared with the unchanged step, whose peaks are `before`,
-    and with one another."""
+    """Return the attempts that do not take too much work, compared with the unchanged step and with one another.
+    `before`: the peaks of the unchanged step."""
     work = sum(scored[0].planned.decided.step.graph.cost)
     unchanged = work, before.to_compare(keeps_barriers)
     costs = [(work + attempt.extra_work, attempt.peaks.to_compare(keeps_barriers)) for attempt in scored]

@@ -189,7 +189,7 @@ class _StepAttempts:
         return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
 
     def score_copying_variants(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
-        """Score the same segments with other ways of copying them, as far as the plans differ."""
+        """Score the other ways of copying the same segments, if they lead to different plans."""
         planned = [self._plan(attempt) for attempt in scored.planned.attempt.copying_variants()]
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 

@@ -112,8 +112,8 @@ def attempts_for(
 
 
 def saved_outside(step: Step, inside: Set[int]) -> tuple[int, int]:
-    """Return two sums: the bytes that operations outside `inside` save for the backward pass, and the bytes that all
-    operations save."""
+    """Return the bytes that operations outside `inside` save for the backward pass, and the bytes that all operations
+    save for it."""
     graph = step.graph
     read = (value for op, makes in enumerate(graph.makes) if graph.forward[op] for value in makes)
     roots = {graph.root[value] for value in read if graph.gradient_readers[value]} - graph.constants

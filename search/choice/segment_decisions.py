@@ -204,9 +204,8 @@ def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
 
 
 def _why_not(plan: Plan, demanded: bool) -> str | None:
-    """Return the reason for which a segment is not recomputed; None if it is.
-
-    `demanded`: whether to recompute it even if that frees no memory.
+    """Return the reason that a segment is not recomputed; None if it is recomputed. `demanded`: whether to recompute it
+    even if that frees no memory.
     """
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
     ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)

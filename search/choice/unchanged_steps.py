@@ -44,7 +44,7 @@ def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
 
 
 def demand_effect_of_rewrite(op: Operation, copies: int, remarks: Sequence[Remark]) -> None:
-    """Raise the error that the option `strict` demands for an unchanged step, or for a mark that is refused.
+    """Raise the error that the option `strict` demands if a step is unchanged, or if a mark is refused.
 
     Args:
         op: The operation at which an unchanged step is reported.

@@ -35,7 +35,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     `MIN_SAVED_SHARE`, and no peak rises by more than this share.
 
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that the peaks under an
-        eager executor and under XLA:CPU also count.
+    eager executor and under XLA:CPU also count.
     """
     if (raised := why_peak_rises(before, after, keeps_barriers)) is not None:
         return raised

@@ -91,7 +91,7 @@ def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: 
 
 
 def _is_held(stack: Stack, pair: LoopPair) -> bool:
-    """Return whether the stack is kept in any case. If several stacks hold a value, the reading loop reads such a
+    """Return whether every cut keeps the stack. If several stacks hold the same value, the reading loop reads such a
     stack."""
     return stack.index in pair.outputs or stack.index not in pair.only_read
 

@@ -1,4 +1,4 @@
-"""Choose, under segment budgets, the values that each segment saves for its own gradient, and the marks for them.
+"""Choose the values that each segment saves for its own gradient under segment budgets, and derive marks for them.
 
 The choice is simulated on the graph, as if the marks were written. Values whose copies cannot be delayed are then kept
 instead, and the choice is repeated for all other values. `limit_segments.py` writes the marks.

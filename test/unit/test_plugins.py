@@ -106,7 +106,7 @@ BROKEN = {
     "no universe": ("UNIVERSE = 1", "TypeError: expected an xDSL Universe, not int"),
     "name taken": (
         'from xdsl.universe import Universe\nUNIVERSE = Universe(all_passes={"acme-save": lambda: None})',
-        "ValueError: another plugin also defines the pass 'acme-save'",
+        "ValueError: the pass 'acme-save' is also defined by another plugin",
     ),
 }
 

@@ -59,9 +59,9 @@ FAIL: dict[str, tuple[str, str]] = {
     ),
     "other output": ("recompute-opt %s > %t\ndiff %s %t", "differ"),
     "quotes and percent signs": ("recompute-opt %s -p 'cse | not %%s %d'", "cse | not %s %d"),
-    "a missing file": ("recompute-opt %t", "error: cannot be read"),
+    "a missing file": ("recompute-opt %t", "error: cannot read the file"),
     "a wrong option": ("recompute-opt %s --nonsense", "exit code 2"),
-    "an unequal program": ("recompute-check %s %s.no", "error: cannot be read"),
+    "an unequal program": ("recompute-check %s %s.no", "error: cannot read the file"),
 }
 # Those on which shells differ most.
 LIT_TOO = (

@@ -69,7 +69,7 @@ class _Value(argparse.Action):
 
 
 class _Once(argparse.Action):
-    """A mixin for options that must not be repeated, as in `mlir-opt`."""
+    """A mixin for options that, as in `mlir-opt`, must not be repeated."""
 
     @override
     def __call__(

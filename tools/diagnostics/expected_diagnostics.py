@@ -77,7 +77,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
-    """Compile the expected text to a regular expression. An invalid expression matches nothing."""
+    """Compile the expected text to a regular expression. An invalid regular expression matches nothing."""
     pieces = _INNER.split(words) if is_pattern else [words]
     text = "".join(f"(?:{piece})" if index % 2 else re.escape(piece) for index, piece in enumerate(pieces))
     try:

@@ -169,8 +169,8 @@ class InputText:
         return lines[diagnostic.line - 1].rstrip("\r") if diagnostic.line <= len(lines) else ""
 
     def _place_of(self, function: str) -> tuple[int, int]:
-        """Return the line and the column of a function's definition. For an outlined function, they are those of the
-        function from which it is outlined. The result is 1:1 if there is no definition."""
+        """Return the line and the column of a function's definition. For an outlined function, this is the definition
+        of the function from which it is outlined. The result is 1:1 if there is no definition."""
         names = dict.fromkeys([function, name_of_origin(function)]) if function else ()
         match = next((match for name in names if (match := self._definition_of(name)) is not None), None)
         if match is None:
@@ -213,7 +213,8 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Merge remarks that differ only in their position into the first one. It gets their number and their positions."""
+    """Merge remarks that differ only in their position into the first one. The merged remark states how many remarks
+    there are, and their positions."""
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
     return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
 

@@ -70,7 +70,7 @@ def read_text(path: str | None) -> tuple[str, str]:
     try:
         data = sys.stdin.buffer.read() if path in (None, "-") else Path(path or "").read_bytes()
     except OSError as error:
-        raise FileError(f"{name}: error: cannot be read: {error.strerror}") from error
+        raise FileError(f"{name}: error: cannot read the file: {error.strerror}") from error
     if is_bytecode(data):
         return _text_of_bytecode(data, name), name
     try:
@@ -167,10 +167,10 @@ def _errors_of(path: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+        raise FileError(f"{path}: error: cannot write the file: {error.strerror}") from error
     except RuntimeError as error:
         # pathlib raises this error for a loop of symbolic links.
-        raise FileError(f"{path}: error: cannot be written: {error}") from error
+        raise FileError(f"{path}: error: cannot write the file: {error}") from error
 
 
 def _print(data: bytes) -> None:
@@ -185,7 +185,7 @@ def _print(data: bytes) -> None:
     except OSError as error:
         # The stream is redirected, because Python would fail again when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise FileError(f"<stdout>: error: cannot be written: {error.strerror}") from error
+        raise FileError(f"<stdout>: error: cannot write: {error.strerror}") from error
 
 
 def _stage(target: Path, data: bytes) -> Path:

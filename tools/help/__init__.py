@@ -1,1 +1,1 @@
-"""Describe the tools: help on passes and options, shell completion, and the dialect in IRDL."""
+"""Describe the tools: print help on passes and options, shell completion scripts, and the dialect in IRDL."""

@@ -1,1 +1,1 @@
-"""Describe a run of passes: IR dumps, timings, statistics, gains, and reproducers."""
+"""Report on a run of passes with IR dumps, timings, statistics, gains, and reproducers."""

@@ -143,7 +143,7 @@ class Dumps:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise FileError(f"{path}: error: cannot be written: {error.strerror}") from error
+            raise FileError(f"{path}: error: cannot write the file: {error.strerror}") from error
         self.files.append(name)
 
 

@@ -36,7 +36,7 @@ class _PrintedRows:
         self._print(row)
 
     def close(self, final_rows: Mapping[int, str]) -> None:
-        """Print the rows again that have changed since they were printed."""
+        """Reprint the rows that have changed since they were printed."""
         improved = [row for budget, row in final_rows.items() if row != self.rows.get(budget)]
         if improved:
             self._print(IMPROVED, *improved)
@@ -47,7 +47,7 @@ class _PrintedRows:
 
 
 class SweepTable:
-    """The table of a block or a graph, and the observer of its sweep.
+    """A table with the results for one block or graph. It observes the sweep, and prints a row for each result.
 
     Attributes:
         plain_peak_bytes: The peak of the unchanged block.
@@ -85,7 +85,7 @@ class SweepTable:
         self._printed.add(budget, self._row(budget, outcome))
 
     def close(self, budgets: Sequence[int], outcomes: Sequence[Outcome]) -> None:
-        """Print the rows again that larger budgets have improved."""
+        """Reprint the rows that the searches for larger budgets have improved."""
         self._printed.close(
             {budget: self._row(budget, outcome) for budget, outcome in zip(budgets, outcomes, strict=True)}
         )
@@ -95,7 +95,8 @@ class SweepTable:
 
 
 class ModelSweepTable:
-    """The table of a step under the XLA:CPU model, and the observer of its sweep."""
+    """A table with the results for one step under the XLA:CPU model. It observes the sweep, and prints a row for each
+    result."""
 
     def __init__(self, line: ProgressLine):
         self._printed = _PrintedRows(line)
@@ -112,7 +113,7 @@ class ModelSweepTable:
         self._printed.add(outcome.budget_bytes, unproved_row(outcome, self._plain_peak_bytes))
 
     def close(self, curve: Curve) -> None:
-        """Print the rows again that smaller budgets have improved."""
+        """Reprint the rows that the searches for smaller budgets have improved."""
         rows = {
             outcome.budget_bytes: unproved_row(outcome, self._plain_peak_bytes)
             for outcome in (*curve.points, *curve.refused)

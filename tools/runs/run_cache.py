@@ -79,8 +79,8 @@ def _writes_more(request: CommandLine) -> bool:
 
 
 def _is_repeatable(module_pass: ModulePass) -> bool:
-    """Return whether the output of a pass can be reused: the pass has no time limit, and belongs to this project or to
-    xDSL, whose versions each key contains.
+    """Return whether the output of a pass can be reused. The pass must have no time limit, and must belong to this
+    project or to xDSL, because each key contains their versions.
     """
     if getattr(module_pass, "time_limit", None) is not None:
         return False

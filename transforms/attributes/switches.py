@@ -20,7 +20,7 @@ _GATHERS = frozenset({"stablehlo.all_gather"})
 
 
 def switches_in(attributes: Mapping[str, Attribute]) -> dict[str, bool]:
-    """Return the switches that the attributes of a segment set, by attribute name."""
+    """Return the switches of a segment that its attributes set, by attribute name."""
     stated = ((name, attributes.get(name)) for name in _SWITCHES)
     return {name: bool(value.value.data) for name, value in stated if isinstance(value, IntegerAttr)}
 

@@ -1,2 +1,2 @@
-"""Restore inlined calls: record the call that each inlined operation comes from, and turn these operations into calls
-again. Also mark the custom calls that may run twice."""
+"""Restore inlined calls: record the call from which each inlined operation comes, and turn these operations back into
+calls. Also mark the custom calls that may run twice."""

@@ -5,8 +5,8 @@
                                                                                %1 = stablehlo.multiply %a, %0
                                                                                %2 = stablehlo.tanh %1
 
-The template is the function before inlining. The operands of the current operations must correspond to those of the
-template. Where the template reads an argument, all current operations must read the same value. Where the template
+The template is the function before inlining. The operands of the current operations must correspond to the operands in
+the template. Where the template reads an argument, all current operations must read the same value. Where the template
 reads the result of an operation, they must read the result of the matching operation of this call, or a constant, which
 is cloned into the body. The body is cloned from the current operations, so it would compute the same values even if the
 match were wrong.
@@ -117,7 +117,7 @@ class MatchedCall:
     def _clone(self, index: int, template_value: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != template_value.index:
             raise LeftInlined(
-                f"it no longer reads the result of {name_of(template_value.op)} that the called function reads"
+                f"it reads another value where the called function reads the result of {name_of(template_value.op)}"
             )
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
             raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
@@ -164,7 +164,6 @@ def _number(values: Iterable[SSAValue], numbers: dict[int, int]) -> None:
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Return whether the value is defined in a region of the operation."""
     holder = value.owner.parent_op() if op.regions else None
     while holder is not None and holder is not op:
         holder = holder.parent_op()

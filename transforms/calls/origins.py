@@ -188,7 +188,6 @@ def _with_enclosing_calls(instance: InlinedCall) -> Iterator[InlinedCall]:
 
 
 def _is_erased(value: SSAValue) -> bool:
-    """Return whether the definition of the value was erased."""
     if isinstance(value, OpResult):
         return value.op.parent is None
     return isinstance(value, BlockArgument) and value not in value.block.args

@@ -1,4 +1,4 @@
-"""Define templates, the functions before inlining, and compare inlined operations with them."""
+"""Define templates, and compare inlined operations with them. A template is a function before inlining."""
 
 from __future__ import annotations
 

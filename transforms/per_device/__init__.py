@@ -1,1 +1,1 @@
-"""Join the forward and the backward body of a `shard_map` step in one function, and split the function afterwards."""
+"""Join the forward and the backward body of a `shard_map` step in one function, and later split the function again."""

@@ -196,7 +196,7 @@ class _CopyInserter:
         return self.latest[value].value if value in self.latest else value
 
     def redirect_to_delayed(self) -> None:
-        """Let gradient operations read the delayed inputs of the latest group before them.
+        """Redirect gradient operations to the delayed inputs of the latest copy group before them.
 
         Otherwise both a value and its delayed version would be live.
         """

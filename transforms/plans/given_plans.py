@@ -51,7 +51,7 @@ def clone_with_plans(
             raise Refusal(function, _wrong_program_message(_different_step_message(name, step, step_plan.plan)))
         _require_fit(function, step, step_plan.plan, permission)
         for violation in unknown_operations(step.graph, step_plan.notes):
-            raise Refusal(function, f"the plan cannot be carried out: {violation}")
+            raise Refusal(function, f"the plan cannot be applied: {violation}")
         write_notes(step, step_plan.notes)
         verify_attributes(every_operation(function))
         applied.append(clone_step(function, step, step_plan.plan, numbers))
@@ -120,4 +120,4 @@ def _operation_text(step: Step, op: int) -> str:
 
 def _require_fit(function: FuncOp, step: Step, plan: Plan, permission: Permission) -> None:
     for violation in violations(step.graph, plan, unrepeatable_operations(step, permission)):
-        raise Refusal(function, f"the plan cannot be carried out: {violation}")
+        raise Refusal(function, f"the plan cannot be applied: {violation}")

@@ -4,8 +4,8 @@
     %r = stablehlo.multiply %a, %a {recompute.checkpoint}         a residual of %a that the decision keeps
 
 A mark `must_recompute` includes the unmarked residuals of its value, so `recompute-clone` would recompute %r without
-this note (`planning/by_segment/plan_targets.py`). Passes that write decisions write it, so that exactly the decided
-values are copied.
+the attribute `recompute.checkpoint` (`planning/by_segment/plan_targets.py`). Passes that write decisions also write
+this attribute, so that exactly the decided values are copied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def demanded_values(step: Step) -> frozenset[SSAValue]:
 
 
 def keep_dependents(step: Step, requested: Collection[SSAValue]) -> None:
-    """Note on the dependents of decided values that they are kept, after a pass wrote the decision as marks.
+    """Mark the dependents of decided values as kept. A pass calls this function after it has written its decision as
+    marks.
 
     Args:
         step: The step, whose marks include the decision.

@@ -1,4 +1,4 @@
-"""Record the functions to which a selection does not apply because they lack a named segment or checkpoint.
+"""Record the functions to which a selection does not apply because they lack a segment or checkpoint that it names.
 
 A nested or later step is outlined as a separate function. A selection that names only segments of one of these steps is
 not an error for the others.

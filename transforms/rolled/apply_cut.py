@@ -62,7 +62,7 @@ def apply_cut(cut: LoopCut, numbers: FreeNumbers, replaced: Replaced) -> int:
 class _StackedValue:
     """A value in the body of the writing loop, and the stack to which it is written.
 
-    `place`: the index in the stack as a function of the iteration n.
+    `place`: the index in the stack, as a function of the iteration index n.
     """
 
     value: SSAValue
@@ -146,7 +146,8 @@ class _Recomputation:
         return mapping
 
     def _in_reader(self, place: Affine) -> Affine:
-        """Convert a function of the writing loop's iteration index to one of the reading loop's iteration index."""
+        """Convert a function of the writing loop's iteration index to a function of the reading loop's iteration
+        index."""
         return Affine(place.scale * self.written.scale, place.scale * self.written.offset + place.offset)
 
     def _number(self, number: Affine, type_: Attribute, before: Operation) -> SSAValue:

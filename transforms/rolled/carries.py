@@ -1,6 +1,6 @@
 """Append carries to loops, and remove dead carries.
 
-Each function records in `replaced` which values replace the results of erased loops.
+Each function records in `replaced` the values that replace the results of erased loops.
 """
 
 from __future__ import annotations

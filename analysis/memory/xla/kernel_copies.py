@@ -11,7 +11,7 @@ such a value, each gets a copy, except for the last if use-def edges order all o
 Pooling: the gradient of a maximum over windows, `select_and_scatter`, becomes a windowed reduction that finds the index
 of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends
 only on the operand, so it runs in the forward pass. It reads the indices of all elements. These are computed at the
-    start of the step: for each dimension of the operand, one array of the operand's shape.
+start of the step: for each dimension of the operand, one array of the operand's shape.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def uncopied_operands(program: SourceProgram) -> Mapping[int, tuple[int, int]]:
 
 
 def _is_captured(program: SourceProgram, op: int, number: int) -> bool:
-    """Return whether the regions of the loop also capture a value of the class."""
+    """Return whether the regions of the loop capture a value of the equality class `number` that is not an operand of
+    the loop."""
     captured = set(program.reads[op]).difference(program.operands[op])
     return any(program.alike.get(value) == number for value in captured)
 
@@ -234,7 +235,6 @@ class _KernelWriter:
         return any(self.program.maker[value] in self.program.numbers for value in self.program.operands[op])
 
     def _captured(self, op: int) -> Sequence[int]:
-        """Return the values that the regions of the operation capture."""
         operands, reads = self.program.operands[op], self.program.reads[op]
         if operands == reads:
             return ()

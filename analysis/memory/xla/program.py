@@ -1,7 +1,7 @@
 """The programs of the XLA:CPU model: a block as columns of integers before and after the rewrites that precede fusion.
 
 Operations are numbered 0 … n - 1 in program order, the terminator last. Values are numbered as in `planning/graph.py`;
-each is defined by an operation or outside the block. This module knows no IR.
+each is defined by an operation or outside the block. This module does not depend on the IR.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Kernel:
-    """Requirements of the kernel that computes a matrix product or a convolution.
+    """The requirements of the kernel that computes a matrix product or a convolution.
 
     Attributes:
         transposed: For each operand, whether it must be copied to another layout.
@@ -108,10 +108,10 @@ class Kernel:
 
 
 class WindowShape(NamedTuple):
-    """Sizes for the gradient of a windowed maximum.
+    """The sizes that the expansion of a windowed maximum's gradient needs.
 
-    `shape`: the shape of its operand. `index_bytes` and `source_index_bytes`: the bytes of an index array that has one
-    element per element of the operand and of the source, respectively.
+    `shape`: the shape of its operand. `index_bytes`: the bytes of an index array with one element for each element of
+    the operand. `source_index_bytes`: the same for the source.
     """
 
     shape: tuple[int, ...]
@@ -255,7 +255,7 @@ class NewOperation:
 
 @dataclass
 class Draft:
-    """Builder of the rewritten form of `program`. The values of `program` keep their indices."""
+    """A builder of the rewritten form of `program`. The values of `program` keep their indices."""
 
     program: SourceProgram
     origin: list[int] = field(default_factory=list[int])

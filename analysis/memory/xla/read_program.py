@@ -149,7 +149,7 @@ def kernel_of(op: Operation) -> Kernel:
 
 
 def pool_of(op: Operation) -> WindowShape:
-    """Return the sizes for the gradient of a windowed maximum."""
+    """Return the sizes that the expansion of a windowed maximum's gradient needs."""
     operand, source, _ = op.operands
     return WindowShape(shape_of(operand), prod(shape_of(operand)) * _INDEX_BYTES, prod(shape_of(source)) * _INDEX_BYTES)
 

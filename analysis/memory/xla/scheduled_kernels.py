@@ -172,7 +172,7 @@ def _donation(
 
 
 def _readers(run: ScheduledKernels) -> dict[int, list[int]]:
-    """Return, for each value, the steps that read it."""
+    """Return, for each value, the schedule positions at which it is read."""
     readers = dict[int, list[int]]()
     for index, op in enumerate(run.schedule):
         for value in run.fused.reads[op]:

@@ -61,7 +61,7 @@ class ScriptRun:
 
 
 def eager(target: Any) -> Any:
-    """Return the target uncompiled, in place of `compile` in the eager run."""
+    """Return the target uncompiled. In the eager run, this function replaces `compile`."""
     return target
 
 

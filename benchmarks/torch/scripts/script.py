@@ -1,4 +1,4 @@
-"""Definition of the corpus's scripts: functions that train a model and return all final tensors.
+"""The definition of the scripts in the corpus: functions that train a model and return all final tensors.
 
 A script calls its argument `compile` instead of `torch.compile`. The argument is the identity in the eager run, and
 compiles with `recompute.torch` otherwise. A script seeds itself, so that two runs can be compared bit by bit.

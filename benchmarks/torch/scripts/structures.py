@@ -1,4 +1,4 @@
-"""Scripts of unusual structure: state outside of tensors, writes through views, results of many kinds."""
+"""Scripts with an unusual structure: state outside tensors, writes through views, and results of many kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registry of the steps for budgets: names → builders."""
+"""The registry of the steps for budgets. It maps names to builders."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The held-back half of the steps, which was measured once, at the end, and must not be changed."""
+"""The held-back half of the steps. It was measured once, at the end, and must not be changed."""

@@ -1,4 +1,4 @@
-"""Shared parts of the steps: meshes of eight devices, random arrays, and `jax.checkpoint` on request."""
+"""Code that the steps share: meshes of eight devices, random arrays, and `jax.checkpoint` on request."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Named scopes for blocks of a model, for modules of flax nnx and equinox, and around calls.
+"""Named scopes for blocks of a model, for flax nnx and equinox modules, and for calls.
 
     def loss(model, x):                       # flax nnx or equinox
         model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
@@ -107,8 +107,7 @@ def named(model: M) -> M:
     """Return a copy of a model whose modules run in named scopes.
 
     Args:
-        model: A module of flax nnx or equinox. A module of flax linen, which already has such scopes, is returned
-            unchanged.
+        model: A flax nnx or equinox module. A flax linen module already has such scopes and is returned unchanged.
 
     Raises:
         TypeError: For anything else.

@@ -82,7 +82,7 @@ class Texts:
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """Parse an operation's properties and attributes from its generic form, because this form separates them."""
+        """Parse an operation's properties and attributes from its generic form, which lists the two separately."""
         # Without a local scope, MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()
@@ -98,7 +98,7 @@ class _SmallParser(ModuleParser):
         """Return `parsed`. Raises `NotBridged` if a part of the text was not parsed, since xDSL's parser stops at
         unknown syntax."""
         if self._current_token.kind != MLIRTokenKind.EOF:
-            raise NotBridged(f"xDSL does not parse the whole text: {self.lexer.input.content[:80]}")
+            raise NotBridged(f"the parser of xDSL stops before the end of the text: {self.lexer.input.content[:80]}")
         return parsed
 
     def parse_dictionaries(self) -> tuple[Dictionary, Dictionary]:

@@ -1,4 +1,4 @@
-"""Convert dense constants by their bits.
+"""Convert dense constants bit by bit, without parsing numbers.
 
 The bindings expose the bits of a constant as a buffer for some element types. They accept bits for all element types.
 """

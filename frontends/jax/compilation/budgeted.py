@@ -1,7 +1,7 @@
 """Compile a JAX step within a budget: the search in `search/budget/compiled_search.py`, with JAX as its backend.
 
 A step may have several variants: the step with its own `jax.checkpoint` merged, the step with it kept, and the plain
-    step. The plain step runs if it is within the budget.
+step. The plain step runs if it is within the budget.
 """
 
 from __future__ import annotations

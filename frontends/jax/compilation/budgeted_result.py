@@ -1,4 +1,5 @@
-"""The result of a search under a budget: the compiled step, all compiled candidates, and the cache record."""
+"""The result of a search under a budget: the compiled step, all compiled candidates, and the record that the disk cache
+stores."""
 
 from __future__ import annotations
 

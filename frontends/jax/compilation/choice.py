@@ -32,8 +32,8 @@ SMALL_STEP = 2**20
 
 
 class Variant(Enum):
-    """The variants of a step. If the temporaries of two variants differ by less than 1 %, the later one in this list
-    runs."""
+    """The variants of a step. If the temporaries of two variants differ by less than 1 %, the one that is listed later
+    here runs."""
 
     MERGED = "the step with its own jax.checkpoint merged back, rewritten"
     RECOMPUTED = "the rewritten step"

@@ -152,7 +152,7 @@ It consists of the results, the data with which C++ code handles later equal cal
 
 
 def dispatcher(name: str, function: Any, miss: Callable[..., Missed], statics: Statics) -> Any | None:
-    """Return a function that dispatches calls as `jax.jit` does; None if the installed JAX has no such dispatch.
+    """Return a function that dispatches calls as `jax.jit` does; None if the installed JAX offers no such function.
 
     The function looks up the compiled step by the tree structure, types, shardings and settings of the call.
 
@@ -172,7 +172,7 @@ def dispatcher(name: str, function: Any, miss: Callable[..., Missed], statics: S
 def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
     """Call a compiled step from the `miss` function of `dispatcher`, and return what JAX's dispatch expects.
 
-    This is the results, and the data with which JAX's C++ code runs later calls. The C++ code cannot run steps with
+    These are the results and the data with which JAX's C++ code runs later calls. The C++ code cannot run steps with
     effects, mutable arrays, or constants as arguments; for these, the data is None.
     """
     whole: Any = compiled

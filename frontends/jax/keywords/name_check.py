@@ -1,6 +1,6 @@
 """Reject names in the options `save`, `names` and `policy` that match no value of the step.
 
-Without this check, a misspelt name would save no value, without a message.
+Without this check, a misspelt name would silently save no value.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def demand_segments(step: str, module: ModuleOp, options: RecomputeOptions) -> N
         options: The options of the rewrite.
 
     Raises:
-        BadSelection: If the selection applies to no step of the module, for instance since its pattern for segments
+        BadSelection: If the selection applies to no step of the module, for example because its pattern for segments
             matches nothing.
     """
     selection = options.selection

@@ -1,6 +1,6 @@
 """Remedies for arguments that a step rejects.
 
-A step rejects modules of equinox and flax nnx with members that are not arrays. It also rejects keyword arguments that
+A step rejects equinox and flax nnx modules with members that are not arrays. It also rejects keyword arguments that
 are options of `recompute.jax.jit`, or that it does not have.
 """
 
@@ -96,8 +96,8 @@ def _remedy_for_option(name: str, option: str) -> str:
 
 
 def package_for(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Return the package whose `jit` suits a step with these arguments: `recompute.nnx` for modules of flax nnx,
-    otherwise `recompute.jax`."""
+    """Return the package whose `jit` suits a step with these arguments: `recompute.nnx` for flax nnx modules, otherwise
+    `recompute.jax`."""
     is_module = partial(is_one_of, kinds=_NNX)
     leaves = _TREE.leaves((tuple(args), dict(kwargs)), is_leaf=is_module)
     return "recompute.nnx" if any(map(is_module, leaves)) else why_plain.PACKAGE

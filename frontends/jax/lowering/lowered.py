@@ -40,7 +40,7 @@ BEFORE_COMPILING = 0.7
 
 
 def nothing_to_read() -> None:
-    """Return None in place of the module of a step that cannot be parsed."""
+    """Return None. This is the `read` function of a step that cannot be parsed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +136,13 @@ class Lowered:
 
     @property
     def is_surely_plain(self) -> bool:
-        """Whether nothing is recomputed in any variant of the step, so that no compilation is needed to know this."""
+        """Whether it is known without compilation that no variant of the step recomputes anything."""
         return self.why is not None and not self.own_barriers
 
     @property
     def warning(self) -> str | None:
-        """The text of the warning `NothingSaved` for the variant that runs. It is None if that variant needs less
-        memory, and under a budget. The step is compiled."""
+        """The text of the warning `NothingSaved` for the variant that runs; None if that variant needs less memory, or
+        if there is a budget. Reading this property compiles the step."""
         choice = self.compiled_step
         keeps_saving = choice.variant is Variant.KEEPING and self.drops_barriers
         return None if keeps_saving or self.options.budget is not None else choice.why
@@ -202,8 +202,8 @@ class Lowered:
         return compile_lowered(lowered, keeping_options(self.plain, self.options, compiler_options))
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """Return the text of the rewritten module, as `jax.stages.Lowered.as_text` does; that of the plain step if
-        nothing is recomputed.
+        """Return the text of the rewritten module, as `jax.stages.Lowered.as_text` does, or the text of the plain step
+        if nothing is recomputed.
 
         For a step with its own `jax.checkpoint`, `compile` may choose another variant."""
         return self.optimized.as_text(dialect, debug_info=debug_info)

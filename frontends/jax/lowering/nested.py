@@ -1,5 +1,5 @@
-"""Steps inside another `jax.jit`: each is a single primitive in the outer trace, and is rewritten when the outer
-function is lowered.
+"""Steps that are called inside another `jax.jit`. Each is a single primitive in the outer trace, and is rewritten when
+the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 

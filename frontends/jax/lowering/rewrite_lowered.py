@@ -1,7 +1,7 @@
 """Rewrite a step that JAX has lowered, or read its rewrite from the disk cache.
 
 A step passes through these forms: `jax.stages.Lowered`, StableHLO with locations, the result of `recompute.rewrite`,
-    and `Lowered` (the plain and the rewritten step).
+and `Lowered` (the plain and the rewritten step).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) ->
 
 @dataclass(frozen=True, kw_only=True)
 class _LoweredStep:
-    """A step that JAX has lowered: the attributes of `Lowered` that do not depend on the rewrite."""
+    """A step that JAX has lowered: it has the attributes of `Lowered` that do not depend on the rewrite."""
 
     name: str
     options: JitOptions
@@ -121,7 +121,8 @@ class _LoweredStep:
         why: str | None,
         within: BudgetedCompile | None = None,
     ) -> Lowered:
-        """Return the step together with the result of its rewrite. The parameters are attributes of `Lowered`."""
+        """Return the step as a `Lowered`, with the result of its rewrite. The parameters are attributes of
+        `Lowered`."""
         return Lowered(
             name=self.name,
             options=self.options,

@@ -206,7 +206,7 @@ class StepCache:
         self._put("choice", Entry({"variant": variant, "sizes": dict(sizes)}), measure, self.measured)
 
     def bytecode_of(self, lowered: jax.stages.Lowered) -> bytes:
-        """Return the module's bytecode if the cache will store it, otherwise `b""`."""
+        """Return the module's bytecode if the cache is going to store it, otherwise `b""`."""
         return b"" if self.key is None else private.bytecode_of(lowered)
 
     def _get(self, kind: str, *parts: object) -> Entry | None:

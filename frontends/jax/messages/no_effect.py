@@ -28,6 +28,6 @@ def no_effect_lines(remarks: Iterable[Remark | str]) -> list[str]:
 
 
 def no_effect_warning(name: str, remarks: Iterable[Remark | str]) -> str | None:
-    """Return the text of the warning `MarkWithoutEffect` for a step; None if all marks and options have an effect."""
+    """Return the text of the warning `MarkWithoutEffect` for a step; None if every mark and option has an effect."""
     lines = no_effect_lines(remarks)
     return f"{name}: {'; '.join(lines)}" if lines else None

@@ -161,7 +161,7 @@ def under_a_trace(name: str) -> str:
 
 
 def not_alone(name: str) -> str:
-    """Return the warning for a step inside another `jax.jit` that cannot be exported separately."""
+    """Return the warning for a step that is called inside another `jax.jit` and cannot be exported separately."""
     return (
         f"{name} is called inside another jax.jit, and has effects or closes over traced values: it runs there as "
         "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside jax.jit"

@@ -20,9 +20,9 @@ _JAX: Any = jax
 
 
 class Cell(Generic[R]):
-    """A wrapper around a function, or around a module of flax or equinox. The wrapped object stays unchanged.
+    """A wrapper around a function, or around a Flax or Equinox module. The wrapped object stays unchanged.
 
-    A cell is a pytree that contains the module, so that a cell around an equinox module can be part of a model.
+    A cell is a pytree that contains the module, so a cell around an equinox module can be part of a model.
 
     Args:
         block: The function or the module.
@@ -114,7 +114,7 @@ class Primitive(Generic[R]):
         self.mode: bool | None = None
 
     def recompute(self, mode: bool = True) -> Primitive[R]:
-        """Always or never recompute later calls, including their results, inside and outside cells.
+        """Set whether later calls are always or never recomputed, including their results, inside and outside cells.
 
         Args:
             mode: Whether to recompute.

@@ -36,7 +36,7 @@ def recompute(
     """Call a function and return its result. Under `recompute.jax.jit`, the call is a segment.
 
     Args:
-        function: Any callable, including modules of flax linen, flax nnx or equinox.
+        function: Any callable, including a flax linen, flax nnx or equinox module.
         *args: Its positional arguments, of any type.
         preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False, they
             may draw other numbers. This cannot be proved equal, so `recompute.jax.jit(…, proof=False)` is needed.
@@ -107,7 +107,7 @@ _PLAIN: Any = (list, tuple)
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call functions in sequence, grouped into segments that are each like a call of `recompute`.
+    """Call functions in sequence, grouped into segments, each of which is treated like a call of `recompute`.
 
     A result that is a tuple becomes the positional arguments of the next function; any other result is its only
     argument.

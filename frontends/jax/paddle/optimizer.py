@@ -192,7 +192,7 @@ class RecomputeOptimizer:
         return apply_step(self._optimizer, program, gradients_by_leaf(program.parameters, pairs), value), pairs
 
     def load(self, state: Any) -> None:
-        """Raise `NotImplementedError`, as in Paddle."""
+        """Raise `NotImplementedError`, as Paddle's method does."""
         raise NotImplementedError(
             "load function is not supported by Recompute Optimizer for now: the state is in the program, so create "
             "Program(parameters, state) from the saved values"

@@ -1,4 +1,5 @@
-"""The program of a Paddle optimizer: its parameters and state, gradients of a loss, and steps of the inner optimizer.
+"""The program of a Paddle optimizer: its parameters and state, the gradients of a loss, and the steps of the inner
+optimizer.
 
 The mark that lists the checkpoints is on the first cotangent of the backward pass, on which every gradient depends. The
 value of the loss would be unsuitable, because it may be unused.

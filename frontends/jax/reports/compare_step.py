@@ -221,7 +221,7 @@ def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]
 
 @dataclass(frozen=True)
 class _View:
-    """The view of a step on which a report is based: whole arrays, or the part that one device holds.
+    """The view of a step on which a report is based: whole arrays, or only the shards that one device holds.
 
     Attributes:
         of: A function from JAX's module to the module on which to report.

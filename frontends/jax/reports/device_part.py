@@ -1,4 +1,4 @@
-"""The part of a step that runs on one device, for reports: values have the shapes of their shards.
+"""The part of a step that runs on one device, for reports. In this part, each value has the shape of its shard.
 
     %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
 
@@ -30,8 +30,8 @@ from ..internals import private
 
 
 class NotPropagated(Exception):
-    """Raised if shardings cannot be propagated, because the installed JAX lacks the passes, they fail, or they change
-    operations."""
+    """Raised if shardings cannot be propagated, because the installed JAX lacks the passes, or because they fail or
+    change operations."""
 
 
 def part_of_a_device(module: ModuleOp) -> ModuleOp:
@@ -42,7 +42,7 @@ def part_of_a_device(module: ModuleOp) -> ModuleOp:
     copy = flat_copy(as_module(module))
     propagated = private.propagate_shardings(crossing.to_mlir(copy))
     if propagated is None:
-        raise NotPropagated(f"{private.PROPAGATION}: the passes are missing or have failed")
+        raise NotPropagated(f"{private.PROPAGATION}: the installed JAX lacks these passes, or they failed")
     sharded = crossing.from_mlir(propagated, "the propagated step")
     operations = every_operation(copy)
     sharded_operations = [op for op in every_operation(sharded) if not isinstance(op, DataFlowEdgeOp)]

@@ -2,7 +2,8 @@
 
 A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This saves memory without extra
 work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its scaled
-gradient. A gradient is not a new value of its weight, although it has the same type: the caller still needs the weight.
+gradient. A gradient has the type of its weight, but is not a new value of it, because the caller still needs the
+weight.
 """
 
 from __future__ import annotations

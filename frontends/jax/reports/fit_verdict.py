@@ -25,13 +25,13 @@ class FitVerdict:
 
 @dataclass(frozen=True)
 class DeviceBytes:
-    """The bytes that a step needs on each device, for the verdict.
+    """The bytes on each device that the verdict compares with the limit.
 
     Attributes:
-        plain: The plain step; None if the compiler reports no sizes.
-        runs: The step that runs.
-        fixed: The arguments and results. No plan changes them.
-        least: The bytes of the smallest candidate of a failed search; None without a failed search.
+        plain: The bytes that the plain step needs; None if the compiler reports no sizes.
+        runs: The bytes that the step that runs needs.
+        fixed: The bytes of arguments and results. No plan changes them.
+        least: The bytes that the smallest candidate of a failed search needs; None if no search failed.
         devices: The number of devices.
     """
 

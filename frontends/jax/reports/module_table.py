@@ -1,4 +1,4 @@
-"""The table of a report on the bytes that each module of the model stores and recomputes."""
+"""The table in a report that lists the bytes each module of the model stores and recomputes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert a report to text (a summary, or in full), HTML, SVG or JSON."""
+"""Convert a report to a text summary, the full text, HTML, SVG or JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a report, as records with one subject each."""
+"""The records of which a report consists: memory needs, timelines, saved values and others, each about one subject."""
 
 from __future__ import annotations
 

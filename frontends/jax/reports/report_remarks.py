@@ -1,4 +1,4 @@
-"""Print the remarks of a report, and state where in the model each segment is that they name.
+"""Print the remarks of a report, and state the place in the model of each segment that they name.
 
 The rewrite numbers the segments that it derives from the structure of the step, such as `segment3`. A module, a source
 line, or a phrase such as `between LM/Block_0 and LM/Block_1` states the place of such a segment in the model.
@@ -38,8 +38,8 @@ def remark_lines(report: Report) -> list[str]:
 
 
 def _without_loop_names(remark: Remark) -> Remark:
-    """Return the remark, in which a place in the model replaces the name of its segment, unless the segment is
-    numbered."""
+    """Return the remark with a place in the model in place of the name of its segment. A numbered segment keeps its
+    name."""
     return remark if any(map(is_numbered, remark.segments)) else replace(remark, reason=reason_in_model(remark))
 
 

@@ -1,4 +1,4 @@
-"""Convert arguments of FX nodes to text, in which `%i` stands for operand i, and back."""
+"""Convert the arguments of FX nodes to text and back. In the text, `%i` stands for operand i."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-dimensional views. The backward pass reads four-dimensional arguments through them.
+"""One-dimensional views through which the backward pass reads four-dimensional arguments.
 
 Inductor chooses the layout of each value. A weight or an image that both passes read may get a different layout in the
 forward pass, and Inductor then saves a copy of it. A one-dimensional value has only one layout, so the exporter saves a

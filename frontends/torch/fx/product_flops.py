@@ -1,4 +1,4 @@
-"""Count the FLOPs of matrix products and convolutions, as PyTorch does."""
+"""Count the FLOPs of matrix products and convolutions in the same way as PyTorch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _sizes_of(value: Any) -> Any:
-    """Replace a tensor by its shape, and a symbolic size by its hint."""
+    """Return the value with each tensor replaced by its shape, and each symbolic size by its hint."""
     if isinstance(value, torch.Tensor):
         return tuple(hint_of(size) for size in value.shape)
     return hint_of(value)

@@ -42,7 +42,7 @@ LOOSER_BOUNDS = (1.1, 1.25)
 
 
 def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
-    """Split the step with the least extra work such that its compiled peak is within the budget.
+    """Split the step such that its compiled peak is within the budget, with the least extra work that the search finds.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
     measured.

@@ -41,7 +41,7 @@ program order."""
 
 @dataclass(frozen=True)
 class PlainPartition:
-    """The partition of Inductor without this package."""
+    """The partition that Inductor makes without this package."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Splitter:
 
     @cached_property
     def plain(self) -> Candidate:
-        """The partition of Inductor without this package."""
+        """The partition that Inductor makes without this package."""
         return self._by_min_cut("PyTorch's partitioner", PlainPartition())
 
     @cached_property

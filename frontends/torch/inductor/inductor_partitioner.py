@@ -45,7 +45,7 @@ class MeasuringPartitioner(Partitioner):
 
 
 class InductorPartitioner(CustomPartitionerFn):
-    """The partitioner in the form that Inductor expects.
+    """The partitioner, with the interface that Inductor expects.
 
     The cache key of compiled code includes the version of this package and the options, so that no step runs with a
     plan for different options.

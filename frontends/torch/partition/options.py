@@ -92,9 +92,7 @@ def budget_within(budget: str | float, reserve: str | int) -> str:
         reason = f"can only be subtracted from a budget in bytes, but the budget is '{text}'"
         raise ValueError(f"reserve={reserve!r} {reason}")
     if held >= most:
-        raise ValueError(
-            f"reserve={reserve!r} leaves no memory of the budget {text}; it must be smaller than the budget"
-        )
+        raise ValueError(f"reserve={reserve!r} uses up the whole budget of {text}: it must be smaller than the budget")
     return f"{most - held}B"
 
 

@@ -1,7 +1,7 @@
 """The disk cache of plans. With it, a second process with the same step, options and versions needs no search.
 
     key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
-    record: the plan as JSON, its peak, remarks, and the lower bound of its work
+    record: the plan as JSON, its peak, remarks, and the lower bound on its work
 
 A stored plan is applied, exported and proved like any other plan, so the cache saves only the search. A plan that does
 not apply to the graph, or that yields a different peak, is ignored.

@@ -59,7 +59,8 @@ class RewrittenStep:
 
     @property
     def peak_bytes(self) -> int:
-        """The peak in program order in bytes, with the generator states that copies restore, but without arguments."""
+        """The peak in program order, in bytes. It includes the generator states that copies restore, and excludes
+        arguments."""
         return self.peak.bytes_with_states
 
     @property

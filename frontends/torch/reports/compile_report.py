@@ -126,7 +126,8 @@ class CompileReport:
         without_backward: The number of graphs that were compiled without a backward pass.
         breaks: The reasons that Dynamo left code to the Python interpreter since the backend was created, one line
             each.
-        cached: The number of steps from PyTorch's cache of compiled steps since the backend was created.
+        cached: The number of steps that were loaded from PyTorch's cache of compiled steps since the backend was
+            created.
     """
 
     graphs: tuple[GraphReport, ...]

@@ -1,4 +1,4 @@
-"""The warning about a graph that runs as it would without this package."""
+"""The warning about a graph that this package leaves unchanged."""
 
 from __future__ import annotations
 

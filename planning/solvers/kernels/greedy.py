@@ -4,7 +4,7 @@ budget.
 A candidate is a storage that is live between two accesses, across stages above the budget. Its move recomputes the
 storage before the later access. The overflow is the sum of max(0, peak - budget) over all stages. The score of a move
 is its extra cost divided by its reduction of the overflow, in the best of the three modes (`compound_moves.py`). The
-initial key of a candidate is a lower bound of its score.
+initial key of a candidate is a lower bound on its score.
 
 A heap orders the candidates by their last scores. The top candidate is re-evaluated. If its score is at most (1 +
 tolerance) times the next key, its move is applied; otherwise it is pushed back (lazy greedy: M. Minoux, "Accelerated

@@ -113,7 +113,6 @@ def _remove_with_operands(board: Board, stage: int, operation: int) -> None:
 
 @kernel
 def _is_unused(board: Board, stage: int, operation: int) -> bool:
-    """Return whether the copy of an operation in a stage has no uses."""
     run = count_below(board, operation, stage)
     for storage in results_of(board, operation):
         end = entry(board, board[LAST_USE_ROWS] + storage, run)

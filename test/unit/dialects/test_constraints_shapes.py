@@ -101,7 +101,7 @@ SIZE = Template(
         (IOTA, "C1", {"dim": "2"}, r"dim \[2\] must be non-negative and less than rank 2"),
         (IOTA, "C2", {"result": "tensor<?xf32>", "dim": "0"}, "there are 2 elements of output_shape, expected 1"),
         (IOTA, "C2", {**STATED, "result": "tensor<5x8xf32>"}, r"shape \[5, 8\], expected \[4, 8\]"),
-        (IOTA, "C2", {"result": "tensor<?x8xi1>"}, "the result has elements of type i1, expected numbers"),
+        (IOTA, "C2", {"result": "tensor<?x8xi1>"}, "the result has elements of type i1, expected a numeric type"),
         (SIZE, "C1", {"dim": "1"}, r"dimension \[1\] must be non-negative and less than rank 1"),
     ],
 )

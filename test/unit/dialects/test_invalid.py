@@ -78,7 +78,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     ("%r = stablehlo.concatenate dim = 0 : () -> tensor<4x3xf32>", (), "there are no operands, expected at least one"),
     (f"%r = stablehlo.iota dim = 2 : {N}", (), r"\[2\] must be non-negative and less than rank 2"),
     ("%r = stablehlo.iota dim = 0 : tensor<?xi32>", (), r"the result has type tensor<\?xi32>, expected a static shape"),
-    ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "the result has elements of type i1, expected numbers"),
+    ("%r = stablehlo.iota dim = 0 : tensor<2xi1>", (), "the result has elements of type i1, expected a numeric type"),
     (
         f"%r = stablehlo.concatenate %0, %0, dim = 0 : ({S}, {S}) -> {ROW}",
         (S,),

@@ -222,7 +222,7 @@ def test_error_names_operation_not_declared_pure(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "rules.py: error: cannot be read: No such file"),
+        (None, "rules.py: error: cannot read the file: No such file"),
         ("def f(:\n", "rules.py:1:7: error: invalid Python"),
         ("x = 1\nraise RuntimeError('no\\nluck')\n", "rules.py:2:1: error: RuntimeError: no luck"),
         ("import sys\n\nsys.exit(0)\n", "rules.py:3:1: error: SystemExit: 0"),

@@ -160,7 +160,10 @@ def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> N
     assert ours.startswith("Passes of recompute:\n") and others.startswith("Passes of xDSL and of other packages:\n")
     lines = {line.split()[0]: line.split(maxsplit=1)[-1] for line in printed.splitlines() if line.startswith("  ")}
     assert "  recompute" not in others and "  canonicalize" in others
-    assert lines["recompute-clone"] == "- copy the marked operations of each segment to where the gradient needs them"
+    assert (
+        lines["recompute-clone"]
+        == "- copy the marked operations of each segment to the place where the gradient reads their results"
+    )
     assert all(text for name, text in lines.items() if name.startswith("recompute"))
     assert "Pass()" not in printed
     assert main(["-show-dialects"]) == 0

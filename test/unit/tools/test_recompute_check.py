@@ -217,7 +217,8 @@ def test_invalid_input_gives_one_located_line(
 
 def test_missing_file_gives_one_error_line(tmp_path: Path, step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(step, tmp_path / "none.mlir") == 2
-    assert capsys.readouterr().err == f"{tmp_path / 'none.mlir'}: error: cannot be read: No such file or directory\n"
+    missing = tmp_path / "none.mlir"
+    assert capsys.readouterr().err == f"{missing}: error: cannot read the file: No such file or directory\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["a.mlir"], ["-", "-"], ["a.mlir", "b.mlir", "--expect", "maybe"]])

@@ -288,7 +288,7 @@ def test_excerpts_are_not_part_of_json(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_missing_input_gives_one_error_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nowhere.mlir"]) == 1
-    assert capsys.readouterr().err == "nowhere.mlir: error: cannot be read: No such file or directory\n"
+    assert capsys.readouterr().err == "nowhere.mlir: error: cannot read the file: No such file or directory\n"
 
 
 def test_bytes_that_are_not_text_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -302,7 +302,7 @@ def test_unwritable_output_gives_one_error_line(tmp_path: Path, capsys: pytest.C
     source = tmp_path / "step.mlir"
     source.write_text(STEP)
     assert main([str(source), "-o", str(tmp_path / "no" / "such" / "folder.mlir")]) == 1
-    assert "error: cannot be written: No such file or directory" in capsys.readouterr().err
+    assert "error: cannot write the file: No such file or directory" in capsys.readouterr().err
 
 
 def test_output_may_be_the_input(tmp_path: Path) -> None:

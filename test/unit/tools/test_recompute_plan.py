@@ -148,7 +148,7 @@ def test_fit_verdict_is_printed(graph: str, capsys: pytest.CaptureFixture[str]) 
         (["--budget", "0.5", "--evaluate", "{graph}"], "unet.json:1:1: error: "),
         (["--sweep", "0"], "recompute-plan: error: --sweep must be at least 1, not 0"),
         (["--budget", "0.5", "--solver", "chen", "--view-copies", "on"], "--view-copies on requires --solver auto"),
-        (["--budget", "0.8", "-o", "/nowhere/plan.json"], "/nowhere/plan.json: error: cannot be written"),
+        (["--budget", "0.8", "-o", "/nowhere/plan.json"], "/nowhere/plan.json: error: cannot write the file"),
     ],
 )
 def test_invalid_input_gives_one_error_line(
@@ -165,7 +165,7 @@ def test_invalid_graph_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([str(path), "--budget", "0.5"]) == 2
     assert f"{path}:1:15: error: the graph is not valid JSON" in capsys.readouterr().err
     assert main([str(tmp_path / "none.json"), "--budget", "0.5"]) == 2
-    assert "none.json: error: cannot be read" in capsys.readouterr().err
+    assert "none.json: error: cannot read the file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [[], ["--budget", "0.5", "--sweep", "3"]])

@@ -104,8 +104,8 @@ def test_equal_seeds_give_equal_results(step: Path, capsys: pytest.CaptureFixtur
         ),
         (STEP[:100], [], "error: "),
         (STEP, ["--function", "f"], "error: there is no function 'f'; the module contains main"),
-        (STEP, ["--inputs", "none.npz"], "none.npz: error: cannot be read: No such file or directory"),
-        (STEP, ["--results", "none/out.npz"], "none/out.npz: error: cannot be written: No such file or directory"),
+        (STEP, ["--inputs", "none.npz"], "none.npz: error: cannot read the file: No such file or directory"),
+        (STEP, ["--results", "none/out.npz"], "none/out.npz: error: cannot write the file: No such file or directory"),
     ],
 )
 def test_errors_give_one_line(

@@ -136,7 +136,7 @@ def test_segment_budget_in_a_loop_is_rejected():
       func.return %z, %g : tensor<8xf32>, tensor<8xf32>
     }
     """
-    with pytest.raises(Refusal, match="is inside a loop or a branch, and that counts as one operation; to limit"):
+    with pytest.raises(Refusal, match="is inside a loop or a branch, which counts as a single operation; to limit"):
         rewrite(text, RecomputeOptions(segment_budgets={"layer": "50%"}))
 
 

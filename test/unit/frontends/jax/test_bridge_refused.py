@@ -93,7 +93,7 @@ def test_resource_falls_back_to_text(monkeypatch: pytest.MonkeyPatch):
 
 def test_unreadable_attribute_is_refused():
     """The bridge refuses a typed string, which xDSL cannot represent."""
-    with pytest.raises(NotBridged, match="xDSL does not parse the whole text"):
+    with pytest.raises(NotBridged, match="the parser of xDSL stops before the end of the text"):
         read(theirs('func.func private @f() attributes {a = "x" : i32}'))
 
 

@@ -26,7 +26,7 @@ from recompute.frontends.torch.partition.options import budget_within, options_o
             ValueError,
             "can only be subtracted from a budget in bytes, but the budget is '50%'",
         ),
-        ({"budget": "1GiB", "reserve": "2GiB"}, ValueError, "leaves no memory of the budget 1GiB"),
+        ({"budget": "1GiB", "reserve": "2GiB"}, ValueError, "uses up the whole budget of 1GiB"),
         ({"budget": "1GiB", "planner": print}, ValueError, "recompute.torch: give planner= or budget=, not both"),
         (
             {"segment_budgets": "a:50%", "planner": print},

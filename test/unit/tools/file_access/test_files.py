@@ -114,7 +114,7 @@ def test_full_disk_keeps_the_old_file(source: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert completed.returncode == 1
-    assert completed.stderr == f"{output}: error: cannot be written: File too large\n"
+    assert completed.stderr == f"{output}: error: cannot write the file: File too large\n"
     assert output.read_text() == "old"
     assert set(tmp_path.iterdir()) == {output, source.parent}
 
@@ -127,7 +127,7 @@ def test_error_at_any_step_keeps_the_old_file(call: str, tmp_path: Path, monkeyp
     output = tmp_path / "out.mlir"
     output.write_text("old")
     monkeypatch.setattr(os, call, full)
-    with pytest.raises(FileError, match=r"out\.mlir: error: cannot be written: No space left on device"):
+    with pytest.raises(FileError, match=r"out\.mlir: error: cannot write the file: No space left on device"):
         write_text(str(output), "new")
     monkeypatch.undo()
     assert output.read_text() == "old"
@@ -150,7 +150,7 @@ def test_interrupt_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monkey
 @on_linux
 def test_full_device_gives_one_error_line(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused([str(source), "-o", "/dev/full"], capsys)
-    assert line == "/dev/full: error: cannot be written: No space left on device\n"
+    assert line == "/dev/full: error: cannot write the file: No space left on device\n"
 
 
 @on_linux
@@ -163,7 +163,7 @@ def test_full_standard_output_gives_one_error_line(source: Path) -> None:
             text=True,
         )
     assert completed.returncode == 1
-    assert completed.stderr == "<stdout>: error: cannot be written: No space left on device\n"
+    assert completed.stderr == "<stdout>: error: cannot write: No space left on device\n"
 
 
 # The place.
@@ -178,7 +178,7 @@ def test_read_only_folder_gives_one_error_line(
     folder.chmod(0o555)
     if os.access(folder, os.W_OK):
         pytest.skip("permissions do not bind this user; `below a file` shows the same error path")
-    assert "cannot be written: Permission denied" in refused([str(source), "-o", str(folder / "out.mlir")], capsys)
+    assert "cannot write the file: Permission denied" in refused([str(source), "-o", str(folder / "out.mlir")], capsys)
     assert (folder / "out.mlir").read_text() == "old"
 
 
@@ -186,7 +186,7 @@ def test_read_only_folder_gives_one_error_line(
 def test_folder_without_room_for_files_is_reported(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder that accepts no files, not even from root, is reported."""
     line = refused([str(source), "-o", "/proc/out.mlir"], capsys)
-    assert line.startswith("/proc/out.mlir: error: cannot be written: ")
+    assert line.startswith("/proc/out.mlir: error: cannot write the file: ")
 
 
 PLACES: dict[str, tuple[str, str]] = {
@@ -208,7 +208,7 @@ def test_impossible_output_paths_are_rejected(
     (tmp_path / "nowhere").symlink_to("no/such/folder")
     before = sorted(tmp_path.rglob("*"))
     line = refused([str(source), "-o", str(tmp_path / where)], capsys)
-    assert line.startswith(f"{tmp_path / where}: error: cannot be written: ")
+    assert line.startswith(f"{tmp_path / where}: error: cannot write the file: ")
     assert re.search(why, line)
     assert source.read_text() == MODULE
     assert sorted(tmp_path.rglob("*")) == before
@@ -284,7 +284,7 @@ def test_plan_is_written_only_with_its_program(bad: str, tmp_path: Path) -> None
     good.write_text("old")
     bad = bad if bad.startswith("/") else str(tmp_path / bad)
     for outputs in ([(str(good), b"new"), (bad, b"data")], [(bad, b"data"), (str(good), b"new")]):
-        with pytest.raises(FileError, match="cannot be written"):
+        with pytest.raises(FileError, match="cannot write the file"):
             write_outputs(outputs)
         assert good.read_text() == "old"
         assert [path.name for path in tmp_path.iterdir()] == ["good"]
