@@ -33,6 +33,7 @@ from ....support.interrupts import stop_predicate
 from ....support.progress import ProgressLine
 from ....transforms.merge_remat import merge_remat
 from ....transforms.take_marks import take_marks
+from ..keywords.jit_options import JitOptions
 from .allocation import reported_bytes, temporary_bytes
 from .budgeted_result import BudgetedCompile
 from .compiler_options import MEASURING
@@ -50,8 +51,7 @@ def compile_within(
     name: str,
     module: ModuleOp,
     alternatives: Sequence[RecomputeOptions],
-    budget: str,
-    time_limit: float | None,
+    options: JitOptions,
     compilers: Compilers,
     line: ProgressLine,
 ) -> BudgetedCompile:
@@ -67,17 +67,17 @@ def compile_within(
         alternatives: One or more sets of rewrite options. Later sets are tried only for `min`, or if no earlier one
             reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies, and the
             second keeps them.
-        budget: The budget, as `checked_budget` returns it.
-        time_limit: The seconds after which the search ends; None for no limit.
+        options: The options of the step, with a budget. `time_limit` is the limit of the search in seconds.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
 
     Raises:
         Refusal: If no compiled candidate is within the budget, or if the compiler or the device reports no sizes.
     """
-    first = alternatives[0]
+    first, budget = alternatives[0], options.budget
+    assert budget is not None, "the caller checks for a budget"
     # The time that the plain step takes to compile counts: the user waits for the whole.
-    with stop_predicate(time_limit) as stop:
+    with stop_predicate(options.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         unchanged = _plain_result(module, budget, compilers.compile_plain())
         is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes
@@ -95,7 +95,7 @@ def compile_within(
                     compilers=compilers,
                     line=line,
                     stop=stop,
-                    time_limit=time_limit,
+                    time_limit=options.time_limit,
                 )
             )
             for alternative in alternatives

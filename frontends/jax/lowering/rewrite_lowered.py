@@ -213,16 +213,14 @@ def _within(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> Lowered
 def _search(step: _LoweredStep, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:
     """Search for a candidate within the budget, if possible first with the copies of the step's own `jax.checkpoint`
     merged."""
-    options, budget = step.options.rewrite, step.options.budget
-    assert budget is not None, "the caller checks for a budget"
+    options = step.options.rewrite
     merging = merging_options(module, options) if step.own_barriers else None
     alternatives = [options] if merging is None else [merging, options]
     return compile_within(
         step.name,
         module,
         alternatives=alternatives,
-        budget=budget,
-        time_limit=step.options.time_limit,
+        options=step.options,
         compilers=_compilers_of(step),
         line=line,
     )
