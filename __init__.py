@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from .driver.api import memory as memory
     from .driver.api import prove as prove
     from .driver.api import rewrite as rewrite
-    from .driver.fit import Fit as Fit
-    from .driver.fit import fit as fit
-    from .driver.rewritten import Rewritten as Rewritten
-    from .driver.verified import NotProved as NotProved
+    from .driver.budgets.fit import Fit as Fit
+    from .driver.budgets.fit import fit as fit
+    from .driver.rewrites.rewritten import Rewritten as Rewritten
+    from .driver.verification.verified import NotProved as NotProved
     from .frontends import jax as jax
     from .frontends import torch as torch
     from .frontends.jax import eqx as eqx
@@ -59,9 +59,9 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "driver.api": "context explain memory prove rewrite",
-        "driver.fit": "Fit fit",
-        "driver.rewritten": "Rewritten",
-        "driver.verified": "NotProved",
+        "driver.budgets.fit": "Fit fit",
+        "driver.rewrites.rewritten": "Rewritten",
+        "driver.verification.verified": "NotProved",
         "options.recompute_options": "RecomputeOptions",
         "options.selection": "Selection",
         "planning.graph": "Graph",

@@ -1,2 +1,4 @@
-"""The Python API, and the code that it shares with the tools and frontends: reading steps, pipelines, verified and
-proved rewrites, answers on budgets, memory queries, and the stored form of results."""
+"""The Python API, and the code that it shares with the tools and frontends.
+
+The modules at the top contain the functions of the API and check their keywords. Each folder serves one task of them.
+"""

@@ -32,12 +32,12 @@ from ..rules.costs.cost import FLOPS
 from ..support.suggestions import suggests_keywords
 from ..transforms.preparation.timelines import timelines_of
 from ..transforms.take_marks import without_move_remarks
-from .proved_rewrite import proved_rewrite
-from .queries import explanations_of
+from .inspection.queries import explanations_of
 from .rewrite_keywords import rewrite_options
-from .rewritten import Explanations, Rewritten, demand_model
-from .step_input import StepInput, read_module, verified_step, with_marks_as_attributes
-from .verified import verify_module
+from .rewrites.proved_rewrite import proved_rewrite
+from .rewrites.rewritten import Explanations, Rewritten, demand_model
+from .verification.step_input import StepInput, read_module, verified_step, with_marks_as_attributes
+from .verification.verified import verify_module
 
 
 def rewrite(

@@ -22,7 +22,7 @@ from ..planning.plan_file import StepPlan, from_option
 from ..rules.costs.cost import cost_named
 from ..rules.costs.device import BadCost
 from ..support.units import budget_text, parse_budget
-from .pipeline import passes_of
+from .pipelines.pipeline import passes_of
 
 MIN_BYTES = 1024
 """The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in another unit."""

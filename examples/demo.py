@@ -18,7 +18,7 @@ from xdsl.dialects.func import FuncOp
 
 from recompute.analysis.memory.timeline import Labels, Timeline, eager_timeline, timeline
 from recompute.analysis.step.module_steps import steps_of
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.interpreters.execute_check import differing
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter

@@ -39,7 +39,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..driver.verified import verify_module
+from ..driver.verification.verified import verify_module
 from ..mlir_io.parser import parse_module
 from ..proof.operations.declarations import registered_pure
 from ..proof.operations.pure_operations import CUSTOM_CALL, is_listed, target_of

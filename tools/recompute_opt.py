@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..driver.scheduled_pass import pipeline_text
+from ..driver.pipelines.scheduled_pass import pipeline_text
 from ..frontends.bytecode import BytecodeError, bytecode_of_text
 from ..support.counted import counted
 from ..support.garbage import rare_collections

@@ -24,7 +24,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..analysis.memory.timeline import Timeline, timeline
-from ..driver.verified import verify_module
+from ..driver.verification.verified import verify_module
 from ..interpreters.executor import function_named
 from ..interpreters.inputs import random_inputs
 from ..interpreters.kernels.arrays import Array

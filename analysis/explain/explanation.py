@@ -1,7 +1,7 @@
 """The explanation of a step as data: its segments, loops and operation counts, and each value saved for the backward
 pass.
 
-This is the data that `-t explain{format=json}` prints; `driver/explain_function.py` makes it.
+This is the data that `-t explain{format=json}` prints; `driver/inspection/explain_function.py` makes it.
 """
 
 from __future__ import annotations

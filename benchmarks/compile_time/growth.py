@@ -26,7 +26,7 @@ from recompute.benchmarks.compile_time.long_steps import KINDS, Kind, blocks_for
 from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
 from recompute.benchmarks.harness.growth_exponent import growth_exponent
 from recompute.benchmarks.harness.processes import cpu_seconds, with_cpu_seconds
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.recompute_options import RecomputeOptions

@@ -42,7 +42,7 @@ from recompute.benchmarks.interoperability.expectations import (
     executed_expectations,
 )
 from recompute.dialects.context import make_context
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.mlir_judge import Judge

@@ -17,9 +17,9 @@ from typing_extensions import Unpack
 from ...analysis.step.devices import partitions_of
 from ...analysis.step.module_steps import ForwardOverReverse, NoGradient
 from ...driver.api import explain_verified
-from ...driver.rewritten import Explanations
-from ...driver.step_input import as_module
-from ...driver.verified import verify_module
+from ...driver.rewrites.rewritten import Explanations
+from ...driver.verification.step_input import as_module
+from ...driver.verification.verified import verify_module
 from ...support.progress import progress
 from ...support.remarks import Remark, Topic
 from .annotations.flax_modules import reject_lost_updates

@@ -12,7 +12,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
-from ...driver.rewritten import Explanations
+from ...driver.rewrites.rewritten import Explanations
 from ...support.progress import progress
 from .jitted import Jitted
 from .lowering.argument_hint import demand_keywords

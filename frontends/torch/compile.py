@@ -11,7 +11,7 @@ from torch._dynamo.backends.common import aot_autograd
 from typing_extensions import Unpack
 
 from ...driver.api import explain
-from ...driver.rewritten import Explanations
+from ...driver.rewrites.rewritten import Explanations
 from ...support.suggestions import suggestion
 from .inductor.inductor_partitioner import InductorPartitioner
 from .partition.options import OURS, Keywords, options_of

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import functions_of
 from recompute.dialects.names import Names
-from recompute.driver.explain_function import explain
+from recompute.driver.inspection.explain_function import explain
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.rewriting.mark import mark

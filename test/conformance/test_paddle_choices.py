@@ -12,7 +12,7 @@ from recompute.analysis.step.marks import is_copy
 from recompute.analysis.step.order import Order, functions_of
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.names import Names
-from recompute.driver.explain_function import explain
+from recompute.driver.inspection.explain_function import explain
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection
 from recompute.rewriting.mark import mark

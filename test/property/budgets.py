@@ -24,7 +24,7 @@ from random import Random
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.driver.api import memory, rewrite
-from recompute.driver.rewritten import Rewritten
+from recompute.driver.rewrites.rewritten import Rewritten
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter

@@ -24,7 +24,7 @@ from recompute.analysis.step.phases import Phases, phases
 from recompute.analysis.step.residuals import residuals
 from recompute.dialects.context import make_context
 from recompute.dialects.names import Names
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import InputKind, random_inputs
 from recompute.mlir_io.parser import parse_module

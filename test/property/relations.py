@@ -14,7 +14,7 @@ from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.jax_paths import path_of, scope_of, split_path
 from recompute.analysis.step.order import single_block
 from recompute.dialects.stablehlo.unary import TanhOp
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.printer import print_module
 from recompute.planning.objective import MIN_SAVED_SHARE
 from recompute.proof.prove import prove

@@ -14,7 +14,7 @@ from recompute.analysis.step.jax_paths import scope_of
 from recompute.analysis.step.order import functions_of, single_block
 from recompute.dialects.mark_kind import MarkKind
 from recompute.dialects.names import Names
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import AUTO, Selection
 from recompute.planning.host_moves import Offload

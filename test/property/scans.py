@@ -26,7 +26,7 @@ import numpy as np
 
 from recompute.dialects.context import make_context
 from recompute.driver.api import rewrite
-from recompute.driver.verified import NotProved
+from recompute.driver.verification.verified import NotProved
 from recompute.interpreters.execute_check import compare
 from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import Loops

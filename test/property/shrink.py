@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.transforms.dead_code_elimination import region_dce
 
 from recompute.analysis.step.order import single_block
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.transforms.inline import inline
 
 from .checks import Checks, Problem, check

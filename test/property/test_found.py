@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 
 from .checks import CHECKS, check, run

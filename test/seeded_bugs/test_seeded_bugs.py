@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.prove import prove
 from recompute.rewriting.mark import mark

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import recompute
-from recompute.driver import verified
+from recompute.driver.verification import verified
 from recompute.options.selection import Selection
 from recompute.proof.verdicts.verdict import Proof
 from recompute.support.interface import command_line, interface_wording, option

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from recompute.driver import plugins
-from recompute.driver.pipeline import known_passes
+from recompute.driver.pipelines import plugins
+from recompute.driver.pipelines.pipeline import known_passes
 from recompute.test.documentation import training_step
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "plugins.md").read_text()

@@ -80,6 +80,15 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "verdicts": frozenset({"operations", "expressions"}),
         TOP: frozenset({"operations", "expressions", "translation", "loop_rules", "verdicts"}),
     },
+    "driver": {
+        "pipelines": frozenset(),
+        "verification": frozenset(),
+        "inspection": frozenset(),
+        "rewrites": frozenset({"inspection", "pipelines", "verification"}),
+        "cache": frozenset({"rewrites"}),
+        "budgets": frozenset({"cache", "inspection", "verification"}),
+        TOP: frozenset({"inspection", "pipelines", "rewrites", "verification"}),
+    },
     "frontends/jax": {
         "annotations": frozenset(),
         "internals": frozenset(),

@@ -11,10 +11,17 @@ from typing import Protocol, runtime_checkable
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.target import Target
 
-from ...driver.pipeline import Passes, known_passes, parse_module_schedule, parse_passes, resolve, unknown_name
-from ...driver.pipeline_syntax import BadPipeline, specs
-from ...driver.plugins import installed_universe
-from ...driver.scheduled_pass import ScheduledPass
+from ...driver.pipelines.pipeline import (
+    Passes,
+    known_passes,
+    parse_module_schedule,
+    parse_passes,
+    resolve,
+    unknown_name,
+)
+from ...driver.pipelines.pipeline_syntax import BadPipeline, specs
+from ...driver.pipelines.plugins import installed_universe
+from ...driver.pipelines.scheduled_pass import ScheduledPass
 from ...universe import UNIVERSE
 from ..diagnostics.reporting import CATEGORIES
 from ..file_access.files import demand_different_files

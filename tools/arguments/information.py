@@ -10,7 +10,7 @@ from xdsl.utils.target import Target
 
 from ...dialects.context import make_context
 from ...dialects.recompute import RECOMPUTE
-from ...driver.pipeline import Passes, unknown_name
+from ...driver.pipelines.pipeline import Passes, unknown_name
 from ...universe import UNIVERSE
 from ..help.completion import completion
 from ..help.irdl import irdl_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from typing_extensions import override
 
-from ...driver.pipeline import known_passes
+from ...driver.pipelines.pipeline import known_passes
 from ...universe import UNIVERSE
 from ..diagnostics.reporting import CATEGORIES, FORMATS
 from ..file_access.files import add_split_options

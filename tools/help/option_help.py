@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ...driver.pipeline import spelling, type_of
+from ...driver.pipelines.pipeline import spelling, type_of
 from ...options.pass_options import option_sources, shared_help
 
 _ENTRY = re.compile(r"([a-z]\w*): (.+)")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from xdsl.passes import ModulePass
 from xdsl.utils.target import Target
 
-from ...driver.pipeline import Passes
+from ...driver.pipelines.pipeline import Passes
 from ...universe import UNIVERSE
 from .option_help import help_lines, options_of, summary
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...driver.scheduled_pass import ScheduledPass
+from ...driver.pipelines.scheduled_pass import ScheduledPass
 from ...mlir_io.printer import print_module
 from ...universe import RECOMPUTE_PASSES
 from ..file_access.files import FileError

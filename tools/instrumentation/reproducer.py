@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...driver.scheduled_pass import ScheduledPass, pipeline_text
+from ...driver.pipelines.scheduled_pass import ScheduledPass, pipeline_text
 
 _SECTION = """
 {{-#

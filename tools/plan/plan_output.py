@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...driver.fit_answer import NO_BOUND_KNOWN
+from ...driver.budgets.fit_answer import NO_BOUND_KNOWN
 from ...planning.solvers.problem import Problem
 from ...planning.solvers.result import Infeasible, Result, minimum_clause
 from ...planning.solvers.sweep import Outcome

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ...driver.fit import fit
-from ...driver.fit_answer import Fit, Verdict, fit_lines
-from ...driver.pareto_by_model import swept_by_model
-from ...driver.pareto_in_order import SweepOptions, SweptStep, swept_steps
-from ...driver.verified import verify_module
+from ...driver.budgets.fit import fit
+from ...driver.budgets.fit_answer import Fit, Verdict, fit_lines
+from ...driver.budgets.pareto_by_model import swept_by_model
+from ...driver.budgets.pareto_in_order import SweepOptions, SweptStep, swept_steps
+from ...driver.verification.verified import verify_module
 from ...mlir_io.parser import parse_module
 from ...options.memory_model import ORDER
 from ...reports.curve import Point, SegmentRecomputation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...driver.pareto_by_model import NO_BOUND
+from ...driver.budgets.pareto_by_model import NO_BOUND
 from ...planning.solvers.problem import Problem
 from ...planning.solvers.sweep import NOT_TRIED, Outcome
 from ...reports.curve import Curve, Point, RefusedBudget

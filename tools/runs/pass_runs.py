@@ -18,9 +18,9 @@ from xdsl.utils.target import Target
 
 from ...analysis.step.jax_paths import path_of
 from ...dialects.context import RecomputeContext, make_context
-from ...driver.assumptions import Assumptions
-from ...driver.scheduled_pass import ScheduledPass
-from ...driver.verified import assumption_remarks, change_in_place
+from ...driver.pipelines.scheduled_pass import ScheduledPass
+from ...driver.verification.assumptions import Assumptions
+from ...driver.verification.verified import assumption_remarks, change_in_place
 from ...mlir_io.parser import parse_module
 from ...mlir_io.printer import print_module
 from ...proof.verdicts.verdict import Proof

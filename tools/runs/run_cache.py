@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 
 from xdsl.passes import ModulePass
 
-from ...driver.cache_keys import cache_key, content_of
+from ...driver.cache.cache_keys import cache_key, content_of
 from ...support.disk_cache import DiskCache, Entry, disk_cache
 from ...support.fingerprint import VERSIONED
 from ...support.interrupts import Interrupt

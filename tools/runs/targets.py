@@ -1,6 +1,6 @@
 """Reports as targets of recompute-opt: `-t memory-timeline{format=…, model=…}` and `-t explain{format=…}`.
 
-`driver/queries.py` and `transforms/preparation/timelines.py` compute the content of the reports.
+`driver/inspection/queries.py` and `transforms/preparation/timelines.py` compute the content of the reports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.utils.target import Target
 from ...analysis.explain.explanation import Explanation
 from ...analysis.memory.timeline import Timeline
 from ...analysis.step.module_steps import NoGradient
-from ...driver.queries import explanations_of
+from ...driver.inspection.queries import explanations_of
 from ...mlir_io.parser import parse_module
 from ...options.memory_model import MODELS, ORDER
 from ...options.selection import Selection

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....dialects.cloning import clone_of
 from ....driver.api import rewrite
-from ....driver.rewritten import Rewritten
-from ....driver.verified import NotProved
+from ....driver.rewrites.rewritten import Rewritten
+from ....driver.verification.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
 from ....planning.solvers.effort import NO_NUMBA_MESSAGE, PYTHON_SECONDS, is_compiled
 from ....planning.solvers.result import Stop

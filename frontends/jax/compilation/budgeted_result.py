@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from ....driver.rewritten import Rewritten
+from ....driver.rewrites.rewritten import Rewritten
 from ....search.budget.compiled_candidate import CompiledCandidate
 from ....support.units import format_bytes, is_share, readable_bytes
 from .allocation import fixed_bytes, temporary_bytes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from ....driver.api import memory
-from ....driver.rewritten import Rewritten
+from ....driver.rewrites.rewritten import Rewritten
 from ....planning.objective import is_worth_it
 from ....support.diagnostics import strict_refusal
 from ..internals import private

@@ -14,7 +14,7 @@ from ....analysis.request.value_names import all_values_of_scope, given_names, m
 from ....analysis.step.descriptions import LOOP_SCOPES
 from ....analysis.step.jax_paths import scope_of
 from ....dialects.cloning import clone_of
-from ....driver.step_input import as_module
+from ....driver.verification.step_input import as_module
 from ....options.selection import BadSelection
 from ....support.operations import every_operation
 from ....support.suggestions import similar_names

@@ -20,7 +20,7 @@ from ....analysis.step.descriptions import LOOP_SCOPES
 from ....analysis.step.jax_paths import scope_of
 from ....analysis.step.module_steps import numbered_steps
 from ....dialects.cloning import clone_of
-from ....driver.step_input import as_module
+from ....driver.verification.step_input import as_module
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import AUTO, BadSelection
 from ....search.prepare import prepare

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from xdsl.dialects.builtin import ModuleOp
 
-from ....driver.rewritten import Rewritten
+from ....driver.rewrites.rewritten import Rewritten
 from ....options.recompute_options import RecomputeOptions
 from ....support.counted import counted_are
 from ....support.progress import progress

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ....dialects.cloning import clone_of
 from ....dialects.mark_calls import NAME, is_named_as_mark
 from ....driver.api import rewrite
-from ....driver.rewritten import Rewritten
-from ....driver.verified import NotProved
+from ....driver.rewrites.rewritten import Rewritten
+from ....driver.verification.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
 from ....options.selection import AUTO
 from ....support.diagnostics import Refusal

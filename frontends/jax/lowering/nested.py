@@ -23,8 +23,8 @@ from xdsl.utils.exceptions import ParseError
 from ....dialects.cloning import clone_of
 from ....dialects.mark_calls import MARKS
 from ....driver.api import rewrite
-from ....driver.rewritten import Rewritten
-from ....driver.verified import NotProved
+from ....driver.rewrites.rewritten import Rewritten
+from ....driver.verification.verified import NotProved
 from ....mlir_io.parser import parse_module
 from ....mlir_io.printer import print_module
 from ....options.recompute_options import RecomputeOptions

@@ -20,9 +20,9 @@ from xdsl.utils.exceptions import ParseError
 from ....dialects.mark_calls import is_named_as_mark
 from ....dialects.stablehlo.control import OptimizationBarrierOp
 from ....driver.api import rewrite
-from ....driver.rewritten import Rewritten
-from ....driver.stored_rewrite import RewriteRecord
-from ....driver.verified import NotProved
+from ....driver.cache.stored_rewrite import RewriteRecord
+from ....driver.rewrites.rewritten import Rewritten
+from ....driver.verification.verified import NotProved
 from ....options.selection import BadSelection
 from ....planning.plan_file import from_json
 from ....search.local_choices.limit_segments import selection_without_budgets

@@ -23,10 +23,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....analysis.step.jax_paths import scope_of
 from ....dialects.cloning import clone_of
-from ....driver.cache_keys import cache_key, options_key
-from ....driver.rewritten import Rewritten
-from ....driver.step_input import as_module
-from ....driver.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, respell
+from ....driver.cache.cache_keys import cache_key, options_key
+from ....driver.cache.stored_rewrite import RewriteRecord, StoredRewrite, remark_from_json, remark_to_json, respell
+from ....driver.rewrites.rewritten import Rewritten
+from ....driver.verification.step_input import as_module
 from ....mlir_io.printer import print_module
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint, fingerprint

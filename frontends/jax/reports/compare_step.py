@@ -20,9 +20,9 @@ from ....dialects.sdy.computations import ManualComputationOp
 from ....dialects.stablehlo.checks import is_float_or_complex
 from ....dialects.stablehlo.control import WhileOp
 from ....driver.api import explain_verified
-from ....driver.queries import step_flops
-from ....driver.rewritten import Rewritten, StepMemory
-from ....driver.step_input import as_module
+from ....driver.inspection.queries import step_flops
+from ....driver.rewrites.rewritten import Rewritten, StepMemory
+from ....driver.verification.step_input import as_module
 from ....options.selection import AUTO
 from ....planning.by_segment.numbered_segments import is_numbered
 from ....reports.by_module import ModuleNames, module_rows

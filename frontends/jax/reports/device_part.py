@@ -21,7 +21,7 @@ from ....dialects.sdy.axes import Sharding
 from ....dialects.sdy.sharding_lookup import mesh_of, sharding_of
 from ....dialects.sdy.sharding_ops import DataFlowEdgeOp
 from ....dialects.stablehlo.control import WhileOp
-from ....driver.step_input import as_module
+from ....driver.verification.step_input import as_module
 from ....support.operations import every_operation
 from ....support.type_guards import is_tensor
 from ....transforms.preparation.timelines import flat_copy

@@ -17,7 +17,7 @@ import torch
 import torch._functorch.config as functorch_config
 from functorch.compile import min_cut_rematerialization_partition
 
-from ....driver.verified import NotProved
+from ....driver.verification.verified import NotProved
 from ....planning.calibrated_search import Prediction
 from ....support.diagnostics import Refusal
 from ..fx.halves import Halves

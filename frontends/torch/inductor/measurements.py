@@ -16,7 +16,7 @@ import torch
 import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 
-from ....driver.cache_keys import options_key
+from ....driver.cache.cache_keys import options_key
 from ....support.fingerprint import NoFingerprint
 from ..partition.joint_graph_step import JointStep
 from ..partition.options import Options

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....analysis.step.order import functions_of
 from ....analysis.step.views import value_bytes
-from ....driver.verified import NotProved
+from ....driver.verification.verified import NotProved
 from ....mlir_io.printer import print_module
 from ....proof.prove import prove
 from ..fx.exporter import write_joint

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from functorch.compile import default_partition
 
-from ....driver.verified import NotProved
+from ....driver.verification.verified import NotProved
 from ....support.diagnostics import Refusal
 from ....support.garbage import no_collection
 from ....support.units import MINIMUM, is_share, parse_budget

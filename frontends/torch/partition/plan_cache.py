@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ....driver.cache_keys import cache_key, options_key
+from ....driver.cache.cache_keys import cache_key, options_key
 from ....planning.plan import Optimality
 from ....support.disk_cache import DiskCache, Entry, disk_cache
 from ....support.fingerprint import NoFingerprint

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ....driver.api import rewrite
-from ....driver.rewritten import Rewritten
+from ....driver.rewrites.rewritten import Rewritten
 from ....options.recompute_options import RecomputeOptions
 from ....planning.plan import Optimality
 from ....support.diagnostics import Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ....driver.verified import NotProved
+from ....driver.verification.verified import NotProved
 from ....support.diagnostics import Refusal
 from ...nothing_saved import NothingSaved as NothingSaved
 from ..fx.unsupported import Unsupported

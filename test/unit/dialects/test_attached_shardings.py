@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.diagnostics import Refusal

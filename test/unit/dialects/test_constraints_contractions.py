@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
 from recompute.test.mlir_judge import Judge

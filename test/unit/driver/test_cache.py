@@ -14,9 +14,9 @@ import recompute
 from recompute.analysis.step.direction import Direction
 from recompute.analysis.step.phase_sources import PhaseSource, register_source
 from recompute.analysis.step.phase_sources import registrations_undone as sources_undone
-from recompute.driver import cache_keys
-from recompute.driver.cache_keys import cache_key, options_key, own_version
-from recompute.driver.stored_rewrite import RewriteRecord, StoredRewrite, respell, spelling_of
+from recompute.driver.cache import cache_keys
+from recompute.driver.cache.cache_keys import cache_key, options_key, own_version
+from recompute.driver.cache.stored_rewrite import RewriteRecord, StoredRewrite, respell, spelling_of
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.options.selection import Selection

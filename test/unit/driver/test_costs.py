@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recompute.driver.api import explain, rewrite
-from recompute.driver.rewritten import Rewritten
+from recompute.driver.rewrites.rewritten import Rewritten
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.support.diagnostics import Refusal
 from recompute.support.operations import every_operation

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.driver.fit import Verdict
+from recompute.driver.budgets.fit import Verdict
 from recompute.test.unit.tools.plan.test_planned_step import KIB, STEP
 
 

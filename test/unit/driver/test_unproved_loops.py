@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.driver import api, proved_rewrite
-from recompute.driver.assumptions import Assumptions
-from recompute.driver.verified import NotProved, prove_equal
+from recompute.driver import api
+from recompute.driver.rewrites import proved_rewrite
+from recompute.driver.verification.assumptions import Assumptions
+from recompute.driver.verification.verified import NotProved, prove_equal
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.plan import plan_nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from xdsl.utils.exceptions import ParseError
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import ModuleParser, parse_module
 from recompute.mlir_io.printer import print_module
 

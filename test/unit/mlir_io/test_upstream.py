@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "upstream.md"

@@ -11,7 +11,7 @@ import pytest
 from xdsl.passes import ModulePass
 
 from recompute.driver.option_checks import OPTION_CHECKS
-from recompute.driver.pipeline import passes_of
+from recompute.driver.pipelines.pipeline import passes_of
 from recompute.options.keywords import CommonKeywords, RewriteKeywords, SelectionKeywords
 from recompute.options.option_facts import EntryPoint, option_facts_of, options_with
 from recompute.options.recompute_options import RecomputeOptions

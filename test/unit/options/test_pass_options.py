@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 import pytest
 from xdsl.passes import ModulePass
 
-from recompute.driver.pipeline import passes_of
+from recompute.driver.pipelines.pipeline import passes_of
 from recompute.options.option_facts import EntryPoint, option_facts
 from recompute.options.pass_options import has_options
 from recompute.options.selection import Selection

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.prove import prove
 from recompute.support.diagnostics import Refusal

@@ -13,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from recompute.driver import pipeline
+from recompute.driver.pipelines import pipeline
 from recompute.tools.arguments import command_line
 from recompute.tools.arguments.opt_arguments import argument_parser, as_argparse_expects
 from recompute.tools.help.completion import SHELLS, completion

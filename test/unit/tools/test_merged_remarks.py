@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 
-from recompute.driver.stored_rewrite import remark_from_json, remark_to_json
+from recompute.driver.cache.stored_rewrite import remark_from_json, remark_to_json
 from recompute.support.remarks import Remark, RemarkKind, Topic, lines_of, repetition_suffix
 from recompute.tools.diagnostics.reporting import Diagnostic, merge_remarks, to_yaml
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from recompute.driver import verified
+from recompute.driver.verification import verified
 from recompute.proof.prove import Proof
 from recompute.support import progress as progress_module
 from recompute.test.documentation import training_step

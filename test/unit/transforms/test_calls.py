@@ -13,7 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 
 from recompute.dialects.names import Names
 from recompute.driver.api import explain, memory
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.executor import function_named
 from recompute.interpreters.inputs import random_inputs

@@ -9,7 +9,7 @@ import pytest
 
 from recompute.dialects.placements import is_from_host, is_to_host
 from recompute.driver.api import memory, prove, rewrite
-from recompute.driver.rewritten import Rewritten
+from recompute.driver.rewrites.rewritten import Rewritten
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.inputs import random_inputs
 from recompute.interpreters.meter import meter

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
-from recompute.driver.verified import verify_module
+from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.proof.prove import prove
 from recompute.transforms.calls.origins import Origins

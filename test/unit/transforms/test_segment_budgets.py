@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from recompute.driver.api import rewrite
-from recompute.driver.rewritten import Rewritten
+from recompute.driver.rewrites.rewritten import Rewritten
 from recompute.interpreters.execute_check import PreparedPair
 from recompute.interpreters.inputs import random_inputs
 from recompute.mlir_io.parser import parse_module

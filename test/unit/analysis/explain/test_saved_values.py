@@ -11,7 +11,7 @@ from recompute.analysis.explain.saved_values import CHOSEN, MARKED, OUTPUT, OUTS
 from recompute.analysis.step.order import functions_of
 from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
-from recompute.driver.explain_function import explain
+from recompute.driver.inspection.explain_function import explain
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
 from recompute.planning.by_segment.skip_reasons import SKIPPED

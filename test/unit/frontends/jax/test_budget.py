@@ -17,7 +17,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.driver.rewritten import Rewritten
+from recompute.driver.rewrites.rewritten import Rewritten
 from recompute.examples.models.chain import build as build_chain
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits

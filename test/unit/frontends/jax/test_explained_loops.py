@@ -92,7 +92,7 @@ def test_explain_and_report_describe_the_same_decision() -> None:
 
 
 def test_a_step_that_the_choice_leaves_unchanged_is_explained_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from recompute.driver import explain_function
+    from recompute.driver.inspection import explain_function
 
     def blocks(weights: Any, x: Any) -> Any:
         for number, weight in enumerate(weights):

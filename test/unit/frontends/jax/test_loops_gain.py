@@ -12,9 +12,9 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.driver import proved_rewrite
-from recompute.driver.assumptions import Assumptions
-from recompute.driver.verified import NotProved, prove_equal
+from recompute.driver.rewrites import proved_rewrite
+from recompute.driver.verification.assumptions import Assumptions
+from recompute.driver.verification.verified import NotProved, prove_equal
 from recompute.proof.verdicts.verdict import Proof
 
 pytest.importorskip("jax")

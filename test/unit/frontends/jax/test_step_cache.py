@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.driver import cache_keys
+from recompute.driver.cache import cache_keys
 from recompute.frontends.jax.compilation import budgeted as budget
 from recompute.frontends.jax.compilation import choice
 from recompute.frontends.jax.compilation.choice import Variant

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from recompute.driver import fit as fit_module
 from recompute.driver.api import memory, rewrite
+from recompute.driver.budgets import fit as fit_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.incumbent import Incumbent

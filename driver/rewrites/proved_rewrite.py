@@ -18,28 +18,28 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.explain.executed_flops import executed_flops, runs_of
-from ..analysis.step.marks import is_copy
-from ..analysis.step.order import functions_of
-from ..dialects.cloning import clone_of
-from ..dialects.context import make_context
-from ..mlir_io.repeated_operations import VerifiedOperations
-from ..options.recompute_options import Pipeline, RecomputeOptions
-from ..planning.plan_file import from_json
-from ..rewriting.rewrite import rewritten_copy
-from ..search.choice.measured import choose_by_measurement, options_to_measure
-from ..search.choice.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
-from ..search.outcome import Recomputation
-from ..support.diagnostics import strict_refusal
-from ..support.garbage import no_collection
-from ..support.operations import every_operation
-from ..support.remarks import Remark, Topic
-from ..transforms.merge_remat import without_remat
-from ..transforms.strip import StripPass
-from .assumptions import Assumptions
-from .pipeline import passes_of
+from ...analysis.explain.executed_flops import executed_flops, runs_of
+from ...analysis.step.marks import is_copy
+from ...analysis.step.order import functions_of
+from ...dialects.cloning import clone_of
+from ...dialects.context import make_context
+from ...mlir_io.repeated_operations import VerifiedOperations
+from ...options.recompute_options import Pipeline, RecomputeOptions
+from ...planning.plan_file import from_json
+from ...rewriting.rewrite import rewritten_copy
+from ...search.choice.measured import choose_by_measurement, options_to_measure
+from ...search.choice.unchanged_steps import UNCHANGED, demand_effect_of_rewrite, remark_on_unchanged_step
+from ...search.outcome import Recomputation
+from ...support.diagnostics import strict_refusal
+from ...support.garbage import no_collection
+from ...support.operations import every_operation
+from ...support.remarks import Remark, Topic
+from ...transforms.merge_remat import without_remat
+from ...transforms.strip import StripPass
+from ..pipelines.pipeline import passes_of
+from ..verification.assumptions import Assumptions
+from ..verification.verified import NotProved, assumption_remarks, change_in_place, prove_equal, verify_module
 from .rewritten import Rewritten
-from .verified import NotProved, assumption_remarks, change_in_place, prove_equal, verify_module
 
 
 def proved_rewrite(original: ModuleOp, options: RecomputeOptions) -> Rewritten:

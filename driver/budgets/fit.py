@@ -18,35 +18,35 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.step.devices import PARTITIONS, devices_of
-from ..analysis.step.module_steps import numbered_steps
-from ..analysis.step.step import Step
-from ..mlir_io.printer import print_module
-from ..options.loop_schedule import Loops, LoopSchedule
-from ..options.memory_model import ORDER
-from ..options.recompute_options import RecomputeOptions
-from ..planning.solvers.effort import Effort
-from ..planning.solvers.incumbent import Incumbent, ignore_progress
-from ..planning.solvers.problem import Problem
-from ..planning.solvers.result import Progress, Result, Stop, never_stop
-from ..planning.solvers.solve_graph import problem_of_graph
-from ..planning.solvers.solvers_by_name import solve
-from ..rewriting.rewrite import search_within
-from ..search.limits import ORDER_ERROR_FACTOR, Budget, BudgetLimits, budget_limits
-from ..search.loop_choices import has_loops
-from ..search.outcome import RewriteResult
-from ..search.prepare import prepare
-from ..support.diagnostics import Refusal
-from ..support.suggestions import suggests_keywords
-from ..support.units import MINIMUM, budget_text, readable_bytes
-from ..transforms.preparation.timelines import timelines_of
-from .cache_keys import cache_key
+from ...analysis.step.devices import PARTITIONS, devices_of
+from ...analysis.step.module_steps import numbered_steps
+from ...analysis.step.step import Step
+from ...mlir_io.printer import print_module
+from ...options.loop_schedule import Loops, LoopSchedule
+from ...options.memory_model import ORDER
+from ...options.recompute_options import RecomputeOptions
+from ...planning.solvers.effort import Effort
+from ...planning.solvers.incumbent import Incumbent, ignore_progress
+from ...planning.solvers.problem import Problem
+from ...planning.solvers.result import Progress, Result, Stop, never_stop
+from ...planning.solvers.solve_graph import problem_of_graph
+from ...planning.solvers.solvers_by_name import solve
+from ...rewriting.rewrite import search_within
+from ...search.limits import ORDER_ERROR_FACTOR, Budget, BudgetLimits, budget_limits
+from ...search.loop_choices import has_loops
+from ...search.outcome import RewriteResult
+from ...search.prepare import prepare
+from ...support.diagnostics import Refusal
+from ...support.suggestions import suggests_keywords
+from ...support.units import MINIMUM, budget_text, readable_bytes
+from ...transforms.preparation.timelines import timelines_of
+from ..cache.cache_keys import cache_key
+from ..inspection.queries import step_flops
+from ..verification.step_input import StepInput, as_module
+from ..verification.verified import verify_module
 from .fit_answer import Fit as Fit
 from .fit_answer import Verdict as Verdict
 from .lower_bound import LowerBound, lower_bound
-from .queries import step_flops
-from .step_input import StepInput, as_module
-from .verified import verify_module
 
 MAX_ANSWERS = 64
 """The maximum number of answers to store in a process. A repeated question needs no search. The least recently used

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..analysis.step.descriptions import describe_operation
-from ..analysis.step.step import Step
-from ..planning.solvers.problem import Problem
-from ..planning.solvers.solve_graph import problem_of_graph
-from ..planning.solvers.two_point_bound import TwoPointBound, two_point_bound
-from ..planning.solvers.working_set import largest_working_set
-from ..support.units import format_bytes
+from ...analysis.step.descriptions import describe_operation
+from ...analysis.step.step import Step
+from ...planning.solvers.problem import Problem
+from ...planning.solvers.solve_graph import problem_of_graph
+from ...planning.solvers.two_point_bound import TwoPointBound, two_point_bound
+from ...planning.solvers.working_set import largest_working_set
+from ...support.units import format_bytes
 
 MAX_LISTED = 10
 """The maximum number of values that a lower bound lists."""

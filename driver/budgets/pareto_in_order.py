@@ -13,25 +13,25 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.memory.timeline import Labels
-from ..analysis.step.descriptions import describe_operation
-from ..analysis.step.module_steps import numbered_steps
-from ..analysis.step.step import Step
-from ..options.memory_model import ORDER
-from ..planning.liveness import peak_bytes
-from ..planning.solvers.effort import Effort
-from ..planning.solvers.incumbent import Incumbent
-from ..planning.solvers.problem import Pair, Problem
-from ..planning.solvers.result import Infeasible, Progress, Result, Stop
-from ..planning.solvers.solve_graph import problem_of_graph, solve_until_rewritten_fits
-from ..planning.solvers.solvers_by_name import solve
-from ..planning.solvers.sweep import Outcome, sweep
-from ..reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
-from ..rules.costs.cost import FLOPS
-from ..search.checked_options import cost_option
-from ..search.prepare import prepare
-from ..support.units import format_bytes
-from ..transforms.preparation.timelines import peaks_of
+from ...analysis.memory.timeline import Labels
+from ...analysis.step.descriptions import describe_operation
+from ...analysis.step.module_steps import numbered_steps
+from ...analysis.step.step import Step
+from ...options.memory_model import ORDER
+from ...planning.liveness import peak_bytes
+from ...planning.solvers.effort import Effort
+from ...planning.solvers.incumbent import Incumbent
+from ...planning.solvers.problem import Pair, Problem
+from ...planning.solvers.result import Infeasible, Progress, Result, Stop
+from ...planning.solvers.solve_graph import problem_of_graph, solve_until_rewritten_fits
+from ...planning.solvers.solvers_by_name import solve
+from ...planning.solvers.sweep import Outcome, sweep
+from ...reports.curve import Curve, SegmentRecomputation, Sweep, curve_of
+from ...rules.costs.cost import FLOPS
+from ...search.checked_options import cost_option
+from ...search.prepare import prepare
+from ...support.units import format_bytes
+from ...transforms.preparation.timelines import peaks_of
 from .lower_bound import lower_bound
 
 MAX_NAMED_VALUES = 3

@@ -9,28 +9,28 @@ from functools import partial
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from ..analysis.copies.decisions import Decision, SegmentDecisions
-from ..analysis.explain.executed_flops import executed_flops
-from ..analysis.explain.explanation import Explanation, SegmentRow
-from ..analysis.explain.loop_rows import explain_loops
-from ..analysis.explain.operation_counts import count_operations
-from ..analysis.explain.saved_values import saved_values
-from ..analysis.memory.timeline import eager_timeline, timeline
-from ..analysis.memory.xla.memory import xla_timeline
-from ..analysis.request.in_loops import repetition_predicate
-from ..analysis.step.descriptions import segment_names
-from ..analysis.step.phases import Phases
-from ..analysis.step.residuals import residuals
-from ..analysis.step.step import Step
-from ..analysis.step.views import storages, value_bytes
-from ..options.recompute_options import RecomputeOptions
-from ..options.selection import AUTO, Selection
-from ..planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
-from ..rules.costs.cost import FLOPS, Cost, cost_named
-from ..search.choice.choose import ChosenAttempt, choose_for
-from ..search.choice.segment_decisions import segment_decisions
-from ..search.local_choices.min_loop_cut import loop_cut
-from ..support.diagnostics import position_of
+from ...analysis.copies.decisions import Decision, SegmentDecisions
+from ...analysis.explain.executed_flops import executed_flops
+from ...analysis.explain.explanation import Explanation, SegmentRow
+from ...analysis.explain.loop_rows import explain_loops
+from ...analysis.explain.operation_counts import count_operations
+from ...analysis.explain.saved_values import saved_values
+from ...analysis.memory.timeline import eager_timeline, timeline
+from ...analysis.memory.xla.memory import xla_timeline
+from ...analysis.request.in_loops import repetition_predicate
+from ...analysis.step.descriptions import segment_names
+from ...analysis.step.phases import Phases
+from ...analysis.step.residuals import residuals
+from ...analysis.step.step import Step
+from ...analysis.step.views import storages, value_bytes
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import AUTO, Selection
+from ...planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
+from ...rules.costs.cost import FLOPS, Cost, cost_named
+from ...search.choice.choose import ChosenAttempt, choose_for
+from ...search.choice.segment_decisions import segment_decisions
+from ...search.local_choices.min_loop_cut import loop_cut
+from ...support.diagnostics import position_of
 
 BY_ITERATION = "the loop at {position} is recomputed instead, iteration by iteration, as the table of loops shows"
 

@@ -8,25 +8,25 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.executed_flops import executed_flops
-from ..analysis.explain.explanation import Explanation
-from ..analysis.explain.saved_values import SavedValue, still_saved
-from ..analysis.memory.timeline import Timeline
-from ..analysis.request.checkpoints import with_stated_checkpoints
-from ..analysis.step.module_steps import steps_of
-from ..analysis.step.order import functions_of
-from ..dialects.stablehlo.control import WhileOp
-from ..options.recompute_options import RecomputeOptions
-from ..options.selection import Selection
-from ..rules.costs.cost import FLOPS, BadCost, cost_named
-from ..support.diagnostics import BadRequest, position_of
-from ..support.operations import name_of
-from ..support.remarks import Remark
-from ..transforms.outlining.nested_steps import outline_nested_steps
-from ..transforms.per_device.outline import outline_device_steps
-from ..transforms.phase import write_phases
-from ..transforms.plans.misfits import Misfits
-from ..transforms.preparation.timelines import flat_copy, timelines_of
+from ...analysis.explain.executed_flops import executed_flops
+from ...analysis.explain.explanation import Explanation
+from ...analysis.explain.saved_values import SavedValue, still_saved
+from ...analysis.memory.timeline import Timeline
+from ...analysis.request.checkpoints import with_stated_checkpoints
+from ...analysis.step.module_steps import steps_of
+from ...analysis.step.order import functions_of
+from ...dialects.stablehlo.control import WhileOp
+from ...options.recompute_options import RecomputeOptions
+from ...options.selection import Selection
+from ...rules.costs.cost import FLOPS, BadCost, cost_named
+from ...support.diagnostics import BadRequest, position_of
+from ...support.operations import name_of
+from ...support.remarks import Remark
+from ...transforms.outlining.nested_steps import outline_nested_steps
+from ...transforms.per_device.outline import outline_device_steps
+from ...transforms.phase import write_phases
+from ...transforms.plans.misfits import Misfits
+from ...transforms.preparation.timelines import flat_copy, timelines_of
 from .explain_function import explain
 
 

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, distributions, entry_points
 
 from xdsl.universe import Universe
 
-from ..support.interface import is_command_line
+from ...support.interface import is_command_line
 
 GROUP = "xdsl.universe"
 

@@ -16,18 +16,18 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..analysis.request.policies import SelectionByFunction
-from ..analysis.step.phase_sources import registered_sources
-from ..options.option_facts import option_facts_of
-from ..options.recompute_options import RecomputeOptions
-from ..planning.solvers.effort import is_compiled
-from ..proof.operations.declarations import registered_pure
-from ..rules.registry import registrations
-from ..support.fingerprint import NoFingerprint, fingerprint
+from ...analysis.request.policies import SelectionByFunction
+from ...analysis.step.phase_sources import registered_sources
+from ...options.option_facts import option_facts_of
+from ...options.recompute_options import RecomputeOptions
+from ...planning.solvers.effort import is_compiled
+from ...proof.operations.declarations import registered_pure
+from ...rules.registry import registrations
+from ...support.fingerprint import NoFingerprint, fingerprint
 
 PACKAGES = ("xdsl", "jax", "jaxlib", "numpy", "numba", "highspy", "scipy", "ortools")
 """The packages on which an answer may depend; they need not be installed."""
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 """The directory of this package."""
 NOT_SOURCES = frozenset({"test", "docs", "examples", "benchmarks", "typings", "build"})
 

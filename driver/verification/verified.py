@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
-from ..dialects.cloning import clone_of
-from ..dialects.names import Names
-from ..mlir_io.repeated_operations import VerifiedOperations
-from ..proof.operations.declarations import registered_pure
-from ..proof.prove import Proof, prove
-from ..rules.effects import HIDDEN_STATE
-from ..rules.registry import BUILT_IN
-from ..support.diagnostics import InvalidOperation, Refusal
-from ..support.garbage import no_collection
-from ..support.interface import interface_wording, option
-from ..support.operations import name_of
-from ..support.remarks import Remark, RemarkKind
-from ..support.timing import part
-from ..transforms.verify import verify_input
+from ...dialects.cloning import clone_of
+from ...dialects.names import Names
+from ...mlir_io.repeated_operations import VerifiedOperations
+from ...proof.operations.declarations import registered_pure
+from ...proof.prove import Proof, prove
+from ...rules.effects import HIDDEN_STATE
+from ...rules.registry import BUILT_IN
+from ...support.diagnostics import InvalidOperation, Refusal
+from ...support.garbage import no_collection
+from ...support.interface import interface_wording, option
+from ...support.operations import name_of
+from ...support.remarks import Remark, RemarkKind
+from ...support.timing import part
+from ...transforms.verify import verify_input
 from .assumptions import NO_ASSUMPTIONS, Assumptions
 
 

@@ -14,13 +14,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..analysis.step.module_steps import NoGradient
-from ..support.diagnostics import BadRequest
-from ..support.nested_modules import modules_with_functions
-from ..support.operations import name_of
-from ..support.remarks import Remark, tell
-from ..support.suggestions import did_you_mean
-from ..universe import UNIVERSE
+from ...analysis.step.module_steps import NoGradient
+from ...support.diagnostics import BadRequest
+from ...support.nested_modules import modules_with_functions
+from ...support.operations import name_of
+from ...support.remarks import Remark, tell
+from ...support.suggestions import did_you_mean
+from ...universe import UNIVERSE
 from .pipeline_syntax import ANY, MODULE, AnchoredSpec
 
 

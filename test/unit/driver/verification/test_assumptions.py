@@ -16,8 +16,8 @@ from recompute.dialects.names import Names
 from recompute.dialects.sdy.sharding_ops import ShardingConstraintOp
 from recompute.dialects.sdy.shardings import ShardingAttr
 from recompute.dialects.stablehlo.custom_call import CustomCallOp
-from recompute.driver.assumptions import Assumptions
-from recompute.driver.verified import NotProved, change_in_place
+from recompute.driver.verification.assumptions import Assumptions
+from recompute.driver.verification.verified import NotProved, change_in_place
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.operations import name_of

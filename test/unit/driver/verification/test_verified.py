@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.driver.verified import NotProved, change_in_place
+from recompute.driver.verification.verified import NotProved, change_in_place
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.graph import Graph
 from recompute.planning.plan import Plan

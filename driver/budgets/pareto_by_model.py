@@ -14,25 +14,25 @@ from typing import Protocol
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..analysis.memory.timeline import Labels
-from ..analysis.step.descriptions import describe_operation
-from ..analysis.step.module_steps import numbered_steps
-from ..options.memory_model import XLA
-from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
-from ..planning.calibrated_search import CalibratedSearch
-from ..planning.plan_file import StepPlan
-from ..planning.solvers.result import Progress, Stop
-from ..reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
-from ..rewriting.rewrite import run_with_alternatives
-from ..search.candidate_plans.pool import ModuleCandidate, Pool
-from ..search.candidate_plans.pool_cache import pool_of
-from ..search.limits import MODEL_ERROR
-from ..search.prepare import prepare
-from ..support.counted import counted
-from ..support.diagnostics import Refusal
-from ..transforms.preparation.timelines import timelines_of
+from ...analysis.memory.timeline import Labels
+from ...analysis.step.descriptions import describe_operation
+from ...analysis.step.module_steps import numbered_steps
+from ...options.memory_model import XLA
+from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ...planning.calibrated_search import CalibratedSearch
+from ...planning.plan_file import StepPlan
+from ...planning.solvers.result import Progress, Stop
+from ...reports.curve import Curve, Point, RefusedBudget, SegmentRecomputation
+from ...rewriting.rewrite import run_with_alternatives
+from ...search.candidate_plans.pool import ModuleCandidate, Pool
+from ...search.candidate_plans.pool_cache import pool_of
+from ...search.limits import MODEL_ERROR
+from ...search.prepare import prepare
+from ...support.counted import counted
+from ...support.diagnostics import Refusal
+from ...transforms.preparation.timelines import timelines_of
+from ..inspection.queries import step_flops
 from .pareto_in_order import MAX_NAMED_VALUES
-from .queries import step_flops
 
 NO_BOUND = "no bound proved in this model"
 MAX_REWRITES_PER_BUDGET = 3

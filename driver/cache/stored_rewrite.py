@@ -13,11 +13,11 @@ from typing import Any
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
-from ..planning.plan_file import StepPlan, from_json
-from ..proof.verdicts.verdict import Proof
-from ..support.diagnostics import UNKNOWN, place_of, position_of
-from ..support.remarks import Remark, RemarkKind, Topic
-from .rewritten import Rewritten
+from ...planning.plan_file import StepPlan, from_json
+from ...proof.verdicts.verdict import Proof
+from ...support.diagnostics import UNKNOWN, place_of, position_of
+from ...support.remarks import Remark, RemarkKind, Topic
+from ..rewrites.rewritten import Rewritten
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from typing import Protocol, runtime_checkable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.request.slice_activation import shards_saved_values
-from ..options.selection import Selection
-from ..proof.prove import ProofOptions
-from ..support.operations import every_operation
-from ..transforms.flatten_tuples import FlattenTuplesPass
-from ..transforms.shard_kept import ShardKeptPass
-from ..universe import UNIVERSE
+from ...analysis.request.slice_activation import shards_saved_values
+from ...options.selection import Selection
+from ...proof.prove import ProofOptions
+from ...support.operations import every_operation
+from ...transforms.flatten_tuples import FlattenTuplesPass
+from ...transforms.shard_kept import ShardKeptPass
+from ...universe import UNIVERSE
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ import pytest
 
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.step import Step
-from recompute.driver.pareto_in_order import SilentObserver, SweepOptions, SweptStep, swept_steps
+from recompute.driver.budgets.pareto_in_order import SilentObserver, SweepOptions, SweptStep, swept_steps
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
@@ -30,7 +30,7 @@ from recompute.planning.solvers.sweep import Outcome, sweep
 from recompute.search.prepare import prepare
 from recompute.test.examples import SMALL, original
 
-GRAPHS = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "solvers" / "graphs").glob("*.json.gz"))
+GRAPHS = sorted((Path(__file__).resolve().parents[4] / "benchmarks" / "solvers" / "graphs").glob("*.json.gz"))
 COUNT = 20
 
 

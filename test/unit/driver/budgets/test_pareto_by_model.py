@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from recompute.driver.api import memory
-from recompute.driver.pareto_by_model import NO_BOUND, swept_by_model
+from recompute.driver.budgets.pareto_by_model import NO_BOUND, swept_by_model
 from recompute.mlir_io.parser import parse_module
 from recompute.reports.curve_chart import to_svg
 from recompute.search.candidate_plans.pool_cache import forget_pools

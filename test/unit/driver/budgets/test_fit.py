@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.driver.fit import Verdict
+from recompute.driver.budgets.fit import Verdict
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import original
 from recompute.test.unit.tools.plan.test_planned_step import KIB, STEP
 
-# `recompute.driver.fit` is also the name of a function.
-fit_module: Any = import_module("recompute.driver.fit")
+# `recompute.driver.budgets.fit` is also the name of a function.
+fit_module: Any = import_module("recompute.driver.budgets.fit")
 
 
 def test_fit_answers_yes_recomputed_or_no() -> None:

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
-from ..dialects.cloning import clone_of
-from ..dialects.mark_calls import is_named_as_mark
-from ..mlir_io.parser import parse_module
-from ..support.remarks import Remark
-from ..transforms.take_marks import take_marks
+from ...dialects.cloning import clone_of
+from ...dialects.mark_calls import is_named_as_mark
+from ...mlir_io.parser import parse_module
+from ...support.remarks import Remark
+from ...transforms.take_marks import take_marks
 from .verified import verify_module
 
 _SUFFIXES = (".mlir", ".mlirbc", ".txt")

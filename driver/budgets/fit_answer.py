@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ..options.loop_schedule import Loops, schedule_of
-from ..planning.solvers.result import LIVE
-from ..support.counted import counted_are
-from ..support.units import format_bytes, is_share, readable_bytes
+from ...options.loop_schedule import Loops, schedule_of
+from ...planning.solvers.result import LIVE
+from ...support.counted import counted_are
+from ...support.units import format_bytes, is_share, readable_bytes
 from .lower_bound import LowerBound
 
 STOPPED = "  the search was stopped: this is the best plan so far, and less work may suffice"

@@ -9,19 +9,19 @@ from functools import cached_property
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
-from ..analysis.explain.explanation import Explanation
-from ..analysis.explain.saved_values import SavedValue
-from ..analysis.memory.timeline import Timeline
-from ..mlir_io.printer import print_module
-from ..options.memory_model import MODELS, ORDER
-from ..planning.plan_file import StepPlan, to_json
-from ..proof.prove import Proof
-from ..reports.explain import to_summary, to_text
-from ..support.remarks import Remark
-from ..support.suggestions import suggestion
-from ..transforms.preparation.timelines import timelines_of
-from .queries import still_saved_of, timelines_apart
-from .step_input import as_module
+from ...analysis.explain.explanation import Explanation
+from ...analysis.explain.saved_values import SavedValue
+from ...analysis.memory.timeline import Timeline
+from ...mlir_io.printer import print_module
+from ...options.memory_model import MODELS, ORDER
+from ...planning.plan_file import StepPlan, to_json
+from ...proof.prove import Proof
+from ...reports.explain import to_summary, to_text
+from ...support.remarks import Remark
+from ...support.suggestions import suggestion
+from ...transforms.preparation.timelines import timelines_of
+from ..inspection.queries import still_saved_of, timelines_apart
+from ..verification.step_input import as_module
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recompute.driver.fit import Verdict, fit
+from recompute.driver.budgets.fit import Verdict, fit
 from recompute.mlir_io.parser import parse_module
 from recompute.test.unit.frontends.jax.steps import jax
 

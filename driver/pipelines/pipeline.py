@@ -15,9 +15,9 @@ from typing import Any
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterListType
 
-from ..options.recompute_options import Pipeline
-from ..support.suggestions import close_name, did_you_mean
-from ..universe import UNIVERSE
+from ...options.recompute_options import Pipeline
+from ...support.suggestions import close_name, did_you_mean
+from ...universe import UNIVERSE
 from .pipeline_syntax import ANY, MODULE, AnchoredSpec, BadPipeline, anchored_specs, elements, specs, split_anchor
 from .plugins import installed_universe, unread_entry_points_hint
 from .renamed_passes import new_name_of_option, new_name_of_pass

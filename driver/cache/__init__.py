@@ -1,0 +1,1 @@
+"""The entries of the disk cache: their keys, and the stored form of a rewrite."""

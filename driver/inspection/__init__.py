@@ -1,0 +1,1 @@
+"""Answer queries about the steps of a module: their peaks, and what a rewrite recomputes and saves."""

@@ -1,0 +1,1 @@
+"""Read and verify modules, and prove that a changed module computes the same."""
