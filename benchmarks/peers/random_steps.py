@@ -31,7 +31,7 @@ from recompute.benchmarks.peers.peer import Built
 from recompute.benchmarks.peers.random_program import RandomProgram, build_step, program
 from recompute.benchmarks.peers.result_distances import distance
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
-from recompute.frontends.jax.compilation.choice import choose_variant
+from recompute.frontends.jax.lowering.variant_choice import choose_variant
 
 FARTHEST, PLAIN_SHARE = 8.0, 0.1
 APART = 1000

@@ -1,1 +1,1 @@
-"""Compiled steps: their measured memory, the choice among them, and the budget search that compiles candidates."""
+"""Compiled steps: their variants, their measured memory, and the budget search that compiles candidates."""

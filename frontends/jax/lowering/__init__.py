@@ -1,1 +1,1 @@
-"""The path from a call of a step to its rewritten module: lowering by JAX, rewrite and caches."""
+"""The path from a call of a step to the variant that runs: lowering by JAX, rewrite, caches, and the choice."""

@@ -23,8 +23,8 @@ from ....support.units import format_bytes
 from ..bridge import crossing
 from ..compilation.allocation import reported_bytes, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
-from ..compilation.choice import CompiledStep, Variant, choose_variant, compile_variant
 from ..compilation.compiler_options import MEASURING, keeping_barriers, merges_copies
+from ..compilation.variants import CompiledStep, Variant
 from ..internals import private
 from ..keywords.jit_options import JitOptions
 from ..messages.call_site_warnings import warn
@@ -33,6 +33,7 @@ from ..reports.compare_step import compare
 from ..reports.step_report import Report
 from .merged import merged
 from .step_cache import StepCache
+from .variant_choice import choose_variant, compile_variant
 
 NOT_CACHED = StepCache("")
 BEFORE_COMPILING = 0.7

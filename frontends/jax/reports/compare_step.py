@@ -31,7 +31,7 @@ from ....support.operations import every_operation
 from ....support.remarks import Remark, Topic
 from ....support.type_guards import is_tensor
 from ..compilation.allocation import device_count, temporary_bytes
-from ..compilation.choice import CompiledStep, Variant
+from ..compilation.variants import CompiledStep, Variant
 from .device_part import NotPropagated, part_of_a_device
 from .donation import possible_donation
 from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, RecomputedOperations, StoredValues

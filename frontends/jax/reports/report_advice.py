@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ....reports.wrapping import wrap_line
 from ....support.locations import base_name
 from ....support.units import format_bytes
-from ..compilation.choice import Variant
+from ..compilation.variants import Variant
 from ..messages.why_plain import reason_in, remedy_in
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ....reports.wrapping import wrap_line
 from ....support.counted import counted
 from ....support.units import format_bytes
-from ..compilation.choice import Variant
+from ..compilation.variants import Variant
 from ..messages.no_effect import no_effect_lines
 from .device_part import bytes_per_device, whole_bytes
 

@@ -15,7 +15,7 @@ from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....reports.by_module import ModuleRow
 from ....support.remarks import Remark
-from ..compilation.choice import Variant
+from ..compilation.variants import Variant
 from ..messages.tracebacks import shortened
 from .donation import Donation
 from .fit_verdict import FitVerdict

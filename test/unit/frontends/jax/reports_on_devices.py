@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import recompute
-from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.compilation.variants import Variant
 from recompute.frontends.jax.internals import private
 from recompute.frontends.jax.reports import device_part as per_device
 from recompute.reports.by_module import OUTSIDE

@@ -16,7 +16,7 @@ import pytest
 import recompute
 from recompute.examples.closeness import Closeness
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
-from recompute.frontends.jax.compilation.choice import choose_variant
+from recompute.frontends.jax.lowering.variant_choice import choose_variant
 from recompute.test.unit.frontends.jax.steps import Case, batch, dense, descent, forward, jax, jnp, tree, weights
 from recompute.test.unit.frontends.jax.test_equal import CASES, dropout
 

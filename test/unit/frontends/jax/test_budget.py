@@ -22,7 +22,7 @@ from recompute.examples.models.chain import build as build_chain
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
 from recompute.frontends.jax.compilation.budgeted import MAX_COMPILED
-from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.compilation.variants import Variant
 from recompute.frontends.jax.keywords import budget_option
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.frontends.jax.messages.call_site_warnings import BarriersDropped, NothingSaved

@@ -12,7 +12,7 @@ import pytest
 
 import recompute
 from recompute.frontends.jax.compilation import budgeted as budgets
-from recompute.frontends.jax.compilation.choice import Variant
+from recompute.frontends.jax.compilation.variants import Variant
 
 from .steps import batch, jax, mlp, temporaries, weights
 

@@ -14,9 +14,9 @@ import pytest
 
 import recompute
 from recompute.dialects.stablehlo.control import OptimizationBarrierOp
-from recompute.frontends.jax.compilation import choice
-from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.compilation.compiler_options import keeping_barriers
+from recompute.frontends.jax.compilation.variants import Variant
+from recompute.frontends.jax.lowering import variant_choice
 from recompute.support.operations import every_operation
 from recompute.test.unit.frontends.jax.steps import batch, descent, jax, jnp, temporaries, weights
 from recompute.transforms.merge_remat import merge_remat
@@ -66,7 +66,7 @@ def test_merged_variant_is_chosen_if_smallest():
     """The merged variant is chosen for a checkpoint of every fourth layer, with a policy that saves products."""
     actual = lowered(every=4, policy=DOTS)
     assert is_proved(actual)
-    chosen = choice.choose_variant(actual)
+    chosen = variant_choice.choose_variant(actual)
     assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is actual.merged
     others = actual.compile_rewritten(), actual.compile_plain(keeps_barriers=True), actual.compile_plain()
     assert all(temporaries(chosen.compiled) < 0.98 * temporaries(other) for other in others)
@@ -83,7 +83,7 @@ def test_merged_step_runs_without_warning():
 
 @pytest.mark.slow
 def test_rewritten_step_is_chosen_if_smaller_than_merged():
-    chosen = choice.choose_variant(lowered(every=2))
+    chosen = variant_choice.choose_variant(lowered(every=2))
     assert chosen.variant is Variant.RECOMPUTED and chosen.rewritten is lowered(every=2).rewritten
     merged, less = chosen.sizes[Variant.MERGED], chosen.sizes[Variant.RECOMPUTED]
     assert merged is not None and less is not None and less < 0.95 * merged
@@ -91,7 +91,7 @@ def test_rewritten_step_is_chosen_if_smaller_than_merged():
 
 def test_ahead_of_time_compilation_chooses_the_variant_of_a_call():
     actual = lowered(every=4, policy=DOTS)
-    chosen = temporaries(choice.choose_variant(actual).compiled)
+    chosen = temporaries(variant_choice.choose_variant(actual).compiled)
     assert temporaries(actual.compile()) == chosen
     assert temporaries(actual.compile({"xla_cpu_enable_fast_math": False})) == chosen
     assert temporaries(actual.optimized.compile(keeping_barriers(("cpu",)))) > chosen
@@ -102,26 +102,28 @@ def test_merged_variant_loses_ties(tied: Variant, monkeypatch: pytest.MonkeyPatc
     actual, variants = lowered(every=2), list[Variant]()
     if tied is Variant.PLAIN and not actual.drops_barriers:
         pytest.skip("XLA keeps the barriers of the plain step, so that it is the variant KEEPING")
-    compiled_variant = choice._compile  # pyright: ignore[reportPrivateUsage]
+    compiled_variant = variant_choice._compile  # pyright: ignore[reportPrivateUsage]
 
     def compiled(lowered: Any, way: Variant, options: Any = None) -> Any:
         variants.append(way)
         return compiled_variant(lowered, way, options)
 
-    monkeypatch.setattr(choice, "_compile", compiled)
-    monkeypatch.setattr(choice, "temporary_bytes", lambda _: 100 if variants[-1] in (Variant.MERGED, tied) else 200)
-    monkeypatch.setattr(choice, "rank_variants", lambda lowered, variants: variants)
-    assert choice.choose_variant(actual).variant is tied
+    monkeypatch.setattr(variant_choice, "_compile", compiled)
+    monkeypatch.setattr(
+        variant_choice, "temporary_bytes", lambda _: 100 if variants[-1] in (Variant.MERGED, tied) else 200
+    )
+    monkeypatch.setattr(variant_choice, "rank_variants", lambda lowered, variants: variants)
+    assert variant_choice.choose_variant(actual).variant is tied
 
 
 def test_missing_measurement_chooses_recomputed_variant(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: None)
-    assert choice.choose_variant(lowered(every=2)).variant is Variant.RECOMPUTED
+    monkeypatch.setattr(variant_choice, "temporary_bytes", lambda compiled: None)
+    assert variant_choice.choose_variant(lowered(every=2)).variant is Variant.RECOMPUTED
 
 
 def test_report_names_chosen_variant_and_sizes():
     report = recompute.jax.explain(step(every=4, policy=DOTS), *arguments())
-    chosen = choice.choose_variant(lowered(every=4, policy=DOTS))
+    chosen = variant_choice.choose_variant(lowered(every=4, policy=DOTS))
     assert report.variant is Variant.MERGED and report.measured == tuple(chosen.sizes.items())
     assert report.chosen.temporaries == temporaries(chosen.compiled)
     text = report.details()
@@ -249,8 +251,8 @@ def test_checkpoint_names_do_not_disable_merging():
 def test_nothing_is_merged_without_measuring():
     actual = recompute.jax.jit(step(every=2), measure=False).lower(*arguments())
     assert (
-        Variant.MERGED not in choice.choose_variant(actual).sizes
-        and choice.choose_variant(actual).variant is Variant.RECOMPUTED
+        Variant.MERGED not in variant_choice.choose_variant(actual).sizes
+        and variant_choice.choose_variant(actual).variant is Variant.RECOMPUTED
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 import recompute
 from recompute.frontends.jax.compilation.compiler_options import DISABLED, DROPS_BARRIERS
 from recompute.test.unit.frontends.jax.steps import block, jax, jnp
-from recompute.test.unit.frontends.jax.test_choice import temporaries
+from recompute.test.unit.frontends.jax.test_variant_choice import temporaries
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import recompute
 from recompute.frontends.jax.compilation.budgeted_result import CompiledCandidate
-from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
+from recompute.frontends.jax.compilation.variants import Variant
 from recompute.frontends.jax.reports.fit_verdict import DeviceBytes, FitVerdict, fit_verdict
 from recompute.frontends.jax.reports.report_remarks import place_of_segment
 from recompute.reports.by_module import OUTSIDE, ModuleRow

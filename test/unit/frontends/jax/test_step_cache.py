@@ -19,9 +19,8 @@ import pytest
 import recompute
 from recompute.driver.cache import cache_keys
 from recompute.frontends.jax.compilation import budgeted as budget
-from recompute.frontends.jax.compilation import choice
-from recompute.frontends.jax.compilation.choice import Variant
-from recompute.frontends.jax.lowering import merged, rewrite_lowered
+from recompute.frontends.jax.compilation.variants import Variant
+from recompute.frontends.jax.lowering import merged, rewrite_lowered, variant_choice
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.support.disk_cache import SUFFIX
 from recompute.test.imports import ROOT
@@ -180,7 +179,7 @@ def test_measured_choice_is_cached(folder: Path, compiled: list[bool]):
 def test_unconfirmed_choice_is_measured_again(folder: Path, compiled: list[bool], monkeypatch: pytest.MonkeyPatch):
     """Both forms are measured again if the compiler reports other sizes than the cached choice has."""
     lower(mlp().step, weights(), batch(), measure=True).compiled_step  # noqa: B018
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
+    monkeypatch.setattr(variant_choice, "temporary_bytes", lambda compiled: temporaries(compiled) + 1)
     result = lower(mlp().step, weights(), batch(), measure=True).compiled_step
     assert result.variant is Variant.RECOMPUTED and compiled == [True, False, True, True, False]
 

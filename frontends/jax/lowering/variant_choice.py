@@ -6,8 +6,6 @@ The bytes are those that the compiler reports.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,49 +14,20 @@ from ....driver.api import memory
 from ....driver.rewrites.rewritten import Rewritten
 from ....planning.objective import is_worth_it
 from ....support.diagnostics import strict_refusal
+from ..compilation.allocation import device_count, temporary_bytes
+from ..compilation.compiler_options import MEASURING
+from ..compilation.variants import CompiledStep, Variant
 from ..internals import private
 from ..messages import why_plain
-from .allocation import device_count, temporary_bytes
-from .compiler_options import MEASURING
 
 if TYPE_CHECKING:
-    from ..lowering.lowered import Lowered
+    from .lowered import Lowered
 
 LARGE_SAVING = 0.15
 """If the predicted saving exceeds this share of the peak, the plain step is not measured, since the error of the model
 is smaller; exceptions: `_is_doubtful`."""
 SMALL_STEP = 2**20
 """Bytes of temporaries up to which the error of the model may exceed `LARGE_SAVING`: XLA aligns every buffer."""
-
-
-class Variant(Enum):
-    """The variants of a step. If the temporaries of two variants differ by less than 1 %, the one that is listed later
-    here runs."""
-
-    MERGED = "the step with its own jax.checkpoint merged back, rewritten"
-    RECOMPUTED = "the rewritten step"
-    KEEPING = "the plain step, with barriers of its own (jax.checkpoint) that stay"
-    PLAIN = "the plain step, just as jax.jit runs it"
-
-
-@dataclass(frozen=True)
-class CompiledStep:
-    """The compiled variant of a step that runs.
-
-    Attributes:
-        compiled: The compiled variant.
-        why: The reason why the plain step runs; None for a rewritten step.
-        variant: The variant that runs.
-        rewritten: The rewrite; None for a plain step.
-        sizes: The temporaries of each compiled variant in bytes, as measured by the compiler; empty if only one was
-            compiled.
-    """
-
-    compiled: jax.stages.Compiled
-    why: str | None
-    variant: Variant
-    rewritten: Rewritten | None
-    sizes: Mapping[Variant, int | None]
 
 
 def choose_variant(lowered: Lowered) -> CompiledStep:

@@ -12,14 +12,14 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
-from recompute.frontends.jax.compilation import choice
-from recompute.frontends.jax.compilation.choice import Variant
 from recompute.frontends.jax.compilation.compiler_options import (
     DISABLED,
     DROPS_BARRIERS,
     MEASURING,
     merges_copies,
 )
+from recompute.frontends.jax.compilation.variants import Variant
+from recompute.frontends.jax.lowering import variant_choice
 from recompute.test.unit.frontends.jax.steps import (
     batch,
     descent,
@@ -68,7 +68,7 @@ def test_lowered_step_compiles_to_the_variant_of_a_call(options: dict[str, Any])
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         compiled = ours.lower(*arguments).compile()
     report = ours.report(*arguments)
-    assert report.variant is choice.Variant.KEEPING
+    assert report.variant is Variant.KEEPING
     assert temporaries(compiled) == report.chosen.temporaries
 
 
@@ -123,7 +123,7 @@ def test_plain_and_rewritten_executables_stay_distinct():
 def test_plain_step_is_measured_if_the_prediction_is_uncertain(
     measure: bool | str, sure: float, expected: list[bool], compiled: list[bool], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(choice, "LARGE_SAVING", sure)
+    monkeypatch.setattr(variant_choice, "LARGE_SAVING", sure)
     with warnings.catch_warnings():
         warnings.simplefilter("error", recompute.jax.NothingSaved)
         recompute.jax.jit(mlp().step, measure=measure)(weights(), batch())
@@ -140,7 +140,7 @@ def test_small_step_runs_plain_if_its_compiled_size_does_not_confirm_the_saving(
     step = recompute.jax.jit(jax.value_and_grad(loss))
     with pytest.warns(recompute.jax.NothingSaved, match="the plain step runs: as compiled, it needs"):
         step(arrays)
-    assert step.report(arrays).variant is choice.Variant.PLAIN
+    assert step.report(arrays).variant is Variant.PLAIN
 
 
 def test_predicted_saving_is_that_of_the_peaks():
@@ -148,7 +148,7 @@ def test_predicted_saving_is_that_of_the_peaks():
     assert result is not None
     ((before, after),) = result.memory("xla").values()
     assert result.predicted_saving == pytest.approx(1 - after.peak_bytes / before.peak_bytes, abs=0.05)
-    assert result.predicted_saving > choice.LARGE_SAVING
+    assert result.predicted_saving > variant_choice.LARGE_SAVING
 
 
 def useless(graph: recompute.Graph) -> recompute.Plan:
@@ -167,8 +167,8 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     """The plain step runs if the compiler measures more for the rewritten step, whatever the model predicts."""
     lowered = recompute.jax.jit(mlp().step, measure=True).lower(weights(), batch())
     sizes = iter([200, 100, 100])  # of the rewritten step, of the plain one, and of that as it runs
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: next(sizes))
-    chosen = choice.choose_variant(lowered)
+    monkeypatch.setattr(variant_choice, "temporary_bytes", lambda compiled: next(sizes))
+    chosen = variant_choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.why is not None
     assert (
@@ -187,7 +187,7 @@ def test_useless_copies_fall_back_to_plain_step():
 
 
 def test_strict_rejects_a_step_without_measured_saving(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: 100)
+    monkeypatch.setattr(variant_choice, "temporary_bytes", lambda compiled: 100)
     with pytest.raises(recompute.Refusal, match=r"rewritten step needs 100 B; .*\(strict\)"):
         recompute.jax.jit(mlp().step, measure=True, strict=True)(weights(), batch())
 
@@ -291,7 +291,7 @@ def test_step_with_own_barriers_needs_no_more_memory(measure: bool | str):
     lowered = recompute.jax.jit(checkpointed(), measure=measure).lower(*arguments)
     assert lowered.own_barriers and kept < dropped
     if measure is not False:
-        assert temporaries(choice.choose_variant(lowered).compiled) <= kept
+        assert temporaries(variant_choice.choose_variant(lowered).compiled) <= kept
 
 
 ALL = [Variant.MERGED, Variant.RECOMPUTED, Variant.KEEPING, Variant.PLAIN]
@@ -313,10 +313,11 @@ def test_at_most_two_variants_are_compiled(
 ):
     """The variant with the lowest prediction is compiled, and a second one if the predictions are close."""
     table = dict(zip(ALL, (*predicted, None), strict=True))
-    monkeypatch.setattr(choice, "_predicted_bytes", lambda lowered, way: table[way])
+    monkeypatch.setattr(variant_choice, "_predicted_bytes", lambda lowered, way: table[way])
     lowered: Any = None
-    assert choice.rank_variants(lowered, ALL) == expected
-    assert choice.rank_variants(lowered, [Variant.RECOMPUTED, Variant.PLAIN]) == [Variant.RECOMPUTED, Variant.PLAIN]
+    assert variant_choice.rank_variants(lowered, ALL) == expected
+    without_barriers = [Variant.RECOMPUTED, Variant.PLAIN]
+    assert variant_choice.rank_variants(lowered, without_barriers) == without_barriers
 
 
 def variants_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list[tuple[Variant, bool]]:
@@ -324,14 +325,14 @@ def variants_compiled(monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> list
 
     `sizes`: the bytes of each variant in the order of `ALL`.
     """
-    seen, compile = list[tuple[Variant, bool]](), choice._compile  # pyright: ignore[reportPrivateUsage]
+    seen, compile = list[tuple[Variant, bool]](), variant_choice._compile  # pyright: ignore[reportPrivateUsage]
 
     def counted(lowered: Any, way: Variant, options: Any = None) -> Any:
         seen.append((way, options is not None))
         return compile(lowered, way, options)
 
-    monkeypatch.setattr(choice, "_compile", counted)
-    monkeypatch.setattr(choice, "temporary_bytes", lambda compiled: sizes[ALL.index(seen[-1][0])])
+    monkeypatch.setattr(variant_choice, "_compile", counted)
+    monkeypatch.setattr(variant_choice, "temporary_bytes", lambda compiled: sizes[ALL.index(seen[-1][0])])
     return seen
 
 
@@ -349,7 +350,7 @@ def test_variant_that_is_only_measured_is_unoptimized(
 ):
     lowered = recompute.jax.jit(checkpointed(), measure=True).lower(*eight_layers())
     seen = variants_compiled(monkeypatch, sizes)
-    chosen = choice.choose_variant(lowered)
+    chosen = variant_choice.choose_variant(lowered)
     assert seen == expected and chosen.variant is expected[-1 if len(expected) == 3 else 0][0]
     assert "opt-barrier" in str(chosen.compiled.as_text())
 
@@ -358,7 +359,7 @@ def test_unoptimized_compilation_measures_the_same_bytes():
     """The temporaries and FLOPs of XLA:CPU do not depend on the optimization level."""
     lowered = recompute.jax.jit(mlp().step).lower(*eight_layers())
     for way in (Variant.RECOMPUTED, Variant.PLAIN):
-        full, measured = (choice._compile(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
+        full, measured = (variant_choice._compile(lowered, way, options) for options in (None, MEASURING))  # pyright: ignore[reportPrivateUsage]
         assert temporaries(full) == temporaries(measured)
         analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
         assert analyses[0]["flops"] == analyses[1]["flops"]
