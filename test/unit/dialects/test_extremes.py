@@ -106,5 +106,5 @@ SPLATS: list[tuple[Template, dict[str, str]]] = [
 @pytest.mark.parametrize(("template", "changed"), SPLATS, ids=["reduce_window", "custom_call"])
 def test_huge_splat_of_wrong_type_is_rejected_unexpanded(template: Template, changed: dict[str, str]):
     """A splat of the wrong type is rejected without expanding it."""
-    with pytest.raises(VerifyException, match=rf"there are {MANY}|has {MANY} entries"):
+    with pytest.raises(VerifyException, match=rf"has {MANY} (pairs|entries)"):
         parse_module(template.program(**changed)).verify()
