@@ -62,14 +62,12 @@ from .plan.plan_arguments import (
     INTERRUPTED,
     PLANNED,
     REFUSED,
-    effort_of,
+    PlanArguments,
     exit_code_of,
     parse_plan_arguments,
     plan_parser,
     print_lines,
     progress_line,
-    sweep_count,
-    sweep_seconds,
 )
 from .plan.plan_output import fit_line, marker_lines, peak_line, refusal_lines, result_lines, title
 from .plan.sweep_table import SweepTable
@@ -80,7 +78,7 @@ class _GraphTask:
     """The task to plan a graph: the graph, its plain peak in bytes, the command line, the progress line, and the time
     limit for each budget."""
 
-    options: argparse.Namespace
+    options: PlanArguments
     name: str
     problem: Problem
     plain_peak: int
@@ -90,7 +88,7 @@ class _GraphTask:
 
     def solve(self, budget: int, starts: Iterable[frozenset[Pair]] = (), prefix: str = "") -> Outcome:
         """Return the best plan within a budget in bytes. `prefix`: the beginning of each progress message."""
-        options, views = self.options, self.options.view_copies == "on"
+        views = self.options.view_copies
         best = Incumbent(
             self.problem,
             budget,
@@ -98,17 +96,15 @@ class _GraphTask:
             lambda text: self.line.set_phase(prefix + text),
             self.interrupt.is_set,
         )
-        solver = WITH_VIEWS if views else options.solver
+        solver, effort = WITH_VIEWS if views else self.options.solver, self.options.search_effort()
         # With copies of views, operation indices differ between plans, so a plan cannot be the start of another search.
-        return solve(
-            self.problem, budget, solver=solver, best=best, starts=() if views else starts, effort=effort_of(options)
-        )
+        return solve(self.problem, budget, solver=solver, best=best, starts=() if views else starts, effort=effort)
 
 
 @command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script. Return the exit code."""
-    options = parse_plan_arguments(argument_parser(), arguments)
+    options = parse_plan_arguments(arguments, __doc__)
     try:
         return _plan(options)
     except BrokenPipeError:
@@ -128,10 +124,10 @@ def _as_error(text: str) -> str:
     return text if "error: " in text else f"recompute-plan: error: {text}"
 
 
-def _plan(options: argparse.Namespace) -> int:
+def _plan(options: PlanArguments) -> int:
     if options.curve is not None:
         demand_format(options.curve)
-    text, name = read_text(options.graph)
+    text, name = read_text(options.input)
     if not _is_graph(text, name):
         # Imported here, because the modules that read MLIR are slow to import.
         from .plan.planned_step import plan_step
@@ -151,18 +147,18 @@ def _plan(options: argparse.Namespace) -> int:
             plain_peak=plain_peak,
             interrupt=interrupt,
             line=line,
-            seconds=options.time_limit if options.sweep is None else sweep_seconds(options),
+            seconds=options.time_limit if options.sweep is None else options.sweep_seconds,
         )
         if options.evaluate is not None:
             return _evaluate(task)
         if options.sweep is not None:
             return _sweep(task)
-        budget = parse_budget(options.fit if options.budget is None else options.budget, plain_peak)
+        budget = parse_budget(options.limit, plain_peak)
         outcome = _solve_least(task) if budget is None else task.solve(budget)
     return _write(task, outcome)
 
 
-def _demand_graph_options(options: argparse.Namespace) -> None:
+def _demand_graph_options(options: PlanArguments) -> None:
     """Raise `ValueError` for options that do not apply to graphs, or that exclude each other for graphs."""
     if options.split_input_file:
         raise ValueError("--split-input-file applies only to steps in MLIR: a graph is a single JSON object")
@@ -170,7 +166,7 @@ def _demand_graph_options(options: argparse.Namespace) -> None:
         raise ValueError(
             "--memory-model applies only to steps in MLIR: the memory of a graph is always counted in program order"
         )
-    if options.view_copies == "on" and options.solver != "auto" and options.evaluate is None:
+    if options.view_copies and options.solver != "auto" and options.evaluate is None:
         raise ValueError(f"--view-copies on requires --solver auto, not '{options.solver}'")
 
 
@@ -207,7 +203,7 @@ def _write(task: _GraphTask, outcome: Outcome) -> int:
 
 
 def _sweep(task: _GraphTask) -> int:
-    options, count = task.options, sweep_count(task.options)
+    options, count = task.options, task.options.sweep_count()
     markers = markers_of(task.problem, options.beside)
     budgets = [max(1, task.plain_peak * at // count) for at in range(1, count + 1)]
 

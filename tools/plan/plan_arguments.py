@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from ...options.memory_model import MODELS, ORDER
 from ...planning.solvers.effort import EFFORTS, Effort
@@ -33,46 +34,105 @@ A budget just above the proven minimum could take minutes, in which the best pla
 """
 
 
-def parse_plan_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line of recompute-plan. For wrong usage, argparse ends the process with exit code 2."""
+@dataclass(frozen=True, kw_only=True)
+class PlanArguments:
+    """The parsed command line of recompute-plan.
+
+    Attributes:
+        input: The file with a graph or a step; "-" for standard input.
+        budget: The limit for the plan of a graph; None with another question.
+        sweep: The number of budgets of a curve, as given; None with another question.
+        fit: The budget that the graph or step must fit; None with another question.
+        evaluate: The file with an order of execution to evaluate; None to search for a plan.
+        curve: The file to which a sweep writes its curve; None to write none.
+        beside: The files with plans of other planners that a curve shows.
+        memory_model: The memory model, one of `MODELS`.
+        solver: The solver, one of `SOLVER_NAMES`.
+        effort: The effort of the search, one of `EFFORTS`; None for the default of the question.
+        time_limit: The time limit in seconds; None for the default of the question.
+        view_copies: Whether plans may also copy views.
+        output: The file to which the copies of a plan are written, "-" for standard output; None to write none.
+        sequence: The file to which the order of execution is written, as `output`.
+        split_input_file: The marker between the steps of the input; None if the input is a single step.
+        quiet: Whether to show no progress.
+    """
+
+    input: str
+    budget: str | None
+    sweep: int | None
+    fit: str | None
+    evaluate: str | None
+    curve: str | None
+    beside: tuple[str, ...]
+    memory_model: str
+    solver: str
+    effort: str | None
+    time_limit: float | None
+    view_copies: bool
+    output: str | None
+    sequence: str | None
+    split_input_file: str | None
+    quiet: bool
+
+    @property
+    def limit(self) -> str:
+        """The budget of `--budget` or `--fit`, as given."""
+        limit = self.fit if self.budget is None else self.budget
+        assert limit is not None, "the caller handles --sweep and --evaluate"
+        return limit
+
+    @property
+    def sweep_seconds(self) -> float | None:
+        """The time limit of a sweep for each budget in seconds; None for no limit, if only an effort is given."""
+        if self.time_limit is None and self.effort is None:
+            return SWEEP_SECONDS
+        return self.time_limit
+
+    def sweep_count(self) -> int:
+        """Return the number of budgets of a sweep. Raises `ValueError` if it is less than 1."""
+        assert self.sweep is not None, "the caller checks for a sweep"
+        if self.sweep < 1:
+            raise ValueError(f"--sweep must be at least 1, not {self.sweep}")
+        return self.sweep
+
+    def search_effort(self, default: str = "full") -> Effort:
+        """Return the effort of the search. `default`: the name of the effort if `--effort` is absent."""
+        return EFFORTS[self.effort or default]()
+
+
+def parse_plan_arguments(arguments: Sequence[str] | None, description: str | None = None) -> PlanArguments:
+    """Parse the command line of recompute-plan. For wrong usage, argparse ends the process with exit code 2.
+
+    Args:
+        arguments: The command line; None for that of the process.
+        description: The description of the tool in its help.
+    """
+    parser = plan_parser(description)
     options = parser.parse_args(arguments)
-    modes = [mode for mode in (options.budget, options.sweep, options.fit) if mode is not None]
-    if len(modes) != 1 and not (options.evaluate and not modes):
-        parser.error("give exactly one of --budget, --sweep and --fit, or --evaluate alone")
-    if options.evaluate is not None and options.sweep is not None:
-        parser.error("--evaluate requires --budget")
-    if (options.curve is not None or options.beside) and options.sweep is None:
-        parser.error("--curve and --beside require --sweep")
-    if options.split_input_file and options.curve is not None:
-        parser.error("--curve writes a file for a single step: remove --split-input-file")
-    if options.time_limit is not None and not options.time_limit >= 0:
-        parser.error(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
-    files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
+    options.view_copies, options.beside = options.view_copies == "on", tuple(options.beside)
+    parsed = PlanArguments(**vars(options))
     try:
-        demand_different_files({option: path for option, path in files.items() if path is not None})
+        _check_combinations(parsed)
     except ValueError as error:
         parser.error(str(error))
-    return options
+    return parsed
 
 
-def sweep_count(options: argparse.Namespace) -> int:
-    """Return the number of budgets of a sweep. Raises `ValueError` if it is less than 1."""
-    if options.sweep < 1:
-        raise ValueError(f"--sweep must be at least 1, not {options.sweep}")
-    return options.sweep
-
-
-def sweep_seconds(options: argparse.Namespace) -> float | None:
-    """Return the time limit of a sweep for each budget in seconds; None for no limit, if only an effort is given."""
-    if options.time_limit is None and options.effort is None:
-        return SWEEP_SECONDS
-    return options.time_limit
-
-
-def effort_of(options: argparse.Namespace, default: str = "full") -> Effort:
-    """Return the effort of the search that the options select. `default`: the name of the effort if `--effort` is
-    absent."""
-    return EFFORTS[options.effort or default]()
+def _check_combinations(options: PlanArguments) -> None:
+    """Raise `ValueError` for options that exclude or require each other."""
+    questions = [question for question in (options.budget, options.sweep, options.fit) if question is not None]
+    if len(questions) != 1 and not (options.evaluate and not questions):
+        raise ValueError("give exactly one of --budget, --sweep and --fit, or --evaluate alone")
+    if options.evaluate is not None and options.sweep is not None:
+        raise ValueError("--evaluate requires --budget")
+    if (options.curve is not None or options.beside) and options.sweep is None:
+        raise ValueError("--curve and --beside require --sweep")
+    if options.split_input_file and options.curve is not None:
+        raise ValueError("--curve writes a file for a single step: remove --split-input-file")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        raise ValueError(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
+    files = {"--output": options.output, "--sequence": options.sequence, "--curve": options.curve}
+    demand_different_files({option: path for option, path in files.items() if path is not None})
 
 
 def exit_code_of(outcomes: Sequence[Outcome]) -> int:
@@ -84,7 +144,7 @@ def exit_code_of(outcomes: Sequence[Outcome]) -> int:
 
 
 @contextmanager
-def progress_line(options: argparse.Namespace, task: str) -> Generator[ProgressLine, None, None]:
+def progress_line(options: PlanArguments, task: str) -> Generator[ProgressLine, None, None]:
     """Show the progress of the task in a line on standard error within the context, unless `--quiet` is given."""
     if options.quiet:
         yield ProgressLine(task)
@@ -107,7 +167,7 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
     parser = ToolParser(
         prog="recompute-plan", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("graph", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")
+    parser.add_argument("input", metavar="GRAPH.json|STEP.mlir", help="a graph or a step; '-' is standard input")
     _add_question_options(parser)
     _add_search_options(parser)
     _add_graph_options(parser)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 
@@ -30,12 +29,10 @@ from .plan_arguments import (
     PLANNED,
     REFUSED,
     UNPROVED,
-    effort_of,
+    PlanArguments,
     exit_code_of,
     print_lines,
     progress_line,
-    sweep_count,
-    sweep_seconds,
 )
 from .sweep_table import ModelSweepTable, SweepTable
 
@@ -46,7 +43,7 @@ MAX_LISTED_SEGMENTS = 6
 """The maximum number of segments that are listed for a point of a curve. The most expensive ones are listed."""
 
 
-def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
+def plan_step(options: PlanArguments, text: str, name: str) -> int:
     """Print the answer to `--fit` or `--sweep` for a step. Return the exit code.
 
     Args:
@@ -59,7 +56,7 @@ def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
         FileError: For a file that cannot be written.
     """
     graph_options = [f"--{name}" for name in FOR_GRAPHS if getattr(options, name)]
-    graph_options += ["--view-copies"] if options.view_copies == "on" else []
+    graph_options += ["--view-copies"] if options.view_copies else []
     if graph_options:
         raise ValueError(f"{graph_options[0]} applies only to graphs; for a step, use --sweep, --fit or {INSTEAD}")
     if options.fit is not None and options.solver != "auto":
@@ -73,13 +70,13 @@ def plan_step(options: argparse.Namespace, text: str, name: str) -> int:
         return BAD_INPUT
 
 
-def _fit(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
-    effort = effort_of(options, default="brief")
+def _fit(options: PlanArguments, module: ModuleOp, name: str) -> int:
+    effort, model = options.search_effort("brief"), options.memory_model
     seconds = FIT_SECONDS if options.time_limit is None else options.time_limit
     interrupts = Interrupt.count
     with progress_line(options, name) as line, stop_predicate(seconds) as stop:
-        answer = fit(module, options.fit, model=options.memory_model, stop=stop, effort=effort, progress=line.set_phase)
-    print_lines(_lines_of(answer, options.memory_model, name))
+        answer = fit(module, options.limit, model=model, stop=stop, effort=effort, progress=line.set_phase)
+    print_lines(_lines_of(answer, model, name))
     if answer.verdict is Verdict.NOT_FOUND:
         return UNPROVED if Interrupt.count == interrupts else INTERRUPTED
     return PLANNED if answer.fits else REFUSED
@@ -101,17 +98,17 @@ def _lines_of(answer: Fit, model: str, name: str) -> list[str]:
     return lines
 
 
-def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+def _sweep(options: PlanArguments, module: ModuleOp, name: str) -> int:
     if options.memory_model != ORDER:
         return _sweep_by_model(options, module, name)
     steps = list[SweptStep]()
     with progress_line(options, name) as line, Interrupt() as interrupt:
-        seconds = sweep_seconds(options)
+        seconds = options.sweep_seconds
         table = SweepTable(line, interrupt, seconds)
         sweep = SweepOptions(
-            count=sweep_count(options),
+            count=options.sweep_count(),
             solver=options.solver,
-            effort=effort_of(options),
+            effort=options.search_effort(),
             seconds=seconds,
             observer=table,
             stop=interrupt.is_set,
@@ -126,14 +123,14 @@ def _sweep(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
     return exit_code_of([outcome for step in steps for outcome in step.outcomes])
 
 
-def _sweep_by_model(options: argparse.Namespace, module: ModuleOp, name: str) -> int:
+def _sweep_by_model(options: PlanArguments, module: ModuleOp, name: str) -> int:
     if options.solver != "auto" or options.time_limit is not None:
         raise ValueError(
             "--solver and --time-limit apply only to --memory-model order: the model xla uses its own search"
         )
     with progress_line(options, name) as line, Interrupt() as interrupt:
         table = ModelSweepTable(line)
-        curve = swept_by_model(module, sweep_count(options), line.set_phase, interrupt.is_set, table)
+        curve = swept_by_model(module, options.sweep_count(), line.set_phase, interrupt.is_set, table)
         table.close(curve)
     rows = [line for point in curve.points for line in _again_lines(point, curve.plain_peak_bytes)]
     print_lines(["recomputed operations", *rows])

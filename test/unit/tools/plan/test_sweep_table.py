@@ -13,9 +13,9 @@ from recompute.planning.solvers.result import Result, refuse_after_end
 from recompute.support.interrupts import Interrupt
 from recompute.support.progress import ProgressLine
 from recompute.test.unit.tools.plan.test_planned_step import STEP
-from recompute.tools.plan.plan_arguments import SWEEP_SECONDS, sweep_seconds
+from recompute.tools.plan.plan_arguments import SWEEP_SECONDS, parse_plan_arguments
 from recompute.tools.plan.sweep_table import IMPROVED, SweepTable
-from recompute.tools.recompute_plan import argument_parser, main
+from recompute.tools.recompute_plan import main
 
 ROW = "0.5000        0.5000        {percent:<10} 0.0000     {gap:<8} greedy"
 
@@ -76,7 +76,7 @@ def test_interrupted_row_names_no_time_limit(seconds: float | None, capsys: pyte
      (["--effort", "long", "--time-limit", "0"], 0.0)],
 )  # fmt: skip
 def test_default_time_limit_applies_without_effort(arguments: list[str], expected: float | None) -> None:
-    assert sweep_seconds(argument_parser().parse_args(["step.mlir", "--sweep", "3", *arguments])) == expected
+    assert parse_plan_arguments(["step.mlir", "--sweep", "3", *arguments]).sweep_seconds == expected
 
 
 def test_time_limit_ends_each_budget_of_a_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
