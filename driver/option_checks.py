@@ -1,7 +1,8 @@
 """Checks of option values that are given as keywords, derived from the types of the option fields.
 
 `recompute.rewrite` and `recompute.jax.jit` use them. The name that a check receives begins with the function that the
-user called, as in `recompute.jax.jit: budget`.
+user called, as in `recompute.jax.jit: budget`. Plans, loop schedules and moves to the host are only checked for their
+Python type here: the constructor of `RecomputeOptions` parses them, for every interface.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any, cast
 
 from xdsl.passes import ModulePass
 
-from ..options.loop_schedule import LoopSchedule, schedule_of
+from ..options.loop_schedule import Loops
 from ..options.option_facts import option_facts_of
 from ..options.recompute_options import RecomputeOptions
 from ..options.segment_budgets import SegmentBudgets, budget_texts
 from ..options.selection import Selection
-from ..planning.plan_file import StepPlan, from_option
+from ..planning.plan_file import StepPlan
 from ..rules.costs.cost import cost_named
 from ..rules.costs.device import BadCost
 from ..support.units import budget_text, parse_budget
@@ -87,11 +88,10 @@ def _numbers(name: str, value: Any) -> tuple[int, ...]:
     return _sequence(name, value, count_from_zero, "int")
 
 
-def _plan(name: str, value: Any) -> tuple[StepPlan, ...] | None:
-    """Check the option `plan`. Raises `BadPlan`, a ValueError, for a string that is not a plan."""
-    if value is None:
-        return None
-    return from_option(value) if isinstance(value, str) else _sequence(name, value, _step_plan, "StepPlan, or its text")
+def _plan(name: str, value: Any) -> str | tuple[StepPlan, ...] | None:
+    if value is None or isinstance(value, str):
+        return value
+    return _sequence(name, value, _step_plan, "StepPlan, or its text")
 
 
 def _step_plan(name: str, value: Any) -> StepPlan:
@@ -115,11 +115,10 @@ def _planner(name: str, value: Any) -> Any:
     return value
 
 
-def _loops(name: str, value: Any) -> LoopSchedule:
-    """Check the option `loops`. Raises `BadSchedule`, a ValueError."""
+def _loops(name: str, value: Any) -> Loops:
     if not isinstance(value, bool | str):
         raise wrong_type(name, "True, False, or a str such as 'keep(50%)' or 'periodic(8)'", value)
-    return schedule_of(value)
+    return value
 
 
 def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:

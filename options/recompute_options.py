@@ -136,13 +136,21 @@ class RecomputeOptions:
     segment_budgets: InitVar[SegmentBudgets | None] = None
 
     def __post_init__(self, segment_budgets: SegmentBudgets | None) -> None:
-        """Parse values that are given as strings, move the segment budgets into the selection, and check each value.
+        """Parse the values that are given as strings, then check the others.
 
         Raises:
             BadSelection: For invalid segment budgets, or an invalid value of `loops` or `offload`.
             BadCost: For an unknown cost, if `offload` needs the transfer speed of its device.
             BadPlan: For an invalid plan.
             ValueError: For an unknown target or memory model, and for a number below its minimum.
+        """
+        self._parse(segment_budgets)
+        self._check()
+
+    def _parse(self, segment_budgets: SegmentBudgets | None) -> None:
+        """Replace options given as strings by their parsed form, and move the segment budgets into the selection.
+
+        The strings of all interfaces are parsed here. `planned`, `loop_schedule` and `moves` return the parsed forms.
         """
         if segment_budgets is not None:
             self._hold("selection", replace(self.selection, segment_budgets=budget_texts(segment_budgets)))
@@ -151,18 +159,17 @@ class RecomputeOptions:
         self._hold("loops", schedule_of(self.loops))
         if isinstance(self.offload, str):
             self._hold("offload", parse_offload(self.offload, self.cost))
+
+    def _hold(self, option: str, parsed: object) -> None:
+        object.__setattr__(self, option, parsed)
+
+    def _check(self) -> None:
+        """Raise `ValueError` for an unknown name, and for a number out of its range."""
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
         demand_memory_model(self.memory_model)
         if self.time_limit is not None and not self.time_limit > 0:
             raise ValueError(f"{spelling('time-limit')} must be a positive number of seconds, not {self.time_limit:g}")
-        self._demand_minima()
-
-    def _hold(self, option: str, parsed: object) -> None:
-        """During construction, replace the value of an option by its parsed form."""
-        object.__setattr__(self, option, parsed)
-
-    def _demand_minima(self) -> None:
         for option in fields(self):
             minimum = option_facts_of(option).minimum
             value = getattr(self, option.name)
