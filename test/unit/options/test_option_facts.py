@@ -53,7 +53,7 @@ def test_rewrite_accepts_every_option_as_a_keyword() -> None:
 
 def test_torch_has_the_declared_options() -> None:
     """The keywords are read from the source, because torch may be missing."""
-    tree = ast.parse((ROOT / "frontends" / "torch" / "options.py").read_text())
+    tree = ast.parse((ROOT / "frontends" / "torch" / "partition" / "options.py").read_text())
     (keywords,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Keywords")
     names = {ast.unparse(line.target) for line in keywords.body if isinstance(line, ast.AnnAssign)}
     declared = {field.name for field in options_with(RecomputeOptions, EntryPoint.TORCH)}
