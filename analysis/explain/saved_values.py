@@ -24,6 +24,7 @@ from ..step.views import value_bytes
 
 OUTSIDE = "it is outside every segment, and only values inside segments are recomputed"
 NO_SEGMENTS = "the step has no segments, the parts that are recomputed: name its parts as scopes"
+PLAIN_STEP = "a rewrite could recompute it, but the plain step runs"
 MARKED = "it is marked to be kept"
 CHOSEN = "the selection saves it, as a checkpoint or because of the policy, save or exclude"
 OUTPUT = "it is an output of its segment: operations after the segment read it"

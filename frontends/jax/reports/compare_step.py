@@ -11,7 +11,7 @@ import jax
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
-from ....analysis.explain.saved_values import SavedValue
+from ....analysis.explain.saved_values import PLAIN_STEP, SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....analysis.step.descriptions import is_scope, module_of, modules_of_copies, place_in_model, without_loop_scopes
 from ....analysis.step.marks import is_copy
@@ -248,8 +248,8 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that a variant saves for its backward pass, in order of decreasing size.
 
-    The reasons come from the user's selection if it accounts for every recomputed segment, and otherwise from the
-    rewrite.
+    A plain step saves every residual. The reasons come from the user's selection if it accounts for every recomputed
+    segment, and otherwise from the rewrite.
 
     Args:
         lowered: The step.
@@ -269,7 +269,11 @@ def _saved_values(
     segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
     if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
         return rewritten.still_saved() if variant is Variant.RECOMPUTED else ()
-    saved = [value for explanation in explanations for value in explanation.values if value.reason is not None]
+    values = [value for explanation in explanations for value in explanation.values]
+    if rewritten is None:
+        saved = [replace(value, reason=value.reason or PLAIN_STEP) for value in values]
+    else:
+        saved = [value for value in values if value.reason is not None]
     return tuple(sorted(saved, key=lambda value: -value.bytes))
 
 

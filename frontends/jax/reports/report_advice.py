@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ....analysis.explain.saved_values import PLAIN_STEP
 from ....reports.wrapping import wrap_line
 from ....support.locations import base_name
 from ....support.units import format_bytes
@@ -119,9 +120,10 @@ def _budget_of(needs: int, plain: int) -> str:
 
 
 def _large_value(report: Report) -> dict[str, str] | None:
-    """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries; None if
-    there is no such value."""
-    value = max(report.kept, key=lambda value: value.bytes, default=None)
+    """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries and that
+    cannot be recomputed; None if there is no such value."""
+    kept = [value for value in report.kept if value.reason != PLAIN_STEP]
+    value = max(kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
         return None
     return {"operation": value.operation, "position": base_name(value.position), "size": format_bytes(value.bytes)}

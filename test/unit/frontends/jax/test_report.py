@@ -18,6 +18,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import recompute
+from recompute.analysis.explain.saved_values import PLAIN_STEP
 from recompute.frontends.jax.compilation.budgeted_result import CompiledCandidate
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
 from recompute.frontends.jax.compilation.variants import Variant
@@ -172,6 +173,23 @@ def test_report_shows_memory_and_reasons():
     assert "kept for the backward pass: 48.0 KiB" in text and "it is an output of its segment" in text
     assert [name for name, _ in report.timelines] == ["plain", "recomputed"]
     assert text.count("alive at the peak") == 2 and "backward" in text
+
+
+@pytest.mark.parametrize("details", [False, True])
+@pytest.mark.parametrize("options", [{"budget": "1GiB"}, {"budget": 1.0}, {"segments": "none"}, {}])
+def test_a_plain_step_keeps_all_its_residuals(options: dict[str, Any], details: bool):
+    """The report on a plain step lists the values that it saves, not those that a rewrite would leave."""
+    step = recompute.jax.jit(mlp().step, **options)
+    if options:
+        report = step.report(weights(), batch())
+    else:
+        report = recompute.jax.explain(step, weights(), batch(), budget="200MiB")
+    assert report.variant is Variant.PLAIN
+    (explanation,) = step.explain(weights(), batch())
+    assert sum(value.bytes for value in report.kept) == explanation.saved_bytes
+    text = report.details() if details else str(report)
+    assert f"kept for the backward pass: {format_bytes(explanation.saved_bytes)} of values before fusion" in text
+    assert (PLAIN_STEP in " ".join(text.split())) == (options != {"segments": "none"})
 
 
 def test_summary_fits_in_25_lines(tmp_path: Path):
