@@ -248,8 +248,8 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that a variant saves for its backward pass, in order of decreasing size.
 
-    A plain step saves every residual. The reasons come from the user's selection if it accounts for every recomputed
-    segment, and otherwise from the rewrite.
+    A plain step saves every residual. The values of a rewritten step are those that its program saves. Their reasons
+    come from the user's selection if it leaves the same bytes, and otherwise from the rewrite.
 
     Args:
         lowered: The step.
@@ -260,21 +260,23 @@ def _saved_values(
     if variant is Variant.MERGED or lowered.module is None:
         return ()
     selection = lowered.options.rewrite.selection
-    if selection == AUTO and variant is Variant.RECOMPUTED and rewritten is not None:
+    if selection == AUTO and rewritten is not None:
         return rewritten.still_saved()
     try:
         explanations = explain_verified(view(lowered.module), selection)
     except (Refusal, ValueError):
-        return ()
-    segments = {row.segment for explanation in explanations for row in explanation.segments} | {OUTSIDE_SEGMENTS}
-    if rewritten is not None and not {segment for segment, _ in _copies_by_segment(rewritten)} <= segments:
-        return rewritten.still_saved() if variant is Variant.RECOMPUTED else ()
+        return () if rewritten is None else rewritten.still_saved()
     values = [value for explanation in explanations for value in explanation.values]
     if rewritten is None:
-        saved = [replace(value, reason=value.reason or PLAIN_STEP) for value in values]
-    else:
-        saved = [value for value in values if value.reason is not None]
-    return tuple(sorted(saved, key=lambda value: -value.bytes))
+        return _largest_first(replace(value, reason=value.reason or PLAIN_STEP) for value in values)
+    selected, still_saved = [value for value in values if value.reason is not None], rewritten.still_saved()
+    # A budget, or a budget of a segment, recomputes other values than the selection alone.
+    is_selected = sum(value.bytes for value in selected) == sum(value.bytes for value in still_saved)
+    return _largest_first(selected) if is_selected else still_saved
+
+
+def _largest_first(values: Iterable[SavedValue]) -> tuple[SavedValue, ...]:
+    return tuple(sorted(values, key=lambda value: -value.bytes))
 
 
 def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[str, Timeline], ...]:

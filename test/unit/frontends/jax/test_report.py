@@ -192,6 +192,26 @@ def test_a_plain_step_keeps_all_its_residuals(options: dict[str, Any], details: 
     assert (PLAIN_STEP in " ".join(text.split())) == (options != {"segments": "none"})
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"segment_budgets": {"block*": "50%"}},
+        {"segments": "block*", "budget": 0.6},
+        {"segments": "block*", "policy": "dots_saveable"},
+        {"segments": "block[01]"},
+    ],
+    ids=str,
+)
+def test_kept_values_are_those_that_the_rewritten_step_saves(options: dict[str, Any]):
+    """A budget, a segment budget or a policy keeps values inside of recomputed segments, and the list contains them."""
+    step = recompute.jax.jit(mlp().step, **options)
+    report, rewritten = step.report(weights(), batch()), step.lower(weights(), batch()).rewritten
+    assert report.variant is Variant.RECOMPUTED and rewritten is not None
+    saved_bytes = sum(value.bytes for value in rewritten.still_saved())
+    assert sum(value.bytes for value in report.kept) == saved_bytes
+    assert f"kept for the backward pass: {format_bytes(saved_bytes)} of values before fusion" in str(report)
+
+
 def test_summary_fits_in_25_lines(tmp_path: Path):
     """The summary has about 25 lines of 100 columns: a row per module, the values still saved with reasons, and the
     next step."""
