@@ -73,10 +73,12 @@ def compare(lowered: Lowered) -> Report:
         steps = viewed.memory_of_steps("xla")
     names = ModuleNames.of([timeline for step in steps for timeline in (step.plain, step.rewritten)])
     has_loops = lowered.module is not None and _has_numeric_loop(lowered.module)
+    executed_flops = _executed_flops(lowered, choice) if has_loops else None
+    plain_flops, chosen_flops = executed_flops or (None, None)
     return Report(
         name=lowered.name,
-        plain=_needs(plain),
-        chosen=_needs(choice.compiled),
+        plain=_needs(plain, plain_flops),
+        chosen=_needs(choice.compiled, chosen_flops),
         variant=choice.variant,
         measured=tuple(choice.sizes.items()),
         why=choice.why,
@@ -93,7 +95,7 @@ def compare(lowered: Lowered) -> Report:
         loops=LoopFacts(
             has_loops,
             positions=tuple(dict.fromkeys(step.place for step in steps if step.place)),
-            executed_flops=_executed_flops(lowered, choice) if has_loops else None,
+            executed_flops=executed_flops,
         ),
         search=_budget_search(lowered),
         devices=devices,
@@ -159,12 +161,16 @@ def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) ->
     return tuple(remark for remark in told if isinstance(remark, str) or remark.topic is not Topic.EAGER)
 
 
-def _needs(compiled: jax.stages.Compiled) -> Needs:
+def _needs(compiled: jax.stages.Compiled, executed_flops: int | None) -> Needs:
+    """Return the memory and the work of a compiled step. `executed_flops`: its FLOPs over all iterations of loops; None
+    for the compiler's count."""
     analysis: Any = compiled.memory_analysis()
     parts = ("argument_size_in_bytes", "output_size_in_bytes", "alias_size_in_bytes")
     sizes = [0, 0, 0] if analysis is None else [int(getattr(analysis, part)) for part in parts]
     costs: Any = compiled.cost_analysis()
     flops = None if not costs or "flops" not in costs else float(costs["flops"])
+    if executed_flops is not None:
+        flops = float(executed_flops)
     return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
 
 

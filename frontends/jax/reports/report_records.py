@@ -12,14 +12,15 @@ from ....search.budget.compiled_candidate import CompiledCandidate
 
 @dataclass(frozen=True)
 class Needs:
-    """The memory and the work of a compiled step, as the compiler reports them.
+    """The memory of a compiled step, as the compiler reports it, and its work.
 
     Attributes:
         temporaries: The bytes of temporaries; None if the compiler reports no sizes.
         arguments: The bytes of arguments.
         results: The bytes of results.
         aliased: The bytes of results that share buffers with arguments.
-        flops: The FLOPs of one run; None if the compiler reports none.
+        flops: The FLOPs of one run, as in the table of the report: for a step with loops, `LoopFacts.executed_flops`,
+            otherwise the count of the compiler; None if it reports none.
     """
 
     temporaries: int | None

@@ -95,8 +95,8 @@ class Report:
 
     @property
     def flops(self) -> tuple[float | None, float | None]:
-        """The FLOPs of the plain step and of the step that runs: `loops.executed_flops` or the compiler's counts."""
-        return self.loops.executed_flops or (self.plain.flops, self.chosen.flops)
+        """The FLOPs of the plain step and of the step that runs, `plain.flops` and `chosen.flops`."""
+        return self.plain.flops, self.chosen.flops
 
     def __str__(self) -> str:
         return to_text(self)

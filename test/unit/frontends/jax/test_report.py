@@ -333,6 +333,7 @@ def test_flops_count_all_loop_iterations():
     assert 5 * 2 * 256 * 32 * 32 < plain < less < 2 * plain
     first, *lines = str(report).splitlines()
     assert f"{less / plain - 1:+.0%} FLOPs".replace("%", " %") in first
+    assert report.flops == (report.plain.flops, report.chosen.flops) == (plain, less)
     (row,) = [line.split() for line in lines if line.startswith("FLOPs  ")]
     assert row[1:] == [f"{plain:.3g}", f"{less:.3g}", f"{less / plain:.3f}"]
     assert "FLOPs: counted in the program, all iterations of loops included" in lines
