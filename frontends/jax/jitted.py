@@ -28,7 +28,7 @@ from .compilation.allocation import temporary_bytes
 from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
-from .keywords.off_switch import is_disabled
+from .keywords.off_switch import RAN_SWITCHED_OFF, is_disabled
 from .lowering.argument_hint import demand_keywords, hint, package_for
 from .lowering.calls import Call, key_of
 from .lowering.lowered import Lowered
@@ -83,6 +83,7 @@ class Jitted(Generic[P, R]):
         self._explained: dict[Hashable, Explanations] = {}
         self._within: dict[str, Jitted[P, R]] = {}
         self._steps: dict[Hashable, CallableStep | None] = {}
+        self._ran_switched_off = False
         self._dispatch: Any = self._new_dispatch()
         update_wrapper(self, function, updated=())
 
@@ -92,7 +93,10 @@ class Jitted(Generic[P, R]):
         Raises the errors of `jax.jit` and of `lower`.
         """
         try:
-            if _JAX.config.jax_disable_jit or is_disabled():
+            if _JAX.config.jax_disable_jit:
+                return self._plain(*args, **kwargs)
+            if is_disabled():
+                self._ran_switched_off = True
                 return self._plain(*args, **kwargs)
             try:
                 if self._dispatch is None:
@@ -136,7 +140,8 @@ class Jitted(Generic[P, R]):
         last = "the last compiled one: " if count > 1 else ""
         verdict = f": {last}{summaries[-1]}" if summaries else ""
         calls = f"{count or 'no'} call{'' if count == 1 else 's'}"
-        return f"<recompute.jax.jit({self._name}), lowered for {calls}{verdict}>"
+        plain = f"; {RAN_SWITCHED_OFF}" if self._ran_switched_off else ""
+        return f"<recompute.jax.jit({self._name}), lowered for {calls}{verdict}{plain}>"
 
     @property
     def package(self) -> str:
@@ -316,6 +321,7 @@ class Jitted(Generic[P, R]):
         self._explained.clear()
         self._within.clear()
         self._steps.clear()
+        self._ran_switched_off = False
         self._plain.clear_cache()
         self._dispatch = self._new_dispatch()
 

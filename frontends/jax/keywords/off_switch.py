@@ -10,6 +10,7 @@ from contextvars import ContextVar
 SWITCH_VARIABLE = "RECOMPUTE"
 OFF, ON = ("off", "0", "false"), ("", "on", "1", "true")
 WHY = f"recomputation is switched off, by {SWITCH_VARIABLE}=off or recompute.jax.disabled()"
+RAN_SWITCHED_OFF = f"calls under {SWITCH_VARIABLE}=off or recompute.jax.disabled() ran the plain step"
 _is_disabled: ContextVar[bool] = ContextVar("whether recomputation is switched off", default=False)
 
 

@@ -59,7 +59,7 @@ def verdict(report: Report) -> str:
         parts.append(f"but {_percent(on_device, less_on_device)} on the device")
     plain_flops, flops = report.flops
     if plain_flops and flops is not None:
-        parts.append(f"{flops / plain_flops - 1:+.0%} FLOPs".replace("%", " %"))
+        parts.append(f"{_percent(plain_flops, flops)} FLOPs")
     if report.variant is Variant.KEEPING:
         parts.append("by its own jax.checkpoint")
     else:
@@ -71,8 +71,9 @@ def _change(before: int, after: int) -> str:
     return f" ({_percent(before, after)})" if before else ""
 
 
-def _percent(before: int, after: int) -> str:
-    return f"{after / before - 1:+.0%}".replace("%", " %")
+def _percent(before: float, after: float) -> str:
+    """Return the change as text: `+21 %`. A change that rounds to 0 is `+0 %`, never `-0 %`."""
+    return f"{round(100 * (after / before - 1)):+d} %"
 
 
 def needs(report: Report) -> Iterator[str]:

@@ -36,7 +36,10 @@ def test_environment_variable_disables_recomputation(value: str, monkeypatch: py
     monkeypatch.setenv("RECOMPUTE", value)
     step = recompute.jax.jit(mlp().step)
     step(weights(), batch())
-    assert repr(step).endswith("lowered for no calls>")
+    plain = "calls under RECOMPUTE=off or recompute.jax.disabled() ran the plain step"
+    assert repr(step) == f"<recompute.jax.jit(step), lowered for no calls; {plain}>"
+    step.clear_cache()
+    assert repr(step) == "<recompute.jax.jit(step), lowered for no calls>"
 
 
 def test_unknown_environment_value_is_rejected(monkeypatch: pytest.MonkeyPatch):

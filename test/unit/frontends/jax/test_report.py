@@ -212,6 +212,13 @@ def test_kept_values_are_those_that_the_rewritten_step_saves(options: dict[str, 
     assert f"kept for the backward pass: {format_bytes(saved_bytes)} of values before fusion" in str(report)
 
 
+@pytest.mark.parametrize(("flops", "work"), [(999.0, "+0 %"), (1000.0, "+0 %"), (1001.0, "+0 %"), (989.0, "-1 %")])
+def test_no_change_is_never_negative(flops: float, work: str):
+    report = recompute.jax.jit(mlp().step).report(weights(), batch())
+    report = replace(report, plain=replace(report.plain, flops=1000.0), chosen=replace(report.chosen, flops=flops))
+    assert f", {work} FLOPs, proved equal" in str(report).splitlines()[0]
+
+
 def test_summary_fits_in_25_lines(tmp_path: Path):
     """The summary has about 25 lines of 100 columns: a row per module, the values still saved with reasons, and the
     next step."""
