@@ -31,10 +31,11 @@ from ....search.local_choices.limit_segments import selection_without_budgets
 from ....support.diagnostics import Refusal
 from ....support.interrupts import stop_predicate
 from ....support.progress import ProgressLine
+from ....support.units import readable_bytes
 from ....transforms.merge_remat import merge_remat
 from ....transforms.take_marks import take_marks
 from ..keywords.jit_options import JitOptions
-from .allocation import reported_bytes, temporary_bytes
+from .allocation import UnknownMemory, fixed_bytes, reported_bytes, temporary_bytes
 from .budgeted_result import BudgetedCompile
 from .compiler_options import MEASURING
 from .compilers import Compilers
@@ -79,7 +80,14 @@ def compile_within(
     # The time that the plain step takes to compile counts: the user waits for the whole.
     with stop_predicate(options.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
-        unchanged = _plain_result(module, budget, compilers.compile_plain())
+        plain = compilers.compile_plain()
+        try:
+            unchanged = _plain_result(module, budget, plain)
+        except UnknownMemory:
+            raise
+        except Refusal as error:
+            line.begin("compiling the choice without a budget", PREPARATION_SHARE, 1.0)
+            raise _with_lowest_memory(error, module, first, plain, compilers) from None
         is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes
         if is_within and not first.selection.segment_budgets:
             return unchanged
@@ -101,6 +109,41 @@ def compile_within(
             for alternative in alternatives
         ]
         return _best_result(unchanged, searches)
+
+
+def _with_lowest_memory(
+    error: Refusal, module: ModuleOp, options: RecomputeOptions, plain: jax.stages.Compiled, compilers: Compilers
+) -> BudgetNotReached:
+    """Return the refusal of a budget below the arguments and results, with the lowest memory of the plain step and the
+    choice without a budget. No search is made, since no plan can meet the budget.
+
+    Args:
+        error: The refusal.
+        module: The plain step, with its marks.
+        options: The options of the rewrite.
+        plain: The compiled plain step.
+        compilers: The functions that compile the step.
+    """
+    sizes = {"the plain step": reported_bytes(module, plain, "a budget")}
+    rewritten = _rewritten(module, options)
+    if rewritten is not None:
+        compiled = compilers.compile_rewritten(rewritten.module, MEASURING)
+        sizes["the step without a budget"] = reported_bytes(module, compiled, "a budget")
+    if compilers.compile_keeping is not None:
+        sizes[OWN_CHECKPOINT] = reported_bytes(module, compilers.compile_keeping(), "a budget")
+    lowest = min(sizes, key=sizes.__getitem__)
+    needed = readable_bytes(sizes[lowest] + fixed_bytes(plain))
+    reason = f"{error.reason}; the lowest memory reached so far is {needed}, by {lowest}"
+    return BudgetNotReached(error.operation, reason, sizes[lowest])
+
+
+def _rewritten(module: ModuleOp, options: RecomputeOptions) -> Rewritten | None:
+    """Rewrite the step. Return None if the options do not apply, or if nothing is recomputed."""
+    try:
+        rewritten = rewrite(module, options)
+    except (Refusal, NotProved):
+        return None
+    return rewritten if rewritten.copies else None
 
 
 def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> BudgetedCompile:
@@ -230,11 +273,7 @@ class _JaxBackend:
         if candidate is not None:
             selection = selection_without_budgets(options.selection)
             options = replace(options, selection=selection, plan=candidate.plans, loops=candidate.loops)
-        try:
-            rewritten = rewrite(self.request.module, options)
-        except (Refusal, NotProved):
-            return None
-        return rewritten if rewritten.copies else None
+        return _rewritten(self.request.module, options)
 
     def compile(self, rewritten: Rewritten, is_final: bool) -> jax.stages.Compiled:
         return self.request.compilers.compile_rewritten(rewritten.module, {} if is_final else MEASURING)

@@ -340,11 +340,21 @@ def test_refusal_proposes_more_time_only_if_the_search_was_cut_short(monkeypatch
     assert is_late and "time_limit" not in refused.value.reason
 
 
-def test_budget_below_arguments_and_results_names_the_way_to_the_minimum() -> None:
-    with pytest.raises(
-        Refusal, match=r'need \d+\.\d KiB \(\d+ bytes\); budget="min" finds the smallest budget that a plan can meet'
+def test_budget_below_arguments_and_results_states_the_lowest_memory_and_the_way_to_the_minimum() -> None:
+    chosen = recompute.jax.jit(STEP).report(*five_layers()).chosen
+    assert chosen.device_bytes is not None
+    needed = readable_bytes(chosen.device_bytes)
+    lowest = re.escape(f"the lowest memory reached so far is {needed}, by the step without a budget")
+    for call in (
+        lambda: recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers()),
+        lambda: recompute.jax.jit(STEP, budget="1KiB")(*five_layers()),
     ):
-        recompute.jax.jit(STEP, budget="1KiB").lower(weights(), batch())
+        with pytest.raises(
+            Refusal,
+            match=r'need \d+\.\d KiB \(\d+ bytes\); budget="min" finds the smallest budget that a plan can meet; '
+            + lowest,
+        ):
+            call()
 
 
 @pytest.mark.slow
