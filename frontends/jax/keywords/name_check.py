@@ -66,6 +66,8 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
             similar = f"; similar names are: {', '.join(near)}" if near else ""
             warn(f"{step}: policy: the name {pattern!r} matches no value of the step{similar}", UnmatchedName)
             continue
+        if option == POLICY:
+            raise UnknownName(_without_checkpoint_name(step, pattern, near, operations))
         if (of_scope := all_values_of_scope(pattern, operations)) is not None:
             raise UnknownName(f"{step}: {option}={pattern!r} names a scope: write {of_scope!r} for the values in it")
         similar = f"similar names are: {', '.join(near)}" if near else _existing_names(operations)
@@ -76,7 +78,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
 def _similar_names(option: str, pattern: str, operations: Sequence[Operation]) -> list[str]:
     """Return the existing names that resemble a pattern: for a policy of JAX, those by `checkpoint_name`."""
     if option == POLICY:
-        return similar_names(pattern, dict.fromkeys(name for op in operations for name in given_names(op)))
+        return similar_names(pattern, _named_values(operations))
     existing = (name for op in operations for name in names_of(op))
     return similar_names(pattern, dict.fromkeys([*existing, *_patterns_of_scopes(operations)]))
 
@@ -87,17 +89,39 @@ def _patterns_of_scopes(operations: Sequence[Operation]) -> list[str]:
     return [f"{scope}/*" for scope in dict.fromkeys(scopes)]
 
 
+def _without_checkpoint_name(step: str, name: str, near: Sequence[str], operations: Sequence[Operation]) -> str:
+    """Return the message on a name in a policy of JAX that no value of the step has.
+
+    `near`: the existing names that resemble it.
+    """
+    missing = f"{step}: policy: the step has no value with the checkpoint_name {name!r}"
+    if near:
+        return f"{missing}; similar names are: {', '.join(near)}"
+    if named := _named_values(operations):
+        return f"{missing}; the names of its values are: {_listed(named)}"
+    return f"{missing}, and no value with another one; name values with jax.ad_checkpoint.checkpoint_name"
+
+
 def _existing_names(operations: Sequence[Operation]) -> str:
     """Return a phrase that lists existing names: those by `checkpoint_name`, or else patterns for the values of scopes.
 
     If there are none, return advice on naming values.
     """
-    named = list(dict.fromkeys([name for op in operations for name in given_names(op)]))
+    named = _named_values(operations)
     for kind, names in (("the named values are", named), ("the scopes are", _patterns_of_scopes(operations))):
         if names:
-            more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-            return f"{kind}: {', '.join(names[:_MAX_LISTED])}{more}"
+            return f"{kind}: {_listed(names)}"
     return _NAME_VALUES
+
+
+def _named_values(operations: Sequence[Operation]) -> list[str]:
+    """Return the names by `checkpoint_name`, in program order."""
+    return list(dict.fromkeys([name for op in operations for name in given_names(op)]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return f"{', '.join(names[:_MAX_LISTED])}{more}"
 
 
 def _without_match(operations: Sequence[Operation], requested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -104,6 +104,13 @@ def named_loss(w: Any, x: Any) -> Any:
     return jnp.mean(x**2)
 
 
+def test_policy_with_names_for_a_step_without_named_values() -> None:
+    policy = jax.checkpoint_policies.save_only_these_names("zz")
+    missing = "step: policy: the step has no value with the checkpoint_name 'zz', and no value with another one; name"
+    with pytest.raises(ValueError, match=f"{missing} values with jax.ad_checkpoint.checkpoint_name$"):
+        recompute.jax.jit(mlp().step, policy=policy)(weights(), batch())
+
+
 @pytest.mark.parametrize("wrap", [lambda step: step, jax.jit])
 @pytest.mark.parametrize("policy", ["save_only_these_names", "save_any_names_but_these"])
 def test_unmatched_policy_names_are_rejected_or_warned(wrap: Any, policy: str) -> None:
@@ -113,8 +120,11 @@ def test_unmatched_policy_names_are_rejected_or_warned(wrap: Any, policy: str) -
         result = getattr(jax.checkpoint_policies, policy)(*names)
         wrap(recompute.jax.jit(jax.value_and_grad(named_loss), policy=result))(weights(), batch())
 
-    with pytest.raises(ValueError, match=r"policy='hiden' matches no value of the step; similar names are: hidden"):
+    missing = "loss: policy: the step has no value with the checkpoint_name "
+    with pytest.raises(ValueError, match=f"{missing}'hiden'; similar names are: hidden"):
         call("hiden")
+    with pytest.raises(ValueError, match=f"{missing}'zz'; the names of its values are: hidden"):
+        call("zz")
     message = "policy: the name 'hiden' matches no value of the step; similar names are: hidden$"
     with pytest.warns(match=message) as caught:
         call("hidden", "hiden")
