@@ -73,6 +73,13 @@ def read_module(step: StepInput, name: str) -> ModuleOp:
         return parse_module(_text_of(step), name)
     if hasattr(getattr(step, "operation", None), "get_asm"):
         return parse_module(step.operation.get_asm(enable_debug_info=True), name)
+    if callable(step):
+        name = getattr(step, "__name__", "step")
+        jitted = name if hasattr(step, "lower") else f"jax.jit({name})"
+        raise TypeError(
+            f"expected a lowered step, not a function: lower it with its arguments, {jitted}.lower(*arguments), or ask "
+            f"recompute.jax.explain({name}, *arguments, budget=...) whether the compiled step fits"
+        )
     raise TypeError(
         "expected a module of xDSL or of MLIR's Python bindings, its text, or the result of jax.jit(f).lower(...), "
         f"not {type(step).__name__}"

@@ -142,6 +142,23 @@ def test_step_lowered_by_jax_is_accepted() -> None:
             recompute.fit(wrong, "4MiB")  # pyright: ignore[reportArgumentType]
 
 
+def test_function_in_place_of_a_lowered_step_is_refused_with_the_remedy() -> None:
+    jax = pytest.importorskip("jax")
+    jax_frontend = pytest.importorskip("recompute.jax")
+
+    def train_step(x: Any) -> Any:
+        return x
+
+    remedy = r"recompute\.jax\.explain\(train_step, \*arguments, budget=\.\.\.\) whether the compiled step fits$"
+    for step, jitted in (
+        (jax.jit(train_step), "train_step"),
+        (jax_frontend.jit(train_step), "train_step"),
+        (train_step, r"jax\.jit\(train_step\)"),
+    ):
+        with pytest.raises(TypeError, match=rf"with its arguments, {jitted}\.lower\(\*arguments\), or ask {remedy}"):
+            recompute.fit(step, "3MiB")  # pyright: ignore[reportArgumentType]
+
+
 def test_options_may_be_keywords() -> None:
     step = CHAIN.read_text()
     options = recompute.RecomputeOptions(recompute.Selection(save=("tanh",)), budget="0.9", memory_model="order")
