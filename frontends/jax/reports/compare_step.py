@@ -121,6 +121,7 @@ def _budget_search(lowered: Lowered) -> BudgetSearch:
         candidates=lowered.within.rounds,
         is_minimum=lowered.within.limit_bytes is None,
         is_complete=lowered.within.is_complete,
+        temporaries_limit=lowered.within.limit_bytes,
     )
 
 

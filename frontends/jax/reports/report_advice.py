@@ -40,6 +40,12 @@ _LEAST_SO_FAR = (
     "this is the least memory that the search found before it was stopped: with a larger time_limit=, or without one, "
     "it may find a smaller plan"
 )
+FAR_BELOW = 0.8
+"""A report explains why the step needs less than the budget allows if it needs less than this share of it."""
+_NOTHING_BETWEEN = (
+    "the search found no plan with less extra work that needs between {least} and the {limit} that the budget leaves "
+    "for temporaries; of the compiled ones with less work, the next needs {next}"
+)
 _MERGED = (
     "next: the model's own jax.checkpoint can be removed: this step runs without its copies, and recomputes values "
     "that recompute.jax chooses"
@@ -63,6 +69,8 @@ def next_steps(report: Report) -> Iterator[str]:
         yield from wrap_line(f"next: {cheaper}")
     elif report.search.is_minimum:
         yield from wrap_line(f"next: {_LEAST if report.search.is_complete else _LEAST_SO_FAR}")
+    elif (between := _nothing_between(report)) is not None:
+        yield from wrap_line(f"next: {between}")
     elif report.search.candidates:
         yield "next: a larger budget requires less extra work; a smaller budget requires less memory"
     else:
@@ -111,6 +119,25 @@ def _cheaper(report: Report) -> str | None:
     if report.search.candidates or extra < NOTABLE_WORK or extra < saved:
         return None
     return _LITTLE_SAVED.format(extra=f"{extra:.0%}".replace("%", " %"), saved=f"{saved:.0%}".replace("%", " %"))
+
+
+def _nothing_between(report: Report) -> str | None:
+    """Return a message that states the size of the next larger compiled plan with less work, for a step that needs far
+    less memory than its budget allows; None for other steps."""
+    limit, needs, plain = report.search.temporaries_limit, report.chosen.temporaries, report.plain.temporaries
+    runs = next((candidate for candidate in report.search.candidates if candidate.measured_bytes == needs), None)
+    if limit is None or needs is None or plain is None or runs is None or needs >= FAR_BELOW * limit:
+        return None
+    larger = [
+        candidate.measured_bytes
+        for candidate in report.search.candidates
+        if candidate.measured_bytes is not None
+        and candidate.measured_bytes > limit
+        and candidate.extra_flops < runs.extra_flops
+    ]
+    size = min([plain, *larger])
+    following = f"{format_bytes(size)}{' (the plain step)' if size == plain else ''}"
+    return _NOTHING_BETWEEN.format(least=format_bytes(needs), limit=format_bytes(limit), next=following)
 
 
 def _budget_of(needs: int, plain: int) -> str:

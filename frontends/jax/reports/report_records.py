@@ -114,6 +114,7 @@ class BudgetSearch:
         refused: The reason why no plan is within the budget; "" if a plan was found, or if there is no budget.
         is_minimum: Whether the step that runs is the result of the budget `min`.
         is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
+        temporaries_limit: The bytes that the budget leaves for temporaries; None without a search, and for `min`.
     """
 
     limit_bytes: int | None = None
@@ -122,3 +123,4 @@ class BudgetSearch:
     refused: str = ""
     is_minimum: bool = False
     is_complete: bool = True
+    temporaries_limit: int | None = None

@@ -318,6 +318,27 @@ def scanned(blocks: Any, x: Any) -> Any:
     return jnp.sum(jax.lax.scan(body, x, blocks)[0])
 
 
+def test_budget_between_reachable_sizes_of_a_loop_states_that_nothing_lies_between():
+    """A nested loop has few schedules, so a step may need far less than its budget allows."""
+
+    def inner(row: Any, x: Any) -> Any:
+        return jax.lax.scan(lambda x, block: (x + jnp.tanh(jnp.sin(x @ block)) @ block.T, None), x, row)[0]
+
+    def loss(blocks: Any, x: Any) -> Any:
+        return jnp.sum(jax.lax.scan(lambda x, row: (inner(row, x), None), x, blocks)[0] ** 2)
+
+    arguments = jnp.ones((4, 4, 32, 32)) * 0.01, jnp.ones((128, 32))
+    report = recompute.jax.jit(jax.grad(loss), budget=0.5).report(*arguments)
+    needs, plain = report.chosen.temporaries, report.plain.temporaries
+    assert needs is not None and plain is not None and needs < 0.3 * plain
+    gap = f"between {format_bytes(needs)} and the {format_bytes(plain // 2)} that the budget leaves for temporaries"
+    text = " ".join(str(report).split())
+    assert f"next: the search found no plan with less extra work that needs {gap}" in text
+    assert f"of the compiled ones with less work, the next needs {format_bytes(plain)} (the plain step)" in text
+    used = replace(report, search=replace(report.search, temporaries_limit=needs))
+    assert "next: a larger budget requires less extra work" in str(used)
+
+
 def test_the_column_of_a_plain_step_is_not_titled_recomputed():
     x = jnp.ones((64, 8))
     plain = recompute.jax.jit(jax.value_and_grad(lambda w: jnp.mean(jnp.sin(x @ w)))).report(jnp.ones((8, 8)))
