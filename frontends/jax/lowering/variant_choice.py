@@ -126,12 +126,13 @@ def _variants(lowered: Lowered) -> list[Variant]:
         plain = Variant.KEEPING if lowered.within.is_keeping else Variant.PLAIN
         return [plain if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
-    own = lowered.own_barriers and measure is not False
+    is_measured = measure is not False
     plain = [Variant.PLAIN]
-    if own:
-        # If `jax.jit` keeps barriers, the two plain variants are the same program.
-        plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers else [Variant.KEEPING]
-    merged = [Variant.MERGED] if own and lowered.merged is not None else []
+    if lowered.own_barriers:
+        # If `jax.jit` keeps barriers, the two plain variants are the same program. Without a measurement, the step
+        # keeps its barriers: they are there to save memory.
+        plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers and is_measured else [Variant.KEEPING]
+    merged = [Variant.MERGED] if is_measured and lowered.own_barriers and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
     if measure == "auto":

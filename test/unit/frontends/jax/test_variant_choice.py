@@ -363,3 +363,24 @@ def test_unoptimized_compilation_measures_the_same_bytes():
         assert temporaries(full) == temporaries(measured)
         analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
         assert analyses[0]["flops"] == analyses[1]["flops"]
+
+
+def test_without_measurement_the_barriers_of_the_step_stay() -> None:
+    def gradient(block: Any) -> Any:
+        def loss(parameters: Any, x: Any) -> Any:
+            for w in parameters:
+                x = block(x, w)
+            return (x**2).mean()
+
+        return jax.value_and_grad(loss)
+
+    def block(x: Any, w: Any) -> Any:
+        return x + jnp.tanh(jnp.sin(x @ w))
+
+    arguments = [jnp.ones((64, 64)) / 10] * 6, jnp.ones((1024, 64))
+    step = recompute.jax.jit(gradient(jax.checkpoint(block)), measure=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        compiled = step.lower(*arguments).compile()
+    assert step.report(*arguments).variant is choice.Variant.KEEPING
+    assert temporaries(compiled) < 0.7 * temporaries(jax.jit(gradient(block)).lower(*arguments).compile())
