@@ -15,7 +15,7 @@ from ....analysis.step.jax_paths import scope_of
 from ....analysis.step.marks import is_copy
 from ....dialects.stablehlo.checks import is_float_or_complex
 from ....dialects.stablehlo.control import WhileOp
-from ....driver.rewritten import Rewritten
+from ....driver.rewrites.rewritten import Rewritten
 from ....rules.flops import flops
 from ....rules.registry import facts_of
 from ....support.operations import every_operation
