@@ -3,6 +3,7 @@ model."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
@@ -22,6 +23,8 @@ from .jax_paths import path_of, scope_of
 WHILE = "stablehlo.while"
 LOOP_SCOPES = frozenset({"while", "body", "cond", "closed_call", "branch"})
 """Path parts of operations in loops and conditionals. They are not modules of the user."""
+_EINSUM = re.compile(r"[A-Za-z. ]*(,[A-Za-z. ]*)*->[A-Za-z. ]*")
+"""The equation of an `einsum`, such as `bhqk,bkhd->bqhd`, which JAX uses as the scope of its operations."""
 
 
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
@@ -46,14 +49,18 @@ def module_of(op: Operation) -> str:
     """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes.
 
     For a loop over layers, this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
-    body contains `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop.
+    body contains `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop. A constant that
+    flax moves out of the body of `nn.scan` belongs to its module inside the loop.
     """
     own = _scopes_of(op)
     if not op.regions:
-        readers = {use.operation for result in op.results for use in result.uses}
-        loop = readers.pop() if len(readers) == 1 else op
-        is_of_loop = name_of(loop) == WHILE and _scopes_of(loop)[: len(own)] == own
-        return module_of(loop) if is_of_loop else "/".join(own)
+        readers = dict.fromkeys(use.operation for result in op.results for use in result.uses)
+        loops = [reader for reader in readers if name_of(reader) == WHILE]
+        if len(readers) == len(loops) == 1 and _scopes_of(loops[0])[: len(own)] == own:
+            return module_of(loops[0])
+        others = [loop for loop in loops if own and _scopes_of(loop)[:1] not in ((), own[:1])]
+        inside_loops = [scopes for loop in others if (scopes := _joined(module_of(loop), own))]
+        return "/".join(inside_loops[0] if inside_loops else own)
     inside = {scopes for inner in op.walk() if (scopes := _scopes_of(inner)) != own[: len(scopes)]}
     shared = [level[0] for level in takewhile(lambda level: len({*level}) == 1, zip(*inside, strict=False))]
     return "/".join(shared or own)
@@ -70,9 +77,28 @@ def modules_of_copies(copies: Iterable[Operation]) -> dict[Operation, str]:
         if loop is not None and name_of(loop) == WHILE:
             if loop not in loops:
                 loops[loop] = module_of(loop)
-            own = own if own.startswith(loops[loop]) else loops[loop]
+            own = own if _is_in_module(own, loops[loop]) else loops[loop]
         modules[copy] = own
     return modules
+
+
+def _is_in_module(module: str, outer: str) -> bool:
+    """Return whether a module is `outer` or a part of it. Every module is a part of "", the whole model."""
+    return not outer or f"{module}/".startswith(f"{outer}/")
+
+
+def _joined(outer: str, inner: Sequence[str]) -> tuple[str, ...]:
+    """Join a module with a path that begins with the last components of the module; () if the path does not.
+
+    `LM/Block` and `Block/mlp` are joined as `LM/Block/mlp`. In a constant that flax moves out of the body of `nn.scan`,
+    the path lacks the scopes around the loop.
+    """
+    outer_scopes = tuple(outer.split("/"))
+    for level in range(1, len(outer_scopes)):
+        shared = outer_scopes[level:]
+        if shared == tuple(inner[: len(shared)]):
+            return *outer_scopes[:level], *inner
+    return ()
 
 
 def module_of_stack(result: OpResult) -> str:
@@ -89,15 +115,16 @@ def module_of_stack(result: OpResult) -> str:
     while isinstance(maker, BroadcastInDimOp | ReshapeOp):
         maker = maker.operands[0].owner
     module = "/".join(_scopes_of(maker)) if isinstance(maker, Operation) else ""
-    return module if module.startswith(module_of(result.op)) else ""
+    return module if _is_in_module(module, module_of(result.op)) else ""
 
 
 def without_loop_scopes(path: str) -> str:
-    """Return a path of scopes without the scopes with which JAX marks the bodies of loops.
+    """Return a path of scopes without the scopes that JAX adds: those of the bodies of loops, and the equations of
+    `einsum`.
 
     A path that has no other scopes is returned unchanged.
     """
-    return "/".join([scope for scope in path.split("/") if scope not in LOOP_SCOPES]) or path
+    return "/".join(filter(_is_users, path.split("/"))) or path
 
 
 def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[str]:
@@ -137,8 +164,13 @@ def place_in_model(operations: Iterable[Operation]) -> str:
 
 
 def _scopes_of(op: Operation) -> tuple[str, ...]:
-    """Return the named scopes around the operation, without the scopes with which JAX marks the bodies of loops."""
-    return tuple([scope for scope in scope_of(op.location).path if scope not in LOOP_SCOPES])
+    """Return the named scopes around the operation, without the scopes that JAX adds."""
+    return tuple(filter(_is_users, scope_of(op.location).path))
+
+
+def _is_users(scope: str) -> bool:
+    """Return whether the user or a library of layers named the scope, rather than JAX."""
+    return scope not in LOOP_SCOPES and not _EINSUM.fullmatch(scope)
 
 
 def type_text(value: SSAValue) -> str:

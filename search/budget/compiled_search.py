@@ -159,10 +159,13 @@ class CompiledSearch(Generic[R, T]):
 
     def _compile(self, rewritten: R, words: str, predicted_bytes: int | None) -> CompiledRewrite[R, T]:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
-        # With a limit, any candidate may be the one that runs. For `min`, the first one is
-        # likely to run, because it is predicted to be the smallest.
+        # With a limit, a candidate that is expected to fit is likely to run. For `min`, the first one is likely to run,
+        # because it is predicted to be the smallest. Others are compiled for measurement only: before a refusal, none
+        # of the candidates runs.
         limit_bytes = self.request.limit_bytes
-        is_final = limit_bytes is not None or not self.rounds
+        is_final = not self.rounds
+        if limit_bytes is not None:
+            is_final = predicted_bytes is not None and predicted_bytes <= limit_bytes
         compiled = self.backend.compile(rewritten, is_final)
         measured_bytes = self.backend.measured_bytes(compiled)
         fits = None if limit_bytes is None else measured_bytes <= limit_bytes

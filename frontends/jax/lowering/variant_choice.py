@@ -14,6 +14,7 @@ from ....driver.api import memory
 from ....driver.rewrites.rewritten import Rewritten
 from ....planning.objective import is_worth_it
 from ....support.diagnostics import strict_refusal
+from ....support.progress import ProgressLine
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.compiler_options import MEASURING
 from ..compilation.variants import CompiledStep, Variant
@@ -30,13 +31,19 @@ SMALL_STEP = 2**20
 """Bytes of temporaries up to which the error of the model may exceed `LARGE_SAVING`: XLA aligns every buffer."""
 
 
-def choose_variant(lowered: Lowered) -> CompiledStep:
+def choose_variant(lowered: Lowered, line: ProgressLine | None = None) -> CompiledStep:
     """Compile the variants that the option `measure` requires, and choose the variant that runs.
 
-    Raises `Refusal` with the option `strict` if the plain step needs fewer temporaries.
+    Args:
+        lowered: The step.
+        line: The progress line that counts the compilations, if one is shown.
+
+    Raises:
+        Refusal: With the option `strict`, if the plain step needs fewer temporaries.
     """
     variants = _variants(lowered)
-    best, sizes, compiled = _from_cache(lowered, variants) or _measure(lowered, variants)
+    line = line or ProgressLine(lowered.name)
+    best, sizes, compiled = _from_cache(lowered, variants) or _measure(lowered, variants, line)
     rewritten = _rewrite_of(lowered, best)
     why = None if rewritten is not None else lowered.why or _why_plain(lowered, best, sizes)
     return CompiledStep(compiled, why, best, rewritten, sizes)
@@ -53,24 +60,29 @@ Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
 """The variant that runs, the bytes of temporaries of each compiled variant, and the compiled step that runs."""
 
 
-def _measure(lowered: Lowered, variants: Sequence[Variant]) -> Measured:
+def _measure(lowered: Lowered, variants: Sequence[Variant], line: ProgressLine) -> Measured:
     """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
 
     A variant that is only measured is compiled without optimizations if this gives the same bytes. If it is the
     smallest variant, it is recompiled with optimizations.
     """
     first, *others = rank_variants(lowered, variants)
+    begin = line.share
+    if others:
+        line.begin(f"compiling 1 of {1 + len(others)}", begin, 1.0)
     compiled = {first: _compile(lowered, first)}
     if variants == [Variant.RECOMPUTED] and _may_measure(lowered) and _is_doubtful(lowered, compiled[first]):
         others = [Variant.PLAIN]
     if not others:
         return first, {}, compiled[first]
+    line.begin("compiling 2 of 2", (begin + 1.0) / 2, 1.0)
     options = MEASURING if "cpu" in private.platforms(lowered.plain) else None
     measured = {first: temporary_bytes(compiled[first])}
     measured |= {variant: temporary_bytes(_compile(lowered, variant, options)) for variant in others}
     sizes = {variant: measured[variant] for variant in Variant if variant in measured}
     best = _smallest(sizes)
     if best not in compiled:
+        line.set_phase("compiling the smaller one with optimizations")
         compiled[best] = _compile(lowered, best)
         sizes[best] = temporary_bytes(compiled[best])
         best = _smallest({variant: sizes[variant] for variant in Variant if variant in compiled})
@@ -84,9 +96,9 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
     """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
     be smaller within the error of the model.
 
-    As the second variant, the step with the user's own `jax.checkpoint` is preferred to another rewrite. This step
-    never runs without a measurement. A step without barriers of its own has at most two variants: the rewrite, which is
-    predicted to be smaller, and the plain step.
+    As the second variant, the step with the user's own `jax.checkpoint` is preferred to another rewrite. Unless
+    `measure` is False, this step never runs without a measurement. A step without barriers of its own has at most two
+    variants: the rewrite, which is predicted to be smaller, and the plain step.
     """
     if Variant.KEEPING not in variants or len(variants) == 1:
         return list(variants)
@@ -126,12 +138,13 @@ def _variants(lowered: Lowered) -> list[Variant]:
         plain = Variant.KEEPING if lowered.within.is_keeping else Variant.PLAIN
         return [plain if lowered.rewritten is None else Variant.RECOMPUTED]
     measure, rewritten = lowered.options.measure, lowered.rewritten
-    own = lowered.own_barriers and measure is not False
+    is_measured = measure is not False
     plain = [Variant.PLAIN]
-    if own:
-        # If `jax.jit` keeps barriers, the two plain variants are the same program.
-        plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers else [Variant.KEEPING]
-    merged = [Variant.MERGED] if own and lowered.merged is not None else []
+    if lowered.own_barriers:
+        # If `jax.jit` keeps barriers, the two plain variants are the same program. Without a measurement, the step
+        # keeps its barriers: they are there to save memory.
+        plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers and is_measured else [Variant.KEEPING]
+    merged = [Variant.MERGED] if is_measured and lowered.own_barriers and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:
         return [*merged, *plain]
     if measure == "auto":

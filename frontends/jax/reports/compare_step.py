@@ -34,6 +34,7 @@ from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.variants import CompiledStep, Variant
 from .device_part import NotPropagated, part_of_a_device
 from .donation import possible_donation
+from .redrawn_bits import redrawn_bits
 from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, RecomputedOperations, StoredValues
 from .step_report import Report
 
@@ -106,7 +107,7 @@ def compare(lowered: Lowered) -> Report:
 def _recomputed_operations(rewritten: Rewritten | None, names: ModuleNames) -> RecomputedOperations:
     if rewritten is None:
         return RecomputedOperations()
-    return RecomputedOperations(rewritten.copies, _copies_by_module(rewritten, names))
+    return RecomputedOperations(rewritten.copies, _copies_by_module(rewritten, names), redrawn_bits(rewritten))
 
 
 def _budget_search(lowered: Lowered) -> BudgetSearch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from ..messages.why_plain import reason_in, remedy_in
 
 if TYPE_CHECKING:
     from .donation import Donation
+    from .redrawn_bits import RedrawnBits
     from .step_report import Report
 
 MOST_OF = 0.4
@@ -50,6 +52,13 @@ _MERGED = (
     "next: the model's own jax.checkpoint can be removed: this step runs without its copies, and recomputes values "
     "that recompute.jax chooses"
 )
+NOTABLE_DRAWS = 0.1
+"""The minimum share of the extra work at which random bits that are drawn again are mentioned."""
+_DRAWS = (
+    "the copies draw random bits again, at least {share} of the extra work: save={names} saves the masks instead, "
+    "which takes at least {size}"
+)
+_MAX_MASK_NAMES = 2
 _DONATE = "next: {option} saves up to {size}; {caution}"
 
 
@@ -77,9 +86,19 @@ def next_steps(report: Report) -> Iterator[str]:
         yield 'next: budget="min" may find less memory; budget=0.5 or "8GiB" finds the least work within that limit'
     if report.variant is Variant.MERGED:
         yield from wrap_line(_MERGED)
+    if (draws := report.recomputed.draws) is not None and draws.share >= NOTABLE_DRAWS:
+        yield from wrap_line(f"next: {_draws_advice(draws)}")
     if report.donation is not None:
         yield from wrap_line(_donation_advice(report.donation))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
+
+
+def _draws_advice(draws: RedrawnBits) -> str:
+    names = list(draws.mask_names)
+    if len(names) > _MAX_MASK_NAMES:
+        names = list(dict.fromkeys(name.rpartition("/")[2] for name in names))
+    share = f"{draws.share:.0%}".replace("%", " %")
+    return _DRAWS.format(share=share, names=json.dumps(names), size=format_bytes(draws.mask_bytes))
 
 
 def _donation_advice(donation: Donation) -> str:

@@ -8,6 +8,7 @@ from ....analysis.explain.saved_values import SavedValue
 from ....analysis.memory.timeline import Timeline
 from ....reports.by_module import ModuleNames, ModuleRow
 from ....search.budget.compiled_candidate import CompiledCandidate
+from .redrawn_bits import RedrawnBits
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,12 @@ class RecomputedOperations:
         by_module: The number of copies in the step that runs, for each module of the model, the largest number
             first. If the model has no named modules, copies are counted by segment. The sum is below `count` if some
             copies are simplified away.
+        draws: The random bits that copies draw again for masks; None if there are none.
     """
 
     count: int = 0
     by_module: tuple[tuple[str, int], ...] = ()
+    draws: RedrawnBits | None = None
 
 
 @dataclass(frozen=True)

@@ -89,3 +89,50 @@ def test_export_keeps_static_arguments():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", recompute.jax.NothingSaved)
         assert exported(*arguments, scale=2).in_avals == plain(*arguments, scale=2).in_avals
+
+
+def is_exported_with_barriers(step: Any, *arguments: Any) -> bool:
+    """Return whether the exported step contains the barriers of a rewrite."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", recompute.jax.BarriersDropped)
+        return BARRIER in export.export(step)(*arguments).mlir_module()
+
+
+def test_step_of_nnx_is_exported_from_its_arrays():
+    nnx: Any = pytest.importorskip("flax.nnx")
+
+    class Model(nnx.Module):
+        def __init__(self):
+            self.layers = nnx.List([nnx.Linear(16, 16, rngs=nnx.Rngs(0)) for _ in range(4)])
+
+        def __call__(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = x + jnp.tanh(jnp.sin(layer(x)))
+            return x
+
+    def gradient(model: Any, x: Any) -> Any:
+        return nnx.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+
+    model = Model()
+    with pytest.raises(ValueError, match="must be the result of `jit`"):
+        export.export(recompute.nnx.jit(gradient))(model, batch(2048))
+    graph, arrays = nnx.split(model)
+    step = recompute.jax.jit(lambda arrays, x: gradient(nnx.merge(graph, arrays), x))
+    assert is_exported_with_barriers(step, arrays, batch(2048))
+
+
+def test_step_of_equinox_is_exported_from_its_arrays():
+    eqx: Any = pytest.importorskip("equinox")
+    layers = [eqx.nn.Linear(16, 16, key=jax.random.key(i)) for i in range(4)]
+
+    def loss(layers: Any, x: Any) -> Any:
+        for layer in layers:
+            x = x + jnp.tanh(jnp.sin(jax.vmap(layer)(x)))
+        return (x**2).mean()
+
+    gradient = eqx.filter_value_and_grad(loss)
+    with pytest.raises(ValueError, match="must be the result of `jit`"):
+        export.export(recompute.eqx.filter_jit(gradient))(layers, batch(2048))
+    arrays, rest = eqx.partition(layers, eqx.is_array)
+    step = recompute.jax.jit(lambda arrays, x: gradient(eqx.combine(arrays, rest), x))
+    assert is_exported_with_barriers(step, arrays, batch(2048))

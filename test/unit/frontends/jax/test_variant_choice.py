@@ -20,6 +20,7 @@ from recompute.frontends.jax.compilation.compiler_options import (
 )
 from recompute.frontends.jax.compilation.variants import Variant
 from recompute.frontends.jax.lowering import variant_choice
+from recompute.support.progress import ProgressLine
 from recompute.test.unit.frontends.jax.steps import (
     batch,
     descent,
@@ -363,3 +364,46 @@ def test_unoptimized_compilation_measures_the_same_bytes():
         assert temporaries(full) == temporaries(measured)
         analyses: list[Any] = [compiled.cost_analysis() for compiled in (full, measured)]
         assert analyses[0]["flops"] == analyses[1]["flops"]
+
+
+def test_without_measurement_the_barriers_of_the_step_stay() -> None:
+    def gradient(block: Any) -> Any:
+        def loss(parameters: Any, x: Any) -> Any:
+            for w in parameters:
+                x = block(x, w)
+            return (x**2).mean()
+
+        return jax.value_and_grad(loss)
+
+    def block(x: Any, w: Any) -> Any:
+        return x + jnp.tanh(jnp.sin(x @ w))
+
+    arguments = [jnp.ones((64, 64)) / 10] * 6, jnp.ones((1024, 64))
+    step = recompute.jax.jit(gradient(jax.checkpoint(block)), measure=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recompute.jax.NothingSaved)
+        compiled = step.lower(*arguments).compile()
+    assert step.report(*arguments).variant is Variant.KEEPING
+    assert temporaries(compiled) < 0.7 * temporaries(jax.jit(gradient(block)).lower(*arguments).compile())
+
+
+class RecordedLine(ProgressLine):
+    """A progress line that records its phases and shares."""
+
+    def __init__(self) -> None:
+        super().__init__("step")
+        self.states = list[tuple[str, float]]()
+
+    def set_phase(self, phase: str, share: float | None = None) -> None:
+        super().set_phase(phase, share)
+        self.states.append((phase, self.share))
+
+
+def test_progress_line_counts_the_compilations() -> None:
+    line = RecordedLine()
+    line.share = 0.5
+    variant_choice.choose_variant(recompute.jax.jit(mlp().step, measure=True).lower(*eight_layers()), line)
+    assert line.states[:2] == [("compiling 1 of 2", 0.5), ("compiling 2 of 2", 0.75)]
+    alone = RecordedLine()
+    variant_choice.choose_variant(recompute.jax.jit(mlp().step, measure=False).lower(*eight_layers()), alone)
+    assert alone.states == []

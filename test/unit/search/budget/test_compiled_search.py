@@ -76,8 +76,16 @@ def test_cheapest_fitting_candidate_is_compiled_to_run():
 
 
 def test_choice_without_a_budget_is_used_if_only_it_fits():
-    best = search_within(1000, GivenSizes({0: 900, 100: 1500})).best()
-    assert best.rewritten.extra_flops == 0
+    backend = GivenSizes({0: 900, 100: 1500})
+    best = search_within(1000, backend).best()
+    assert best.rewritten.extra_flops == 0 and backend.finals == [0]
+
+
+def test_candidates_of_a_refused_budget_are_compiled_only_for_measurement() -> None:
+    backend = GivenSizes({0: 1900, 100: 1500, 200: 1200})
+    with pytest.raises(BudgetNotReached):
+        search_within(1000, backend).best()
+    assert backend.finals == []
 
 
 def test_refusal_lists_the_compiled_candidates():
