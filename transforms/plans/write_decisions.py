@@ -52,6 +52,12 @@ def write_chosen_marks(step: Step, marks: Mapping[Operation, ChosenMark]) -> Non
     keep_dependents(step, requested)
 
 
+def remove_segments(operations: Iterable[Operation]) -> None:
+    """Remove the segment attribute of operations whose segment is not selected."""
+    for op in operations:
+        op.attributes.pop(Names.SEGMENT, None)
+
+
 def write_decisions(decided: SegmentDecisions) -> None:
     """Write the decisions on segments as marks, and note on the dependents of their values that they are kept."""
     requested = demanded_values(decided.step)
