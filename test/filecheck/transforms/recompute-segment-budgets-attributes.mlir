@@ -2,9 +2,12 @@
 // RUN: recompute-opt %s -p 'recompute-mark{segment-budgets="block0:min"},recompute-clone' 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute{segments=block0}' 2>/dev/null | filecheck %s
 // RUN: recompute-opt %s -p 'recompute{segments=none}' 2>/dev/null | filecheck %s --check-prefix=BOTH
+// RUN: not recompute-opt %s -p 'recompute{segments=blokc*}' 2>&1 | filecheck %s --check-prefix=SIMILAR
+// RUN: not recompute-opt %s -p 'recompute{segment-budgets="blokc*:50%"}' 2>&1 | filecheck %s --check-prefix=SIMILAR
 
 // If segment budgets are given without segments, all other segments stay unchanged, also those that attributes define.
-// With segments=none, a segment attribute is a mark.
+// With segments=none, a segment attribute is a mark. An error
+// for a pattern without a match names the segments that attributes define.
 
 // CHECK:          stablehlo.exponential %d
 // CHECK-COUNT-2:  {recompute.segment = "block0"{{.*}}recompute.duplicated
@@ -12,6 +15,8 @@
 
 // BOTH-COUNT-2:   {recompute.segment = "block1"{{.*}}recompute.duplicated
 // BOTH-COUNT-2:   {recompute.segment = "block0"{{.*}}recompute.duplicated
+
+// SIMILAR:        no segment matches 'blokc*'; similar segments are: block0, block1
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x {recompute.segment = "block0", recompute.phase = "primal"} : tensor<1024xf32>
