@@ -34,7 +34,7 @@ from ..transforms.inline_segments import inline_segments
 from ..transforms.outlining.nested_steps import outline_temporarily
 from ..transforms.phase import write_phases
 from ..transforms.plans.misfits import Misfits
-from ..transforms.plans.write_decisions import decision_remarks, write_chosen_marks, write_decisions
+from ..transforms.plans.write_decisions import decision_remarks, remove_segments, write_chosen_marks, write_decisions
 
 
 def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
@@ -55,6 +55,7 @@ def mark(module: ModuleOp, selection: Selection = AUTO) -> list[Remark]:
     limits = limit_segments(steps, selection) if selection.segment_budgets else StepLimits()
     for step, marks in limits.marks:
         write_chosen_marks(step, marks)
+    remove_segments(limits.unselected)
     return [*guessed, *overridden, *limits.remarks, *mark_steps(steps, without_budgeted)]
 
 

@@ -6,13 +6,14 @@
     %1 = stablehlo.tanh %0        ->        %1 = stablehlo.tanh %0 {recompute.recompute = true}
 
 The resulting module is inlined and flattened, and its loops are cut as in the plan. The marks show which operations are
-recomputed. The plan file applies to the original module, and also lists the positions, numbers and gates of the copies.
+recomputed. The plan file applies to the original module, and also lists the positions, numbers and gates of the copies,
+which marks cannot express (`marked_plan.py`).
 Without a budget and without segment budgets, the budget is `min`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
@@ -24,15 +25,13 @@ from xdsl.passes import ModulePass
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
-from ..dialects.names import Names
 from ..dialects.placements import is_offload
-from ..dialects.result_marks import decided_mark
 from ..options.option_facts import EntryPoint
 from ..options.pass_options import has_options
 from ..options.recompute_options import RecomputeOptions
 from ..options.selection import Selection
 from ..planning.plan import Plan
-from ..planning.plan_file import to_json
+from ..planning.plan_file import StepPlan, to_json
 from ..search.checked_options import options_of_pass
 from ..search.outcome import Recomputation, RewriteResult
 from ..search.prepare import Prepared, prepare
@@ -44,26 +43,29 @@ from ..support.units import MINIMUM, format_bytes
 from ..transforms.calls.call_attributes import keep_whole
 from ..transforms.offload import mark_host_moves
 from ..transforms.outline_gradient import outline_gradient
-from ..transforms.plans.kept_dependents import keep_dependents
-from ..transforms.plans.notes import write_notes
 from ..transforms.plans.write_decisions import MAX_LISTED_SEGMENTS
 from ..transforms.verify import verify_input
+from .marked_plan import MarkedPlan, plan_to_mark, write_plan_marks
 from .rewrite import replace_content, rewritten_copy
 
 
-def mark_as_planned(prepared: Prepared, outcome: Recomputation) -> list[Remark]:
+def mark_as_planned(
+    prepared: Prepared, outcome: Recomputation, to_mark: Sequence[StepPlan] | None = None
+) -> list[Remark]:
     """Mark the recomputed operations in the prepared module. Return remarks on the copies that free the most memory.
 
-    `outcome`: the result of the search, whose plans apply to the prepared module.
+    Args:
+        prepared: The prepared module.
+        outcome: The result of the search, whose plans apply to the prepared module.
+        to_mark: The plans whose operations are marked; None for the plans of the result.
     """
     plans = {plan.function: plan for plan in outcome.plans}
+    marked = plans if to_mark is None else {plan.function: plan for plan in to_mark}
     remarks = list[Remark]()
     for function, step in numbered_steps(prepared.module):
-        plan = plans[function.sym_name.data]
-        write_notes(step, plan.notes)
-        for op in {op for group in plan.plan.groups for op in group.operations}:
-            step.operation(op).attributes[Names.RECOMPUTE] = decided_mark([True])
-        keep_dependents(step, ())
+        name = function.sym_name.data
+        plan = plans[name]
+        write_plan_marks(step, marked[name])
         remarks += _copy_remarks(function, step, plan.plan)
     mark_host_moves(prepared.module)
     prepared.outlined.put_back()
@@ -117,7 +119,10 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
     chosen = replace(options, offload=result.outcome.offload, loops=result.loops)
     prepared = prepare(module, chosen)
     loops = chosen.loop_schedule
-    remarks = mark_as_planned(prepared, result.outcome)
+    to_mark = MarkedPlan(result.outcome.plans)
+    if options.budget is not None:
+        to_mark = plan_to_mark(module, chosen, result)
+    remarks = mark_as_planned(prepared, result.outcome, to_mark.plans)
     if loops != options.loop_schedule and prepare(module, replace(chosen, offload="")).rolled.copies:
         remarks.append(
             Remark(
@@ -126,6 +131,8 @@ def _mark_chosen(module: ModuleOp, options: RecomputeOptions, result: RewriteRes
                 RemarkKind.ANALYSIS,
             )
         )
+    if to_mark.remark is not None:
+        remarks.append(to_mark.remark)
     replace_content(module, prepared.module)
     return remarks
 

@@ -23,7 +23,7 @@ from ..transforms.offload import insert_host_moves
 from ..transforms.outlining.nested_steps import NestedStep, outline_nested_steps, put_back
 from ..transforms.per_device.outline import DeviceStep, outline_device_steps
 from ..transforms.per_device.split import split_device_steps
-from ..transforms.plans.write_decisions import write_chosen_marks
+from ..transforms.plans.write_decisions import remove_segments, write_chosen_marks
 from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.timelines import peaks_in_order
 from ..transforms.rolled.carries import Replaced
@@ -150,6 +150,7 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins
         limits = limit_segments(numbered_steps(flat.module), flat.selection)
     for step, marks in limits.marks:
         write_chosen_marks(step, marks)
+    remove_segments(limits.unselected)
     return Prepared(
         module=flat.module,
         selection=without_budgets,

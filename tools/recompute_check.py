@@ -220,7 +220,7 @@ def verdict(proof: Proof) -> str:
     if not proof.proved:
         return f"not proved: {proof.reason}"
     results = f"{proof.results} result{'' if proof.results == 1 else 's'}"
-    rules = ", by the rules for loops" if proof.tier == 2 else ""
+    rules = ", by the rules for loops and conditionals" if proof.tier == 2 else ""
     counts = f"{counted(proof.operations_before, 'operation')} before, {proof.operations_after} after"
     text = f"proved equal{rules}: {results}, {counts}"
     text = f"{text}; the text is the same" if proof.identical else text

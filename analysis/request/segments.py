@@ -127,8 +127,9 @@ def _stated_segments(phases: Phases, pattern: str) -> dict[Operation, str]:
 
 
 def scope_names(phases: Phases) -> tuple[str, ...]:
-    """Return every scope of the forward pass and its parents, sorted."""
-    paths = [*_paths(phases).values(), *_inner_paths(phases)]
+    """Return every scope of the forward pass, every segment that attributes define, and their parents, sorted."""
+    stated = (tuple(segment.split("/")) for segment in set(_stated_segments(phases, "auto").values()))
+    paths = [*_paths(phases).values(), *_inner_paths(phases), *stated]
     return tuple(sorted({"/".join(path[:depth]) for path in paths for depth in range(1, len(path) + 1)}))
 
 

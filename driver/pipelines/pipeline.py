@@ -143,6 +143,11 @@ def resolve(spec: ArgSpec, registered: Mapping[str, Callable[[], type[Any]]], ki
             close = did_you_mean(option, options)
             exist = f"{' Its' if close else '; its'} options are {', '.join(options)}" if options else "; it has none"
             raise BadPipeline(f"{kind} '{spec.name}' has no option '{option}'{close}{exist}")
+    for field in fields(option_class):
+        # xDSL would read a missing value of an optional option as None, as if the option were not given.
+        if spec.parameters.get(field.name) == () and "None" in type_of(field):
+            types = _type_text(type_of(field))
+            raise BadPipeline(f"{kind} '{spec.name}': option '{spelling(field.name)}' expects {types}, not nothing")
     try:
         return option_class.from_spec(spec)
     except ValueError as error:

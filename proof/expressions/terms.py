@@ -18,7 +18,7 @@ terms, which do not occur in the closed body.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from xdsl.dialects.builtin import IntegerAttr, TupleType, i32
@@ -189,15 +189,16 @@ class ClosedRegion(NamedTuple):
 class Terms:
     """A table of hash-consed heads, terms and bodies. Both programs share one table, so equal terms have equal ids.
 
-    Three tables serve only to explain differences. `origins` maps each term to its first operation, and `open_regions`
+    Four tables serve only to explain differences. `origins` maps each term to its first operation, and `open_regions`
     to its regions; both contain one dictionary for each program. `open_bodies` maps each body to the first region that
-    was closed to it.
+    was closed to it. `argument_indices` maps the terms of region arguments to their indices.
     """
 
     def __init__(self, functions: frozenset[str]):
         self.attributes = AttributeKeys(functions)
         self.heads: list[Head] = []
         self.terms: list[tuple[int, tuple[int, ...]]] = []
+        self.argument_indices: dict[int, int] = {}
         self.origins: tuple[dict[int, Operation], dict[int, Operation]] = ({}, {})
         self.open_regions: tuple[dict[int, tuple[OpenRegion, ...]], dict[int, tuple[OpenRegion, ...]]] = ({}, {})
         self.open_bodies: dict[int, OpenRegion] = {}
@@ -235,6 +236,12 @@ class Terms:
         """Return a fresh term. It equals no other term. Its kind is `variable` for an argument of a region at this
         depth, and `state` for the state at the start of the region."""
         return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
+
+    def fresh_arguments(self, types: Sequence[int], depth: int) -> list[int]:
+        """Return a fresh term for each argument of a region, and record its index for explanations."""
+        arguments = [self.fresh("variable", (type_,), depth) for type_ in types]
+        self.argument_indices.update(zip(arguments, range(len(arguments)), strict=True))
+        return arguments
 
     def body(self, body: RegionTerm) -> int:
         number = self._body_numbers.setdefault(body, len(self.bodies))

@@ -224,8 +224,8 @@ class LoopNumbering(Numbering):
         value."""
         terms, depth, initial = self._terms, scope.depth + 1, loop_op.initial
         carries = [
-            initial[index] if index in loop_op.invariant else terms.fresh("variable", (type_,), depth)
-            for index, type_ in enumerate(loop_op.types)
+            initial[index] if index in loop_op.invariant else argument
+            for index, argument in enumerate(terms.fresh_arguments(loop_op.types, depth))
         ]
         state = terms.fresh("state", (), depth)
         condition_scope = self._scope(loop_op.condition, carries, state, scope)

@@ -176,7 +176,7 @@ class LoopRules:
         """Return a nesting depth that is larger than the depths of all inputs, and fresh terms at this depth for the
         arguments of a body and for the state at its start."""
         depth = 1 + max(map(self.terms.depth_of, inputs), default=0)
-        arguments = [self.terms.fresh("variable", (type_,), depth) for type_ in body.types]
+        arguments = self.terms.fresh_arguments(body.types, depth)
         return depth, arguments, self.terms.fresh("state", (), depth)
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:

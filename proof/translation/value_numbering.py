@@ -308,7 +308,7 @@ class Numbering(TransparentOperations):
         computes = name in COMPUTE_THEIR_REGIONS and block.last_op is not None and is_plain_terminator(block.last_op)
         depth = enclosing.depth + 1
         types = self.heads.types(block.args, op)
-        arguments = [self._terms.fresh("variable", (type_,), depth) for type_ in types]
+        arguments = self._terms.fresh_arguments(types, depth)
         start = self._terms.fresh("state", (), depth)
         scope = RegionScope(
             depth, start, start, device=start if name in RUN_ELSEWHERE else enclosing.device, enclosing=enclosing

@@ -191,7 +191,8 @@ def describe(terms: Terms, side: Side, number: int) -> str:
         case "parameter":
             return f"argument {head.name}"
         case "variable":
-            return "an argument of the region"
+            index = terms.argument_indices.get(number)
+            return "an argument of the region" if index is None else f"argument {index} of the region"
         case "state":
             return "no effect"
         case "attributed":

@@ -20,6 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from ...analysis.request.budgeted_segments import budgeted_segments, unmatched_error
+from ...analysis.request.segments import find_segments
 from ...analysis.step.marks import ChosenMark
 from ...analysis.step.order import functions_of
 from ...analysis.step.step import Step, Steps
@@ -43,11 +44,14 @@ class StepLimits:
         of: The limits, by function name.
         marks: For each step, the marks to write.
         remarks: The remarks to report.
+        unselected: The operations whose segment attribute is to be removed: their segment has no budget, and the
+            selection names no segments.
     """
 
     of: Mapping[str, SegmentLimits] = field(default_factory=dict[str, SegmentLimits])
     marks: tuple[tuple[Step, Mapping[Operation, ChosenMark]], ...] = ()
     remarks: tuple[Remark, ...] = ()
+    unselected: tuple[Operation, ...] = ()
 
     @property
     def marked(self) -> frozenset[Operation]:
@@ -74,13 +78,17 @@ def limit_segments(steps: Steps, selection: Selection) -> StepLimits:
     limits = dict[str, SegmentLimits]()
     marks = list[tuple[Step, Mapping[Operation, ChosenMark]]]()
     remarks = list[Remark]()
+    unselected = list[Operation]()
     for function, step, segments, _ in matches:
+        if names_no_segments(selection):
+            limited = {op for segment in segments for op in segment.operations}
+            unselected += [op for op in find_segments(step.phases, "none") if op not in limited]
         if segments:
             choice = choose_within_budgets(step, segments, selection)
             limits[_name(function)] = choice.limits
             marks.append((step, choice.marks))
             remarks += choice.remarks
-    return StepLimits(limits, tuple(marks), tuple(remarks))
+    return StepLimits(limits, tuple(marks), tuple(remarks), tuple(unselected))
 
 
 class EmittedPlan(Protocol):
@@ -119,10 +127,14 @@ def _name(function: FuncOp) -> str:
 
 def selection_without_budgets(selection: Selection) -> Selection:
     """Return the selection for segments without a budget. They are recomputed only if the selection names segments."""
-    is_open = selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
-    if selection.segment_budgets and is_open:
+    if selection.segment_budgets and names_no_segments(selection):
         return replace(selection, segments="none", segment_budgets=())
     return replace(selection, segment_budgets=())
+
+
+def names_no_segments(selection: Selection) -> bool:
+    """Return whether the selection leaves the choice of segments to the search."""
+    return selection.segments == AUTO.segments and selection.checkpoints is None and not selection.segment_count
 
 
 def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:

@@ -17,6 +17,7 @@ from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...dialects.result_marks import decided_mark
 from ...options.selection import Selection
+from ...support.interface import interface_wording
 from ...support.operations import name_of
 from ...support.remarks import Remark
 from ..per_device.outline import is_stand_in
@@ -50,6 +51,12 @@ def write_chosen_marks(step: Step, marks: Mapping[Operation, ChosenMark]) -> Non
         if mark.recomputed is not None:
             op.attributes[Names.RECOMPUTE] = decided_mark(mark.recomputed)
     keep_dependents(step, requested)
+
+
+def remove_segments(operations: Iterable[Operation]) -> None:
+    """Remove the segment attribute of operations whose segment is not selected."""
+    for op in operations:
+        op.attributes.pop(Names.SEGMENT, None)
 
 
 def write_decisions(decided: SegmentDecisions) -> None:
@@ -90,7 +97,8 @@ def _no_segments(selection: Selection) -> str:
         return "no segments: no checkpoint cuts the forward pass"
     if selection.segments == "none":
         return "no segments: segments=none selects only marked operations, and none is marked"
-    return "no segments: the locations name no scope (see jax.named_scope)"
+    passes = "; the attribute recompute.segment defines segments, and recompute-plan needs no names"
+    return f"no segments: the locations name no scope (see jax.named_scope){interface_wording(passes, '')}"
 
 
 def _remarks_on_crossing_values(decided: SegmentDecisions, selection: Selection) -> Iterable[Remark]:

@@ -8,7 +8,7 @@
 
 // If the comparison ends at two loops, the error says what differs between them, or between the loops before them.
 
-// EQUAL:    proved equal, by the rules for loops
+// EQUAL:    proved equal, by the rules for loops and conditionals
 // LIMIT:    the loops at {{.*}}check-loops.mlir:{{[0-9]+:[0-9]+}} and {{.*}}limit.mlir:{{[0-9]+:[0-9]+}} count differently: before i = 0; i < 8; i += 1 (8 iterations), after i = 0; i < 7; i += 1 (7 iterations)
 // RELATION: count differently: before i = 0; i < 8; i += 1 (8 iterations), after i = 0; i <= 8; i += 1 (9 iterations)
 // STEP:     count differently: before i = 0; i < 8; i += 1 (8 iterations), after i = 0; i < 8; i += 2 (4 iterations)

@@ -10,7 +10,7 @@
 
 // CHECK: stablehlo.optimization_barrier
 // CHECK: stablehlo.optimization_barrier
-// MARK:  no segments: the locations name no scope
+// MARK:  no segments: the locations name no scope (see jax.named_scope); the attribute recompute.segment defines segments, and recompute-plan needs no names
 // MARK:  nothing is copied
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<f32>, tensor<1024xf32>) {

@@ -377,12 +377,12 @@ UNEQUAL = {
     "the carries of a loop have an order": (
         main(fill(TWO_CARRIES, "l", "k")),
         main(fill(TWO_CARRIES, "k", "l")),
-        "result 0 of region 1 of stablehlo.while: before stablehlo.tanh, after an argument of the region",
+        "result 0 of region 1 of stablehlo.while: before stablehlo.tanh, after argument 1 of the region",
     ),
     "a carry or the value that it starts from": (
         main("%a = while %x (%i) {\n%j = tanh %i\n} yield %j\nreturn %a"),
         main("%a = while %x (%i) {\n%j = tanh %x\n} yield %j\nreturn %a"),
-        "stablehlo.tanh operand 0: before an argument of the region, after argument 0 of @main",
+        "stablehlo.tanh operand 0: before argument 0 of the region, after argument 0 of @main",
     ),
     "the body of a reduction": (
         main(REDUCE.replace("NAME", "add %i, %k")),

@@ -122,6 +122,10 @@ USAGE = {
     ),
     "ill-typed elements": (["-p", "recompute{skip=a,1}"], "'skip' expects whole numbers separated by commas, not a,1"),
     "ill-typed option with alternatives": (["-p", "recompute{time-limit=x}"], "'time-limit' expects a number, not x"),
+    "optional option without a value": (
+        ["-p", "recompute{budget}"],
+        "pass 'recompute': option 'budget' expects a string or a number, not nothing",
+    ),
     "ill-typed option of a target": (
         ["-t", "explain{format=a,b}"],
         "target 'explain': option 'format' expects a string",

@@ -1,0 +1,149 @@
+"""Choose the marks of `recompute-plan`: a plan within the budget that `recompute-clone` can derive from marks.
+
+A plan may copy an operation several times, and choose the place of each copy. Marks only select operations, and
+`recompute-clone` derives the copies from them (`plan_of_marks` in `analysis/copies/copying.py`). The derived plan may
+therefore need more memory than the plan of the search:
+
+    plan of the search      marks of its operations -> derived plan -> rewritten module -> peak within the budget?
+    if not                  the same for other candidates of the search, until one is within the budget
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..analysis.copies.copying import CloneOptions, plan_of_marks, refused_marks
+from ..analysis.step.module_steps import numbered_steps
+from ..analysis.step.step import Step
+from ..dialects.names import Names
+from ..dialects.result_marks import decided_mark
+from ..options.loop_schedule import LoopSchedule
+from ..options.recompute_options import Planner, RecomputeOptions
+from ..planning.plan_file import StepPlan
+from ..search.budget.budget_problem import BudgetProblem
+from ..search.budget.within import search_by_model
+from ..search.limits import Budget, budget_limits
+from ..search.outcome import RewriteResult
+from ..search.prepare import prepare
+from ..support.counted import counted_are
+from ..support.diagnostics import Refusal
+from ..support.interrupts import stop_predicate
+from ..support.remarks import Remark, RemarkKind
+from ..support.units import format_bytes
+from ..transforms.plans.kept_dependents import keep_dependents
+from ..transforms.plans.notes import write_notes
+from .rewrite import run_with_alternatives
+
+REMEDY = "the pass recompute with the same budget, or with a plan file, applies the plan itself"
+
+
+@dataclass(frozen=True)
+class MarkedPlan:
+    """Plans whose operations are marked.
+
+    Attributes:
+        plans: The plans of the steps.
+        remark: A remark with the peak of the plan that `recompute-clone` derives from the marks; None if this plan is
+            as good as the plan of the search.
+    """
+
+    plans: tuple[StepPlan, ...]
+    remark: Remark | None = None
+
+
+def write_plan_marks(step: Step, plan: StepPlan) -> None:
+    """Mark the operations that a plan copies, and keep their dependents."""
+    write_notes(step, plan.notes)
+    for op in {op for group in plan.plan.groups for op in group.operations}:
+        step.operation(op).attributes[Names.RECOMPUTE] = decided_mark([True])
+    keep_dependents(step, ())
+
+
+def plan_to_mark(module: ModuleOp, options: RecomputeOptions, searched: RewriteResult) -> MarkedPlan:
+    """Return the plans to mark in a module: those of the search if the marks keep the budget, or else those of another
+    candidate.
+
+    Args:
+        module: The module.
+        options: The options of the search, with its budget, and with the loop schedule and the moves of its result.
+        searched: The result of the search.
+    """
+    assert options.budget is not None
+    budget = Budget.of(options.budget, options.memory_model, options.target)
+    sources = list[tuple[RewriteResult, tuple[StepPlan, ...]]]()
+
+    def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> RewriteResult:
+        chosen = replace(options, loops=loops)
+        plans = run_with_alternatives(module, chosen.with_planned(planned)).outcome.plans
+        result = run_with_alternatives(module, chosen.with_planned(_derived_plans(module, chosen, plans)))
+        sources.append((result, plans))
+        return result
+
+    with stop_predicate(options.time_limit) as stop:
+        limits = budget_limits(module, budget)
+        problem = BudgetProblem(module=module, budget=budget, run=run, limits=limits, options=options, stop=stop)
+        limit = limits.largest_ratio(searched.peaks) if limits.limit_bytes is None else 1.0
+        results = list[RewriteResult]()
+        for attempt in (lambda: problem.evaluate(searched.outcome.plans), lambda: search_by_model(problem)):
+            result = _result_or_none(attempt)
+            results += [result] if result is not None else []
+            if results and limits.largest_ratio(results[-1].peaks) <= limit:
+                break
+    if not results:
+        return MarkedPlan(searched.outcome.plans)
+    best = min(results, key=lambda result: limits.largest_ratio(result.peaks))
+    plans = next(plans for result, plans in sources if result.outcome is best.outcome)
+    ratio = limits.largest_ratio(best.peaks)
+    if ratio <= limits.largest_ratio(searched.peaks) and best.outcome.extra_flops <= searched.outcome.extra_flops:
+        return MarkedPlan(plans)
+    return MarkedPlan(plans, _remark(problem, best, is_met=ratio <= limit))
+
+
+def _result_or_none(attempt: Callable[[], RewriteResult]) -> RewriteResult | None:
+    try:
+        return attempt()
+    except Refusal:
+        return None
+
+
+def _derived_plans(module: ModuleOp, options: RecomputeOptions, plans: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
+    """Return the plans that `recompute-clone` derives from marks on the operations that the given plans copy."""
+    prepared = prepare(module, options)
+    permission = options.selection.permission
+    of_function: Mapping[str, StepPlan] = {plan.function: plan for plan in plans}
+    derived = list[StepPlan]()
+    for function, step in numbered_steps(prepared.module):
+        step_plan = of_function[function.sym_name.data]
+        write_plan_marks(step, step_plan)
+        for op, _ in list(refused_marks(step, permission)):
+            del op.attributes[Names.RECOMPUTE]
+        derived.append(replace(step_plan, plan=plan_of_marks(step, CloneOptions(permission=permission))))
+    return tuple(derived)
+
+
+def _remark(problem: BudgetProblem, marked: RewriteResult, is_met: bool) -> Remark:
+    """Return a remark with the peak of the plan that results from the marks. `is_met`: whether it keeps the budget."""
+    before, outcome = problem.limits.plain_bytes, marked.outcome
+    peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(marked.peaks[name])}" for name in before)
+    if is_met:
+        verdict = "the marks keep the budget with another plan"
+    elif problem.limits.limit_bytes is None:
+        verdict = "the marks need more memory than the plan"
+    else:
+        verdict = f"the marks exceed the budget {problem.wording}"
+    return Remark(
+        problem.report_location,
+        f"{verdict}, since marks cannot state how often or where an operation is copied: with recompute-clone, {peaks} "
+        f"at the peak {problem.budget.model_phrase}; {counted_are(outcome.copies, 'operation')} recomputed, "
+        f"{outcome.extra_flops} FLOPs more; {REMEDY}",
+        RemarkKind.ANALYSIS if is_met else RemarkKind.MISSED,
+        amounts=(
+            ("peak_bytes_before", max(before.values(), default=0)),
+            ("peak_bytes_after", max(marked.peaks.values(), default=0)),
+            ("operations", outcome.copies),
+            ("flops", outcome.extra_flops),
+        ),
+    )
