@@ -86,6 +86,11 @@ class Recomputation(Cloned):
         in_steps = sum(step.plan.extra_cost(step.graph.cost) for step in self.steps)
         return in_steps + self.in_loops.extra_flops + self.wait_cost
 
+    @property
+    def plain_cost(self) -> int:
+        """The cost of the plain steps, in the unit that planners minimize. Each step counts once."""
+        return sum(sum(step.graph.cost) for step in self.steps)
+
 
 @dataclass(frozen=True)
 class RewriteResult:

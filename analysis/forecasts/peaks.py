@@ -100,11 +100,11 @@ class Peaks:
         """If the eager schedule needs much more memory than the program order, yield a remark with both peaks and a
         remedy."""
         if not self.is_steady:
-            budget = interface_wording("budget=50% memory-model=order", 'budget="50%", memory_model="order"')
+            model = interface_wording("memory-model=order", 'memory_model="order"')
             yield (
                 f"peak {readable_bytes(self.eager)} on an executor that starts operations as soon as their operands "
                 f"exist, {readable_bytes(self.in_order)} in program order: XLA is not such an executor; for one that "
-                f"is, run the step in program order, or set a budget such as {budget}, whose plans lower both peaks"
+                f"is, run the step in program order, or set a smaller budget with {model}"
             )
 
     @property

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 MAX_ROUNDS, SMALL_STEPS = 8, 4
 """Maximum number of rounds; and number of initial rounds that lower the limit by only half of the excess of an eager
 executor, because a plan that avoids the whole excess may cost far more."""
+MAX_EAGER_COST = 0.10
+"""Maximum extra cost, as a share of the cost of the plain step, of a plan whose peak is also low on an eager executor,
+compared with the cheapest plan within the budget in program order."""
 MAX_LOWERED = 2
 """Maximum number of further plans for the budget `min`, if the rewritten program needs more memory than its plan."""
 
@@ -90,13 +93,7 @@ class _OrderSearch:
                 else ""
             )
             raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
-        return min(self.results, key=self._sort_key)
-
-    def _sort_key(self, result: RewriteResult) -> tuple[float, float, int]:
-        """Return the sort key of a result: whether the peak of an eager executor exceeds the budget, then the peak
-        (only for the budget `min`), then the extra cost."""
-        need = self.problem.limits.largest_ratio(result.peaks) if self.problem.limits.limit_bytes is None else 0.0
-        return self.problem.eager_excess(result) > 0, need, result.outcome.extra_cost
+        return _preferred(self.problem, self.results)
 
     def _with_loops(self, loops: LoopSchedule) -> RewriteResult | _Skipped:
         """Find the best result with a loop schedule, or return the reason to skip it. Raises `Refusal` if no plan is
@@ -144,14 +141,15 @@ class _OrderSearch:
         if not candidates:
             assert refused is not None, "without candidates the planning failed"
             raise refused
-        return min(candidates, key=self._sort_key)
+        return _preferred(self.problem, candidates)
 
 
 @dataclass
 class _SolverRounds:
     """Rewrites according to plans of the solvers. They are repeated while the result exceeds the budget.
 
-    If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered.
+    If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered,
+    until the plans cost too much.
 
     Attributes:
         problem, loops: The problem and the loop schedule.
@@ -161,8 +159,7 @@ class _SolverRounds:
         reduction_bytes: The bytes by which the limits are lowered.
         chain: Whether copy groups are chained.
         planned_bytes: For each function, the largest peak that the last plans of its steps have.
-        kept: The results within the budget in program order, each with the bytes by which an eager executor exceeds
-            the budget.
+        kept: The results within the budget in program order.
     """
 
     problem: BudgetProblem
@@ -173,7 +170,7 @@ class _SolverRounds:
     reduction_bytes: int = 0
     chain: bool = False
     planned_bytes: dict[str, int] = field(default_factory=dict[str, int])
-    kept: list[tuple[int, RewriteResult]] = field(default_factory=list[tuple[int, RewriteResult]])
+    kept: list[RewriteResult] = field(default_factory=list[RewriteResult])
 
     def best(self) -> RewriteResult:
         """Return the cheapest result within the budget, or the result with the lowest peak for the budget `min`. Raises
@@ -219,13 +216,13 @@ class _SolverRounds:
                 break
             over = self.problem.limits.excess_bytes(result.peaks)
             early = self.problem.eager_excess(result)
-            if over <= 0 and early <= 0:
-                return result
             if over <= 0:
-                self.kept.append((early, result))
+                self.kept.append(result)
+                if early <= 0 or not _is_affordable(result, self.kept):
+                    break
             self._tighten(over, early, is_first=number < SMALL_STEPS)
         if self.kept:
-            return min(self.kept, key=lambda kept_result: kept_result[0])[1]
+            return _preferred(self.problem, self.kept)
         raise Refusal(
             self.problem.report_location,
             f"no plan is within the budget {self.problem.refused_wording}: "
@@ -269,6 +266,25 @@ class _SolverRounds:
         """Return the reason why a step has no plan, with the bytes `around` it."""
         besides = f"; the operations outside the block need a further {readable_bytes(around)}" if around else ""
         return f"{error.reason(name)}{besides}; {self.problem.counted_values}"
+
+
+def _preferred(problem: BudgetProblem, results: Sequence[RewriteResult]) -> RewriteResult:
+    """Return the preferred one of several results within the budget.
+
+    For the budget `min`, this is the result with the lowest peak, and then the cheapest one. Otherwise it is the
+    cheapest result whose peak on an eager executor is low too, if it costs little more than the cheapest result.
+    """
+    if problem.limits.limit_bytes is None:
+        return min(results, key=lambda result: (problem.limits.largest_ratio(result.peaks), result.outcome.extra_cost))
+    low = [result for result in results if problem.eager_excess(result) <= 0 and _is_affordable(result, results)]
+    return min(low or results, key=lambda result: result.outcome.extra_cost)
+
+
+def _is_affordable(result: RewriteResult, results: Sequence[RewriteResult]) -> bool:
+    """Return whether a result costs little more than the cheapest one, so that it may be preferred for its eager
+    peak."""
+    cheapest = min(results, key=lambda other: other.outcome.extra_cost).outcome
+    return result.outcome.extra_cost <= cheapest.extra_cost + MAX_EAGER_COST * result.outcome.plain_cost
 
 
 def _is_near_optimal(plans: Sequence[StepPlan]) -> bool:
