@@ -1,4 +1,4 @@
-"""Decide whether a step fits a memory budget unchanged, and if not, with how much extra work it fits.
+"""Decide whether a step fits a memory budget unchanged, and if not, how much extra work makes it fit.
 
     recompute.fit(text, "8GiB").fits
 
@@ -79,7 +79,7 @@ def fit(
         stored answer, unless `stop` is given.
 
     Raises:
-        TypeError: For a step of another type.
+        TypeError: For a step of an unsupported type.
         ParseError: For text that is not MLIR.
         Refusal: For a module without a gradient or with dynamic shapes.
         ValueError: For an invalid budget.

@@ -116,7 +116,7 @@ def fit_lines(answer: Fit) -> list[str]:
 
 
 def _budget(answer: Fit) -> str:
-    """Return the budget as the user gave it; for a share, with the bytes of temporaries that it allows."""
+    """Return the budget as the user gave it. For a share, add the bytes of temporaries that it allows."""
     if not is_share(answer.budget) or not answer.limits:
         return answer.budget
     sizes = [f"{format_bytes(limit)} of {format_bytes(answer.plain[name])}" for name, limit in answer.limits.items()]
@@ -161,8 +161,9 @@ def _subject(answer: Fit) -> str:
 
 
 def _decided_by_compiler(answer: Fit) -> Iterator[str]:
-    """Yield lines which warn that the compiled step may need other amounts of memory than the step as written. There
-    are such lines only for a step that JAX lowered."""
+    """For a step that JAX lowered, yield lines that warn that the compiled step may need more or less memory than the
+    step as written.
+    """
     if answer.is_lowered_by_jax:
         yield "  the bytes are those of the step as written; the compiled step may need less or more:"
         yield f"  recompute.jax.explain(step, *arguments, budget={answer.budget!r}) compiles it and measures its memory"
@@ -255,8 +256,7 @@ def _smallest(answer: Fit) -> Iterator[str]:
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each function: its bytes on the device, and how they divide into temporaries, arguments and
-    results.
+    """Yield a line for each function with its bytes on the device, divided into temporaries, arguments and results.
 
     `peaks`: the temporaries of each function in bytes."""
     for name, after in peaks.items():

@@ -25,7 +25,7 @@ from .conversion import convert
 from .properties import table
 
 FIRST = 0
-# The attributes of a module that state the number of processes.
+# The attributes of a module that give the number of processes.
 COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 

@@ -169,7 +169,7 @@ FLOAT: dict[str, Compute] = {
     "minimum": minimum,
     "remainder": np.fmod,
 }
-# Functions for which numpy may use other instructions if the operand is not row-major.
+# Functions for which numpy may use different instructions if the operand is not row-major.
 ROUNDED: dict[str, Compute] = {
     "cbrt": np.cbrt,
     "cosine": np.cos,

@@ -1,4 +1,4 @@
-"""Scopes of value numbering: what is known about a region while its operations are translated to terms."""
+"""Scopes of value numbering: the known facts about a region while its operations are translated to terms."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Proof:
         tier: 2 if the proof applied the rules for loops, successfully or not, else 1.
         added_constraints: Number of sharding constraints that only the rewritten program has, assumed to change no
             value.
-        flattened_results: Number of results that are tuples in one program and their elements in the other.
+        flattened_results: Number of results that are tuples in one program and separate elements in the other.
         composites: Names of the composites in only one program. The other program has their decompositions.
     """
 
