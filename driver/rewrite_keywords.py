@@ -32,8 +32,8 @@ def rewrite_options(options: RecomputeOptions, keywords: Mapping[str, Any]) -> R
     """
     if not isinstance(options, RecomputeOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"{_CALLER}: options must be recompute.RecomputeOptions, not {type(options).__name__}; options can also be "
-            "keywords, such as budget='50%'"
+            f"{_CALLER}: options must be a recompute.RecomputeOptions, not {type(options).__name__}; options can also "
+            "be passed as keyword arguments, such as budget='50%'"
         )
     if not keywords:
         return options

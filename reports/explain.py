@@ -21,9 +21,9 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "Each row states the effect of recomputing only that segment. Bytes and FLOPs are counted in the program, before "
-    "fusion. The rewrite may divide the step into other segments. A call runs the plain step if the compiler finds no "
-    "saving; a report shows the plan that runs."
+    "Each row gives the effect of recomputing only that segment. Bytes and FLOPs are counted in the program, before "
+    "fusion. The rewrite may divide the step into other segments. A call runs the plain step if the rewritten one, as "
+    "compiled, needs no less memory; a report shows the plan that runs."
 )
 
 _RECOMPUTE = "recompute"

@@ -58,7 +58,7 @@ def _highest(timeline: Timeline, operations: range) -> int:
 
 
 def _by_module(timeline: Timeline) -> Timeline:
-    """Return the timeline with segments replaced by modules, if any module has a name."""
+    """Return the timeline with segments replaced with modules, if any module has a name."""
     if not any(buffer.module for buffer in timeline.buffers):
         return timeline
     return replace(timeline, buffers=tuple(replace(buffer, segment=buffer.module) for buffer in timeline.buffers))

@@ -97,7 +97,7 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
 
 
 def arrays(results: Any) -> list[np.ndarray]:
-    """Return the result's leaves as arrays, with random keys replaced by their bits."""
+    """Return the result's leaves as arrays, with random keys replaced with their bits."""
     return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
 
 

@@ -93,7 +93,7 @@ def compile_within_budget(run: ModelRun) -> Callable[..., Any]:
 
 
 def baselines() -> list[ModelForm]:
-    """Return PyTorch's forms. The first is the eager form, which is the reference."""
+    """Return the forms that use only PyTorch. The first is the eager form, which is the reference."""
     min_cut = partial(compile_with, min_cut_rematerialization_partition)
     return [
         ModelForm("eager", eager),

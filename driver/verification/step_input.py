@@ -59,7 +59,8 @@ def verified_step(step: StepInput) -> ModuleOp:
 
 
 def read_module(step: StepInput, name: str) -> ModuleOp:
-    """Return the step as a module whose marks may still be calls. `name`: the name of the text in error messages.
+    """Return the step as a module whose marks may still be custom calls. `name`: the name of the text in error
+    messages.
 
     Raises:
         TypeError: For a step of an unsupported type.

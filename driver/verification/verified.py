@@ -143,7 +143,7 @@ def _redrawn_numbers_hint(module: ModuleOp) -> str:
     """
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied & HIDDEN_STATE))
-    return f"({option('preserve-rng-state')} is false: copies of {names} draw other numbers) " if names else ""
+    return f"({option('preserve-rng-state')} is false: copies of {names} draw different numbers) " if names else ""
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:

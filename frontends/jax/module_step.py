@@ -49,7 +49,7 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @abstractmethod
     def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method of the inner step with the arguments of this step, after replacing each module by its arrays.
+        """Call a method of the inner step with the arguments of this step, after replacing each module with its arrays.
 
         Args:
             method: A method of the inner step, such as `lower_quietly`.

@@ -7,7 +7,7 @@ rule does not apply to it.
 
 Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls MoveToHost,
 MoveToDevice and annotate_device_placement; the operations between such calls run in the memory of their operands. JAX
-states the memory of an argument in `mhlo.memory_kind`, and the device that runs an operation in the frontend attribute
+gives the memory of an argument in `mhlo.memory_kind`, and the device that runs an operation in the frontend attribute
 `_xla_compute_type`.
 """
 

@@ -39,7 +39,7 @@ class Patterns:
 
     def of_iterations(self, loop: CountingLoop, trips: int, term: int) -> int:
         """Return the pattern that represents a term of a loop body in all `trips` iterations of the loop."""
-        # A carry that is the same in all iterations is already replaced by its initial value.
+        # A carry that is the same in all iterations is already replaced with its initial value.
         places = {carry: place for place, carry in enumerate(loop.carries) if carry != loop.initial[place]}
         inside = OpenRegion((loop.iteration, *places, loop.state), (term,))
         number, captures = self._terms.close(inside, (), -1, loop.depth)

@@ -51,8 +51,7 @@ def is_exchange(op: Operation, scope: RegionScope) -> bool:
 
 
 def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
-    """Return the attributes on which the results depend. The channel id of a collective is replaced by a
-    placeholder."""
+    """Return the attributes on which the results depend. A placeholder replaces the channel id of a collective."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:
         return attributes

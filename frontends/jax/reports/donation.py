@@ -1,8 +1,8 @@
 """Find arguments that a step could donate because it returns new values for them.
 
-A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This saves memory without extra
-work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its scaled
-gradient. A gradient has the type of its weight, but is not a new value of it, because the caller still needs the
+A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This reduces memory without
+extra work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its
+scaled gradient. A gradient has the type of its weight, but is not a new value of it, because the caller still needs the
 weight.
 """
 
@@ -46,7 +46,7 @@ class Donation:
     Attributes:
         option: The option of `recompute.jax.jit`, such as `donate_argnums=0`.
         bytes: The bytes of the results that would use donated buffers, counted for whole arrays.
-        caution: A clause that states the consequence for the caller.
+        caution: A clause that describes the consequence for the caller.
     """
 
     option: str
