@@ -40,8 +40,8 @@ def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
 
 
 def peer_rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the rows of a model of `benchmarks/peers`: its plain form and its form with remat, each with the ratios of
-    level 0 to the default level.
+    """Yield the rows of a model from `benchmarks/peers`: the plain step and the step with remat, each with the ratios
+    of level 0 to the default level.
     """
     for form, remat, options in (("plain", None, None), ("remat", ALL, keeping_barriers(("cpu",)))):
         built = PEERS[name].build(remat, LARGE)
@@ -51,7 +51,7 @@ def peer_rows(name: str) -> Iterator[tuple[str, str]]:
 
 
 def example_rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the rows of an example: its plain form and its form with `jax.checkpoint`, each with the ratios of level 0
+    """Yield the rows of an example: the plain step and the step with `jax.checkpoint`, each with the ratios of level 0
     to the default level.
     """
     yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
@@ -59,7 +59,7 @@ def example_rows(name: str) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print a line for each form (plain and with remat) of each step."""
+    """Print a line for each variant (plain and with remat) of each step."""
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
     parser = benchmark_parser(__doc__)
     add_only(parser, "step", [*peers, *BUILDERS])

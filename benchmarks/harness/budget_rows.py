@@ -83,7 +83,7 @@ class BudgetRow:
         return None if self.needs is None or self.allowed is None else self.needs / self.allowed
 
     def missed(self) -> Iterator[str]:
-        """Yield a message for each unmet requirement: the budget, the number of compilations, and the FLOPs."""
+        """Yield a message for each unmet requirement on the budget, the number of compilations, and the FLOPs."""
         name = f"{self.step}, budget {self.budget}"
         if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
             yield f"{name}: {self.needs:.3f} of the plain step's temporaries, above the allowed {self.allowed:.3f}"

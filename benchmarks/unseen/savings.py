@@ -94,7 +94,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
 
 
 def row_of(build: Builder, compiled: int) -> dict[str, Any]:
-    """Measure all forms of a step.
+    """Measure all variants of a step.
 
     Args:
         build: Builds the step.

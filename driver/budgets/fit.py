@@ -2,7 +2,7 @@
 
     recompute.fit(text, "8GiB").fits
 
-The step is rewritten as `recompute{budget=…}` does, and its peak and its FLOPs are counted on the result. The lower
+The step is rewritten as `recompute{budget=…}` does, and the peak and the FLOPs of the result are counted. The lower
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
 the temporaries, or the arguments and results alone, exceed the budget. Otherwise the answer is that no plan was found.
 

@@ -116,8 +116,8 @@ class Rewritten:
     def predicted_saving(self) -> float:
         """The predicted reduction of the peak as a share of the original peak, according to the XLA:CPU model.
 
-        For a module with several functions, it is the smallest of their shares. If the search has made a forecast, the
-        share is taken from it.
+        For a module with several functions, it is the smallest share of any function. If the search has made a
+        forecast, the share comes from the forecast.
         """
         return self._modelled_saving if self._saving is None else self._saving
 

@@ -31,7 +31,8 @@ class HasText(Protocol):
 @runtime_checkable
 class MlirModule(Protocol):
     """A module of MLIR's Python bindings, such as `jaxlib.mlir.ir.Module`. The method `get_asm` of its operation prints
-    it with locations."""
+    the module with locations.
+    """
 
     @property
     def operation(self) -> Any: ...

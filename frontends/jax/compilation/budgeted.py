@@ -120,8 +120,8 @@ def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]) -> BudgetedCompile:
     """Run the searches. Return the smallest result, with the candidates of all of them.
 
-    With a limit, the searches end once one of them has met it. For `min`, all searches run, unless the time limit ends
-    them.
+    With a limit, the searches end once one of them has met the limit. For `min`, all searches run, unless the time
+    limit ends them.
 
     Args:
         unchanged: The compiled plain step.

@@ -100,8 +100,9 @@ class JitOptions:
         return replace(self, rewrite=replace(self.rewrite, selection=replace(selection, names=names)))
 
     def demands(self, error: Exception) -> bool:
-        """Return whether the options, such as `strict`, a budget or a plan, require raising this error instead of
-        running the plain step."""
+        """Return whether the options require that this error is raised, as `strict`, a budget or a plan does.
+        Otherwise, the plain step runs instead.
+        """
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)

@@ -65,7 +65,7 @@ def possible_donation(
     Args:
         plain: The step.
         module: The step as a module of xDSL; None if it cannot be read.
-        options: The keywords of `jax.jit` with which it was jitted.
+        options: The keywords of `jax.jit` with which the step was jitted.
     """
     positional, named, returned = _arguments_and_results(plain)
     donated = Counter(_type_of(leaf) for leaf in _TREE.leaves((positional, named)) if leaf.donated)

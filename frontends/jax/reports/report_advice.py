@@ -45,7 +45,7 @@ _MERGED = (
     "next: the model's own jax.checkpoint can be removed: this step runs without its copies, and recomputes values "
     "that recompute.jax chooses"
 )
-_DONATE = "next: {option} reduces memory by up to {size}; {caution}"
+_DONATE = "next: {option} frees up to {size}; {caution}"
 
 
 def next_steps(report: Report) -> Iterator[str]:
