@@ -271,8 +271,8 @@ def _clearer(first: Proof, second: Proof) -> Proof:
     """Return the failed proof with the clearer explanation: `first` (tier 1) or `second` (tier 2).
 
     The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
-    recomputation removes. The explanation of tier 2 may name an operation inside a loop. It is also clearer if tier 2
-    proves the value equal that differs in tier 1.
+    recomputation removes. The explanation of tier 2 may name an operation inside a loop. The explanation of tier 2 is
+    also clearer if tier 2 proves the equality of the value that differs in tier 1.
     """
     if first.difference is None or second.difference is None or COUNT_DIFFERENTLY in first.difference.loops:
         return first

@@ -186,7 +186,7 @@ class FirstResultRows:
         yield f"{name} with jax.checkpoint: temporaries / temporaries without it: {share:.3f}"
 
     def budget(self) -> Iterator[str]:
-        """Measure the budget search."""
+        """Measure the budget search: its time, its compilations, and the temporaries and FLOPs of its result."""
         for name, share in BUDGETS.items():
             plain = self.plain(name)
             for budget in (share, "min"):
@@ -198,7 +198,7 @@ class FirstResultRows:
                 )
 
     def calls(self) -> Iterator[str]:
-        """Measure the wall time of later calls, with committed arguments."""
+        """Measure the wall time of the calls after the first one, with committed arguments."""
         for count in LEAVES:
             weights = [jax.device_put(jnp.ones(4), jax.devices()[0]) for _ in range(count)]
 

@@ -145,7 +145,7 @@ class LoweredCase:
     def row(self, options: str) -> CheckRow:
         """Measure the step with one set of options.
 
-        An exception of a tool is a bug, which `rows_of` reports.
+        If a tool raises an exception, this is a bug, which `rows_of` reports.
         """
         name, tools = self.case.name, run_tools(self.case.name, self.text, PASSES[options])
         if tools.written is None:

@@ -4,7 +4,8 @@
 
 The step is rewritten as `recompute{budget=…}` does, and the peak and the FLOPs of the result are counted. The lower
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
-the temporaries, or the arguments and results alone, exceed the budget. Otherwise the answer is that no plan was found.
+the temporaries exceeds the budget, or if the arguments and results alone do. Otherwise the answer is that no plan was
+found.
 
 XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
 bound must exceed the budget by more than the measured error of program order, and the answer `yes` says that the

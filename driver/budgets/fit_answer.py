@@ -1,4 +1,4 @@
-"""The answer to the question whether a step fits a memory budget, as data and as text.
+"""The answer to the question of whether a step fits a memory budget, as data and as text.
 
     print(recompute.fit(step, "8GiB"))
 
@@ -26,7 +26,7 @@ NO_BOUND_KNOWN = "no lower bound is known"
 
 
 class Verdict(Enum):
-    """The possible answers to the question whether a step fits.
+    """The possible answers to the question of whether a step fits.
 
     Attributes:
         AS_IT_IS: It fits unchanged.
@@ -46,7 +46,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """The answer to the question whether a step fits a budget.
+    """The answer to the question of whether a step fits a budget.
 
     Attributes that are mappings give the bytes of each function, by its name.
 
@@ -161,8 +161,8 @@ def _subject(answer: Fit) -> str:
 
 
 def _decided_by_compiler(answer: Fit) -> Iterator[str]:
-    """For a step that JAX lowered, yield lines that warn that the compiled step may need more or less memory than the
-    step as written.
+    """For a step that JAX lowered, yield a warning: the compiled step may need more or less memory than the step as
+    written.
     """
     if answer.is_lowered_by_jax:
         yield "  the bytes are those of the step as written; the compiled step may need less or more:"

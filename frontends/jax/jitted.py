@@ -151,7 +151,8 @@ class Jitted(Generic[P, R]):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower and rewrite the step. Warns `NothingSaved` if nothing is recomputed, and `MarkWithoutEffect` for marks.
 
-        If the plain step may run because of its size, or has its own `jax.checkpoint`, `compile` warns instead.
+        If the plain step may run because it may need less memory, or if it has its own `jax.checkpoint`, `compile`
+        warns instead.
 
         Args:
             *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
@@ -339,7 +340,8 @@ class Jitted(Generic[P, R]):
 
 def _warn_of_request(name: str, remarks: Iterable[Remark]) -> None:
     """Warn about the marks and options of a step that is rewritten: `MarkWithoutEffect` if some have no effect,
-    `NothingSaved` if the copies that they demand raise a peak."""
+    `NothingSaved` if the copies that marks and options demand raise a peak.
+    """
     remarks = list(remarks)
     for remark in remarks:
         if remark.topic is Topic.PEAK_RAISED:

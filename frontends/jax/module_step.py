@@ -1,6 +1,6 @@
 """The code that `recompute.nnx.jit` and `recompute.eqx.filter_jit` share.
 
-The framework splits modules into arrays, and `recompute.jax.jit` replaces its inner `jax.jit`.
+The framework splits modules into arrays, and `recompute.jax.jit` replaces the `jax.jit` inside the framework.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ModuleStep(ABC, Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], inner: Jitted[..., Any]):
-        """Wrap a function. `inner`: the step that takes arrays. The framework calls it."""
+        """Wrap a function. `inner`: the step on arrays, which the framework calls."""
         self._inner = inner
         update_wrapper(self, function, updated=())
 

@@ -97,8 +97,9 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _align(values: Array, letters: list[str], target: list[str]) -> Array:
-    """Transpose an array from the dimensions `letters` to `target`, and insert a dimension of extent 1 for each missing
-    one."""
+    """Transpose an array with the dimensions `letters` to the order `target`. Insert a dimension of extent 1 for each
+    letter of `target` that the array lacks.
+    """
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

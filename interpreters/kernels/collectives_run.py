@@ -38,7 +38,8 @@ def collective(op: Operation) -> Kernel:
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
         raise ValueError(
-            "its results and operands differ in shape, which requires several processes; the interpreter simulates one"
+            "its results and operands differ in shape, which requires several processes; the interpreter simulates "
+            "only one"
         )
     dtypes = [dtype_at(result) for result in op.results]
 

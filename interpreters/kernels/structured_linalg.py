@@ -147,6 +147,6 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 
 def _loop_of_each_index(map_: AffineMap) -> list[int] | None:
-    """Return the loop of each index if the indices are different loop indices, else None."""
+    """If every index is a loop index and no two are equal, return the loop of each index, else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

@@ -1,7 +1,7 @@
 """Translate calls and composites to terms by inlining the function that they call.
 
-    %5 = func.call @private(%0)                                             the result of @private for %0 %6 =
-    stablehlo.composite "a.b" %0 {decomposition = @private}            the same
+    %5 = func.call @private(%0)                                             the result of @private for %0
+    %6 = stablehlo.composite "a.b" %0 {decomposition = @private}            the same
 
 The attributes of the call, of the function, and of its `func.return` are compared: the values that enter and leave the
 function are wrapped in terms that contain them (`Wrapping` in `transparent_ops.py`).

@@ -297,7 +297,7 @@ class _Reader:
         )
 
     def _add_call(self, call: _Call) -> Results:
-        """Add the operation of a call. Return its results."""
+        """Add the operation that represents a call. Return its results."""
         node, value = call.node, call.value
         operands = list(call.before)
         indices = dict[torch.fx.Node, int]()
