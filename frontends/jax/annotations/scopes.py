@@ -1,8 +1,8 @@
 """Named scopes for blocks of a model, for flax nnx and equinox modules, and for calls.
 
     def loss(model, x):                       # flax nnx or equinox
-        model = recompute.jax.named(model)    # calls to its modules run in scopes such as LM/blocks0/attention return
-        jnp.mean(model(x) ** 2)
+        model = recompute.jax.named(model)    # calls to its modules run in scopes such as LM/blocks0/attention
+        return jnp.mean(model(x) ** 2)
 
 The names appear as report rows and as segments. A segment is a part of the forward pass that is recomputed together. A
 module is named after the attribute of its parent that holds it. The name of a module in a list consists of the
