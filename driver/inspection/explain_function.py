@@ -1,4 +1,4 @@
-"""Explain a function: which segments and loops a rewrite recomputes and why, and which values it saves."""
+"""Explain which segments and loops of a function a rewrite recomputes, for what reason, and which values it saves."""
 
 from __future__ import annotations
 

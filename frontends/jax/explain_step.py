@@ -44,8 +44,8 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
             `recompute.nnx.jit`.
         *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
         budget: As for `recompute.jax.jit`: bytes of the device such as `"16GB"`, a share of the temporaries of the
-            plain step, or `"min"`, which compares the smallest step that a search finds with the memory of the device;
-            the default is the memory of the device, for which no search is made.
+            plain step, or `"min"`. With `"min"`, the smallest step that a search finds is compared with the memory of
+            the device. The default is the memory of the device, without a search.
         **kwargs: The keyword arguments of the step.
 
     Returns:

@@ -137,7 +137,9 @@ class _Loops:
         return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
 
     def number(self, loop: int, point: tuple[int, ...]) -> Array:
-        """Return the index of a loop for every element of the vector at a point of the sequential loops."""
+        """Return the index of one loop, for every element of the vector that `at` returns at a point of the sequential
+        loops.
+        """
         line = np.arange(self.extents[loop]) if self.at_once[loop] else np.array([point[loop]])
         return np.broadcast_to(_along(loop, line, len(self.extents)), self.vector).reshape(-1)
 

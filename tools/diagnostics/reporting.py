@@ -204,7 +204,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the remarks. Remarks that differ only in their position are merged."""
+    """Merge remarks that differ only in their position. Return the resulting remarks."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts

@@ -144,7 +144,7 @@ def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a tower of six convolutional blocks with a classifier after every second one."""
+    """Build a step that trains a tower of six convolutional blocks with a classifier after every second block."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
