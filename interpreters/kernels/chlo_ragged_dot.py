@@ -1,5 +1,5 @@
-"""Kernel of `chlo.ragged_dot`. It computes one product for each group, masked to the rows or summed elements of the
-group.
+"""Kernel of `chlo.ragged_dot`. It computes one product for each group. Masks select the rows, or the summed elements,
+of the group.
 
 Rows after the last group are zero, as in JAX.
 """

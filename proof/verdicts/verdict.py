@@ -75,8 +75,9 @@ def same_text(before: ModuleOp, after: ModuleOp) -> bool:
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """Return the proof that two programs with identical text are equal. It is valid for any operations, known or
-    not."""
+    """Return the proof that two programs with identical text are equal. It is valid for any operations, even if the
+    proof does not know them.
+    """
     results = 0
     for op in module.ops:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")
