@@ -162,7 +162,7 @@ class FirstResultRows:
             yield f"{name}: {ours.compilations} compilations, {ours.model_evaluations} evaluations of the XLA model"
 
     def cache(self) -> Iterator[str]:
-        """Measure a step that an earlier run has stored in the cache, so that JAX lowers it, but it is not rewritten
+        """Measure a step that an earlier run has stored in the cache. JAX lowers it again, but it is not rewritten
         again.
         """
         for name in STEPS:
