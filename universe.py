@@ -61,9 +61,8 @@ RECOMPUTE_PASSES = (
     "recompute-stagger",
     "recompute-verify",
 )
-"""The passes whose work `recompute` does, in its order.
-
-`recompute` also chooses between several ways to mark a step, and restores calls, which no pipeline of passes does.
+"""The passes whose work `recompute` does, in the same order. `recompute` also chooses among several ways to mark a
+step, and restores calls; no pipeline of passes does this.
 """
 
 

@@ -43,7 +43,7 @@ LEFT_OUT = re.compile(
     r"|aten\.(native|cudnn|miopen)_batch_norm\.|aten\.batch_norm_(gather|update)|aten\._batch_norm_impl"
     r"|aten\._?(resize|set)(_as|_output)?(_sparse)?\.|prims\._make_token|aten\._cudnn_rnn_flatten_weight"
 )
-# Their schemas do not state that they return their operand with another shape.
+# Their schemas do not say that they return their operand with a different shape.
 UNSTATED_VIEWS = frozenset(
     {"aten._unsafe_view.default", "aten.unsafe_split.Tensor", "aten.unsafe_split_with_sizes.default"}
 )

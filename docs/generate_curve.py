@@ -1,4 +1,5 @@
-"""Draw docs/curve.svg: extra work over memory for the graph of a 24-layer GPT, with lower bounds and PyTorch's points.
+"""Draw docs/curve.svg: extra work against memory for the graph of a 24-layer GPT, with lower bounds and PyTorch's
+points.
 
     python docs/generate_curve.py
 

@@ -90,7 +90,9 @@ def with_table(page: str, lines: Iterator[str]) -> str:
 
 
 def with_quotes(page: str, sentences: tuple[str, ...], numbers_of: Mapping[str, str]) -> str:
-    """Return the page with the numbers of the holes replaced; the page may break the sentences into lines anywhere."""
+    """Return the page with current numbers in place of the placeholders. The page may break the sentences into lines
+    anywhere.
+    """
     for sentence in sentences:
         texts, holes = re.split(r"\{[^}]*\}", sentence), re.findall(r"\{([^}]*)\}", sentence)
         pattern = r"[\d.]*\d".join(map(_group, texts))

@@ -172,7 +172,7 @@ def _proof(name: str) -> str:
 
 @cache
 def _tested() -> frozenset[str]:
-    """Return the names of operations that occur in the files of tests."""
+    """Return the names of operations that occur in test files."""
     names = re.compile(r"\b(?:stablehlo|chlo|sdy)\.\w+")
     files = [path for pattern in ("*.py", "*.mlir") for path in (ROOT / "test").rglob(pattern)]
     return frozenset(name for path in files for name in names.findall(path.read_text()))

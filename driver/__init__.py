@@ -1,4 +1,5 @@
 """The Python API, and the code that it shares with the tools and frontends.
 
-The modules at the top contain the functions of the API and check their keywords. Each folder serves one task of them.
+The modules at the top level contain the API functions and check their keywords. Each folder supports one task of
+theirs.
 """

@@ -1,4 +1,4 @@
-"""The Python API: functions for the tasks of `recompute-opt`.
+"""The Python API: functions that do what `recompute-opt` does.
 
 Example:
 

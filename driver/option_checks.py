@@ -26,7 +26,7 @@ from ..support.units import budget_text, parse_budget
 from .pipelines.pipeline import passes_of
 
 MIN_BYTES = 1024
-"""The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in another unit."""
+"""The smallest integer that is accepted as a number of bytes. A smaller one was probably meant in a different unit."""
 
 
 def _text(name: str, value: Any) -> str:
@@ -198,7 +198,7 @@ _BY_TYPE: Mapping[str, OptionCheck] = {
     "tuple[str, ...] | None": _texts_or_none,
     "tuple[int, ...]": _numbers,
 }
-"""The check for each type of an option's field."""
+"""The check for each type that an option field may have."""
 _BY_NAME: Mapping[str, OptionCheck] = {
     "segment_budgets": _segment_budgets,
     "budget": _budget,

@@ -19,21 +19,21 @@ _OTHERS = ("options", "name")
 
 
 def rewrite_options(options: RecomputeOptions, keywords: Mapping[str, Any]) -> RecomputeOptions:
-    """Return the options of a call of `recompute.rewrite`, given as an object or as keywords.
+    """Return the options of a call to `recompute.rewrite`, given as an object or as keyword arguments.
 
     Args:
         options: The object; the default if there is none.
         keywords: Fields of `RecomputeOptions` and of `Selection`.
 
     Raises:
-        TypeError: For an object of another type, an object together with keywords, an unknown keyword, and a value of
+        TypeError: For an object of the wrong type, an object together with keywords, an unknown keyword, and a value of
             the wrong type.
         ValueError: For an invalid value, and for a selection together with one of its fields.
     """
     if not isinstance(options, RecomputeOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"{_CALLER}: options must be recompute.RecomputeOptions, not {type(options).__name__}; options can also be "
-            "keywords, such as budget='50%'"
+            f"{_CALLER}: options must be a recompute.RecomputeOptions, not {type(options).__name__}; options can also "
+            "be passed as keyword arguments, such as budget='50%'"
         )
     if not keywords:
         return options

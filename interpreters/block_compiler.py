@@ -126,7 +126,7 @@ class BlockCompiler:
         one. The kernel assumes row-major operands.
 
         Raises:
-            ValueError: The operation cannot be executed; the message states the reason.
+            ValueError: The operation cannot be executed; the message gives the reason.
         """
         if works_on_memory(op):
             raise ValueError("it operates on a memref; the interpreter supports only operations on values")

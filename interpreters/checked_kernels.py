@@ -20,8 +20,8 @@ def add_result_checks(op: Operation, make: MakeKernel) -> Kernel:
     """Return a user-registered kernel with checks of its results.
 
     The returned kernel raises `ValueError` if the original kernel raises an exception, or if a result does not match
-    the types of the operation. Unless the operation is declared to be a view, a result that shares its buffer is
-    copied.
+    the types of the operation. Unless the operation is declared to be a view, a result that is an operand or that does
+    not own its buffer is copied.
 
     `make`: returns the original kernel.
     """

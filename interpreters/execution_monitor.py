@@ -20,7 +20,7 @@ class TimeLimitReached(Exception):
 
 
 class ExecutionMonitor:
-    """An observer that counts the operations of the top level of some functions, and checks a time limit.
+    """An observer that counts the executed top-level operations of each run and enforces a time limit.
 
     Args:
         seconds: The time limit in seconds, counted from now.

@@ -1,6 +1,6 @@
 """Registry of user-given kernels for operations of other dialects.
 
-A kernel does not declare its operation pure; the proof needs a call of `recompute.proof.register_pure`.
+A kernel does not declare its operation pure; the proof needs a call to `recompute.proof.register_pure`.
 """
 
 from __future__ import annotations

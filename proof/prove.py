@@ -24,9 +24,9 @@ rule below allows it, and each rule has a test. A part that cannot be compared, 
 
 Trusted code and declarations
 -----------------------------
-* The parser that built the two modules, and xDSL's attribute classes. `attribute_keys.py` states where it compares bits
-  instead of using their equality.
-* `pure_operations.py`: each operation in that list is a deterministic function. An unused call or loop without effects
+* The parser that built the two modules, and xDSL's attribute classes. `attribute_keys.py` says where it compares bits
+instead of using their equality. * `pure_operations.py`: each operation in that list is a deterministic function. An
+unused call or loop without effects
   may be removed, even if the loop may not terminate. An unstable `sort` always breaks ties in the same way.
 * `conditions.py`: operations that it does not name are defined for all operands with static extents.
   Implementation-defined behaviour of StableHLO is not a failure: integers wrap around.
@@ -76,8 +76,8 @@ The rules, applied to both programs alike
   It may depend on all effects before it. Its operand types are compared as well. Both programs must therefore have the
   same effects in the same order, and the result of an effect equals no other term. Every operation with a memref
   operand or result, or with such an operation in a region, is an effect, even if it is listed.
-* Two regions whose meaning is known (`COMPUTE_THEIR_REGIONS`) are equal if they compute the same from their arguments
-  and the same captured values. Any other region is compared literally, as is the top level of the module: all
+* Two regions whose meaning is known (`COMPUTE_THEIR_REGIONS`) are equal if they compute the same results from their
+arguments and the same captured values. Any other region is compared literally, as is the top level of the module: all
   operations and their order must agree, including barriers and dead operations.
 * Two `partition_id` operations are equal if both are in bodies on the same devices (`per_device.py`), or both are
   outside all such bodies.
@@ -90,7 +90,7 @@ The rules, applied to both programs alike
 * The proof ignores locations; names of SSA values, of private functions and of the module; the order of functions;
   private functions that are not called; discardable attributes that start with `recompute.`.
 * A function with a reserved name, by which a consumer finds it (`dialects/reserved_names.py`), is compared like a
-  public function, and each call of it is an effect.
+  public function, and each call to it is an effect.
 * A sharding constraint that only the rewritten program has equals its operand, if the caller requests this assumption
   (`added_constraints`). The proof reports it.
 * A function result that is a tuple without attributes equals its elements (`signature.py`), if the caller requests this
@@ -103,7 +103,7 @@ attribute aliases in unregistered attributes, symbols that name functions (excep
 defined inside operations, or functions without a body, because equal text would not imply equal content.
 
 The proof does not recognize programs as equal if one of them has the operands of a commutative operation swapped,
-operations folded or simplified beyond the rules above, cloned calls of unknown targets, or collectives cloned inside
+operations folded or simplified beyond the rules above, cloned calls to unknown targets, or collectives cloned inside
 branches and loops.
 
 Tier 2: rules for loops and conditionals
@@ -271,8 +271,8 @@ def _clearer(first: Proof, second: Proof) -> Proof:
     """Return the failed proof with the clearer explanation: `first` (tier 1) or `second` (tier 2).
 
     The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
-    recomputation removes. The explanation of tier 2 may name an operation inside a loop. It is also clearer if tier 2
-    proves the value equal that differs in tier 1.
+    recomputation removes. The explanation of tier 2 may name an operation inside a loop. The explanation of tier 2 is
+    also clearer if tier 2 proves the equality of the value that differs in tier 1.
     """
     if first.difference is None or second.difference is None or COUNT_DIFFERENTLY in first.difference.loops:
         return first
@@ -381,7 +381,7 @@ class _Comparison:
 
 
 def _flatten_tuples(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
-    """Replace each result of a function that is a tuple by its elements."""
+    """Replace each result of a function that is a tuple with its elements."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
 

@@ -72,7 +72,7 @@ class ModuleNames:
         return "/".join(module.split("/")[: self.level]) or OUTSIDE
 
     def relabel(self, timeline: Timeline) -> Timeline:
-        """Return the timeline with segments replaced by modules, if the model has modules.
+        """Return the timeline with segments replaced with modules, if the model has modules.
 
         Otherwise, a source line such as `train.py:41` replaces each segment that no scope names.
         """

@@ -21,9 +21,9 @@ LOOPS, SEGMENTS = 4, 8
 _COLUMNS = ("segment", "saved", "freed", "kept instead", "extra {unit}", "copies", "decision")
 
 ROWS_ALONE = (
-    "Each row states the effect of recomputing only that segment. Bytes and FLOPs are counted in the program, before "
-    "fusion. The rewrite may divide the step into other segments. A call runs the plain step if the compiler finds no "
-    "saving; a report shows the plan that runs."
+    "Each row gives the effect of recomputing only that segment. Bytes and FLOPs are counted in the program, before "
+    "fusion. The rewrite may divide the step into other segments. A call runs the plain step if the rewritten one, as "
+    "compiled, needs no less memory; a report shows the plan that runs."
 )
 
 _RECOMPUTE = "recompute"
@@ -125,7 +125,7 @@ def _verdict(explanation: Explanation) -> str:
 def _peaks(explanation: Explanation) -> str:
     """Return a phrase with the measured and the predicted peak of the plain step.
 
-    Without a measurement, the phrase states the prediction and the peak of an executor that fuses no operations.
+    Without a measurement, the phrase gives the prediction and the peak of an executor that fuses no operations.
     """
     measured = explanation.measured_bytes
     predicted = format_bytes(explanation.xla_peak_bytes)
@@ -142,8 +142,9 @@ def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
 
 
 def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Sequence[object]) -> list[str]:
-    """Return a line that states how many rows are omitted, and whether they save nothing. Return no line if no row is
-    omitted."""
+    """Return a line that says how many rows are omitted, and whether they save nothing. Return no line if no row is
+    omitted.
+    """
     if len(rows) == len(shown):
         return []
     others = [row for row in rows if row not in shown]

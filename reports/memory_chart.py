@@ -217,8 +217,9 @@ def columns_of(timeline: Timeline) -> tuple[list[int], list[int]]:
 
 
 def draw_peak(axes: Axes, timeline: Timeline, scale: Scale, compared: bool) -> None:
-    """Draw the peak as a dashed line with a label. If `compared` is set, the label states the ratio to the first
-    program's peak."""
+    """Draw the peak as a dashed line with a label. If `compared` is set, the label gives the ratio to the first
+    program's peak.
+    """
     text = f"peak {format_bytes(timeline.peak_bytes)}"
     if compared:
         ratio = timeline.peak_bytes / max(scale.first_peak_bytes, 1)

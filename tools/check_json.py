@@ -55,7 +55,7 @@ def json_verdict(proof: Proof, hint: str, execution: Execution | None, exit_code
 
 
 def _locations(reason: str) -> list[Mapping[str, str | int]]:
-    """Return the positions that a reason names, in its order and without duplicates."""
+    """Return the positions that a reason names, in order of occurrence and without duplicates."""
     found = dict.fromkeys(
         (match["file"], int(match["line"]), int(match["column"])) for match in _LOCATION.finditer(reason)
     )

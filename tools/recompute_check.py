@@ -5,7 +5,7 @@
 
 The output is one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that no
 proof was found, not that the programs differ. With `--execute` both programs then run, on inputs drawn from a seed or
-read from a file, and a second line states the result: `executed: equal bit for bit ...` or `different: result #0
+read from a file, and a second line gives the result: `executed: equal bit for bit ...` or `different: result #0
 [index]: ...`. The executions stop after 300 seconds, or after `--time-limit`. `--json` prints one JSON object for each
 pair instead.
 
@@ -22,7 +22,7 @@ Exit codes:
     3   the verdict is as expected, but the execution reached its time limit without a difference
     130 interrupted
 
-`proof/prove.py` states the rules of the proof; `interpreters/execute_check.py` runs the programs and compares their
+`proof/prove.py` lists the rules of the proof; `interpreters/execute_check.py` runs the programs and compares their
 results.
 """
 
@@ -237,7 +237,7 @@ def undeclared_hint(proof: Proof, before: ModuleOp, after: ModuleOp) -> str:
     if targets:
         names = ", ".join(f"@{target}" for target in targets)
         flags = " ".join(f"--repeatable {target}" for target in targets)
-        return f" (calls of {names} may have effects, and B contains more of them; if they have none, give {flags})"
+        return f" (calls to {names} may have effects, and B contains more of them; if they have none, give {flags})"
     unregistered = {name_of(op) for module in (before, after) for op in module.walk() if isinstance(op, UnregisteredOp)}
     names = ", ".join(sorted((unregistered & words) - registered_pure()))
     remedy = "declare it with recompute.proof.register_pure in a file for --load-rules"
@@ -292,7 +292,7 @@ def _add_assumption_options(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         action="append",
         default=[],
-        help="assume that custom calls of these targets (my_kernel, other_*) are functions of their operands, like "
+        help="assume that custom calls to these targets (my_kernel, other_*) are functions of their operands, like "
         "the option repeatable of recompute-opt; the attribute recompute.repeatable counts only in A; the verdict "
         "lists the targets",
     )

@@ -3,10 +3,10 @@
     recompute-run step.mlir --seed 1
     recompute-run step.mlir --inputs in.npz --results out.npz --trace trace.json
 
-The output states the type and the checksum of each result, the peak of temporaries as measured in allocated buffers,
-and the peak that the static timeline predicts. Exit codes: 0 success; 1 bad input or a program that cannot be executed;
-2 wrong usage. An error is a single line on standard error, `file:line:col: error: ...`. Files are replaced atomically
-or stay unchanged.
+The output gives the type and the checksum of each result, the peak of temporaries as measured in allocated buffers, and
+the peak that the static timeline predicts. Exit codes: 0 success; 1 bad input or a program that cannot be executed; 2
+wrong usage. An error is a single line on standard error, `file:line:col: error: ...`. Files are replaced atomically or
+stay unchanged.
 """
 
 from __future__ import annotations

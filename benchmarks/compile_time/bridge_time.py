@@ -33,7 +33,7 @@ def minimum_seconds(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The minimum CPU seconds to convert a module in one direction, on both routes."""
+    """The minimum CPU seconds to convert a module in one direction: through text, and with the bridge."""
 
     by_text: float
     by_bridge: float

@@ -52,7 +52,7 @@ class FirstResult:
         total: The seconds from the call to the result.
         compiling: The seconds of all compilations.
         compilations: The number of compilations.
-        model_evaluations: The number of evaluations of the memory model of XLA.
+        model_evaluations: The number of evaluations of the XLA memory model.
         answer: The value that the measured function returns.
     """
 
@@ -84,7 +84,7 @@ class FirstResult:
 
 
 def measure(run: Callable[[], Any]) -> FirstResult:
-    """Measure one call of a function with empty caches, both of JAX and of this project."""
+    """Measure one call to a function with empty caches, both of JAX and of this project."""
     jax.clear_caches()
     from recompute.search.candidate_plans.pool_cache import forget_pools
 
@@ -97,7 +97,7 @@ def measure(run: Callable[[], Any]) -> FirstResult:
 
 @contextmanager
 def counting() -> Iterator[dict[str, float]]:
-    """Provide a context that counts compilations, their seconds, and evaluations of the model of XLA."""
+    """Provide a context that counts compilations, their seconds, and evaluations of the XLA memory model."""
     counts = {"seconds": 0.0, "compilations": 0.0, "models": 0.0}
     compile = jax.stages.Lowered.compile
 
@@ -159,10 +159,12 @@ class FirstResultRows:
             plain, ours = self.plain(name), self.ours(name)
             yield f"{name}: added / XLA's compile time: {(ours.before - plain.before) / plain.compiling:.3f}"
             yield f"{name}: first result / jax.jit's: {ours.total / plain.total:.2f}"
-            yield f"{name}: {ours.compilations} compilations, {ours.model_evaluations} evaluations of the model of XLA"
+            yield f"{name}: {ours.compilations} compilations, {ours.model_evaluations} evaluations of the XLA model"
 
     def cache(self) -> Iterator[str]:
-        """Measure a step that an earlier run has stored in the cache, but that JAX must lower."""
+        """Measure a step that an earlier run has stored in the cache. JAX lowers it again, but it is not rewritten
+        again.
+        """
         for name in STEPS:
             plain = self.plain(name)
             with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +186,7 @@ class FirstResultRows:
         yield f"{name} with jax.checkpoint: temporaries / temporaries without it: {share:.3f}"
 
     def budget(self) -> Iterator[str]:
-        """Measure the budget search."""
+        """Measure the budget search: its time, its compilations, and the temporaries and FLOPs of its result."""
         for name, share in BUDGETS.items():
             plain = self.plain(name)
             for budget in (share, "min"):
@@ -196,7 +198,7 @@ class FirstResultRows:
                 )
 
     def calls(self) -> Iterator[str]:
-        """Measure the wall time of later calls, with committed arguments."""
+        """Measure the wall time of the calls after the first one, with committed arguments."""
         for count in LEAVES:
             weights = [jax.device_put(jnp.ones(4), jax.devices()[0]) for _ in range(count)]
 

@@ -113,7 +113,7 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
 
 
 def report(name: str, sizes: Sequence[int]) -> bool:
-    """Print the measurements of one kind of step, and return whether no exponent is above its limit."""
+    """Print the measurements of one kind of step, and return whether every exponent is within its limit."""
     measured = [measure(KINDS[name], size) for size in sizes]
     successive = list(pairwise(zip(sizes, measured, strict=True)))
     print(f"\n{name:16}" + "".join(f"{size:>11,}" for size in sizes) + "   exponents")

@@ -117,7 +117,7 @@ def measure(name: str, size: int) -> tuple[int, float, int]:
 
 
 def report(name: str, idle: float) -> bool:
-    """Print the measurements of one shape, and return whether no exponent is above its limit."""
+    """Print the measurements of one shape, and return whether every exponent is within its limit."""
     before, fits = None, True
     for size in SHAPES[name][1]:
         length, seconds, peak = measure(name, size)

@@ -40,7 +40,9 @@ def row(lower: Callable[[], Any], options: dict[str, Any] | None) -> str:
 
 
 def peer_rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield each form of a model of `benchmarks/peers`, with its ratios."""
+    """Yield the rows of a model from `benchmarks/peers`: the plain step and the step with remat, each with the ratios
+    of level 0 to the default level.
+    """
     for form, remat, options in (("plain", None, None), ("remat", ALL, keeping_barriers(("cpu",)))):
         built = PEERS[name].build(remat, LARGE)
         with built.context():
@@ -49,13 +51,15 @@ def peer_rows(name: str) -> Iterator[tuple[str, str]]:
 
 
 def example_rows(name: str) -> Iterator[tuple[str, str]]:
-    """Yield each form of an example, with its ratios."""
+    """Yield the rows of an example: the plain step and the step with `jax.checkpoint`, each with the ratios of level 0
+    to the default level.
+    """
     yield "plain", row(lambda: BUILDERS[name](LARGE).lower(), None)
     yield "remat", row(lambda: BUILDERS[name](LARGE, checkpoint=True).lower(), keeping_barriers(("cpu",)))
 
 
 def main() -> None:
-    """Print a line for each form of each step."""
+    """Print a line for each variant (plain and with remat) of each step."""
     peers = [name for name, peer in PEERS.items() if peer.devices == 1]
     parser = benchmark_parser(__doc__)
     add_only(parser, "step", [*peers, *BUILDERS])

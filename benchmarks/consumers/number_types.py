@@ -61,7 +61,7 @@ def custom_jvp(around: Around) -> Any:
 
 @case(lambda: ([w + 1j * w.T for w in weights()], normal(9, BATCH, WIDTH) + 1j * normal(8, BATCH, WIDTH)))
 def complex_numbers(around: Around) -> Any:
-    """Build a step that computes in complex numbers."""
+    """Build a step that computes with complex numbers."""
 
     def block(w: Any, x: Any) -> Any:
         y = jnp.sin(0.1 * (x @ w))

@@ -70,7 +70,7 @@ class CheckRow:
 
     @property
     def is_bug(self) -> bool:
-        """Whether the row violates the guarantees that the documentation states."""
+        """Whether the row violates the guarantees in the documentation."""
         if self.outcome == REFUSED:
             return False
         is_equal = self.proof in ("1", "2", "text") and self.numpy in ("equal", "cannot")
@@ -97,7 +97,9 @@ class ToolRun:
 
 
 def run_tools(name: str, text: str, passes: str) -> ToolRun:
-    """Rewrite a program with `recompute-opt -p PASSES`, and compare the output with it by `recompute-check`."""
+    """Rewrite a program with `recompute-opt -p PASSES`, and compare the result with the program using
+    `recompute-check`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         before, after = Path(folder, f"{name}.mlir"), Path(folder, "less.mlir")
         before.write_text(text)
@@ -143,7 +145,7 @@ class LoweredCase:
     def row(self, options: str) -> CheckRow:
         """Measure the step with one set of options.
 
-        An exception of a tool is a bug, which `rows_of` reports.
+        If a tool raises an exception, this is a bug, which `rows_of` reports.
         """
         name, tools = self.case.name, run_tools(self.case.name, self.text, PASSES[options])
         if tools.written is None:

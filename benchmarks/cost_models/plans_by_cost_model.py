@@ -51,7 +51,7 @@ def operations_of(module: ModuleOp) -> list[Operation]:
 def plans(name: str, budget: str) -> None:
     """Print a row for each cost model with which the step is planned.
 
-    The cells are the cost of the plan's copies by each cost model, in percent of the step's cost.
+    Each cell gives the cost of the plan's copies under one cost model, in percent of the step's cost.
     """
     before = operations_of(parse_module(text_of(name)))
     costs = [cost_named(model) for model in COST_MODELS]

@@ -113,7 +113,7 @@ def forces_unrolled(wrap):
 
 @step
 def gradient_penalty(wrap):
-    """Build a step whose loss penalizes the norm of the critic's gradient with respect to its inputs."""
+    """Build a step whose loss penalizes the norm of the critic's gradient with respect to the critic's inputs."""
 
     def loss(p, x):
         critic = lambda x: jnp.sum(unrolled(wrap, p, x), -1)

@@ -36,12 +36,12 @@ class RequestedBudget:
 
     @classmethod
     def of_share(cls, share: float) -> RequestedBudget:
-        """Return the budget of a share of the plain step's temporaries."""
+        """Return a budget equal to a share of the plain step's temporaries."""
         return cls(f"{share:g}", share, share)
 
     @classmethod
     def of_checkpoint(cls, share: float, flops: float) -> RequestedBudget:
-        """Return the budget of the temporaries with `jax.checkpoint`.
+        """Return a budget equal to the temporaries that the step needs with `jax.checkpoint`.
 
         Args:
             share: These temporaries, as a share of the plain step's.
@@ -63,7 +63,7 @@ class BudgetRow:
         work: The FLOPs of the compiled step, as a multiple of the plain step's.
         theirs: The FLOPs with `jax.checkpoint` within this budget, as a multiple of the plain step's.
         compiles: The number of compilations of the budget search.
-        seconds: The wall time from the call of `recompute.jax.jit` to the compiled step.
+        seconds: The wall time from the call to `recompute.jax.jit` until the step is compiled.
         refused: The reason why the budget was refused.
     """
 
@@ -83,7 +83,7 @@ class BudgetRow:
         return None if self.needs is None or self.allowed is None else self.needs / self.allowed
 
     def missed(self) -> Iterator[str]:
-        """Yield a message for each unmet requirement: the budget, the number of compilations, and the FLOPs."""
+        """Yield a message for each unmet requirement on the budget, the number of compilations, and the FLOPs."""
         name = f"{self.step}, budget {self.budget}"
         if self.needs is not None and self.allowed is not None and self.needs > self.allowed:
             yield f"{name}: {self.needs:.3f} of the plain step's temporaries, above the allowed {self.allowed:.3f}"

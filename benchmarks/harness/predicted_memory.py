@@ -1,4 +1,4 @@
-"""The temporaries of a step, as this project's model of XLA:CPU predicts them."""
+"""The temporaries of a step, as this project's XLA:CPU model predicts them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recompute.transforms.inline import inline
 
 
 def predicted_temporary_bytes(module: ModuleOp) -> int:
-    """Return the bytes of temporaries that the model of XLA:CPU predicts for a module, which is not changed."""
+    """Return the bytes of temporaries that the XLA:CPU model predicts for a module. The module stays unchanged."""
     flat = module.clone()
     inline(flat)
     return max(xla_timeline(function).peak_bytes for function in functions_of(flat))

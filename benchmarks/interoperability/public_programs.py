@@ -66,8 +66,7 @@ class Table:
     lines: list[str] = field(default_factory=list[str])
 
     def note(self, row: str, place: str, reason: object) -> None:
-        """Count a program in a row of the table. Add a line with the program's position and the last line of the
-        reason."""
+        """Count a program in a row of the table. Add a line with its position and the last line of `reason`."""
         self.counts[row] += 1
         last = [line.strip() for line in str(reason).strip().splitlines() if line.strip(" ^|")]
         self.lines.append(f"{row}: {place}: {(last or [''])[-1][:200]}")

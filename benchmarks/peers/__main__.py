@@ -58,7 +58,7 @@ def measure(name: str, size: str) -> dict[str, Any]:
 
 
 def add_peaks(name: str, size: str, costs: Mapping[str, Any]) -> None:
-    """Add each form's peak to its costs.
+    """Add each variant's peak to its costs.
 
     Each peak is measured in a new process, since a device reports the peak of its whole process.
     """

@@ -16,14 +16,14 @@ Costs = Mapping[str, Mapping[str, Any]]
 
 
 def ratio(costs: Costs, form: str, base: str, field: str = "temp_bytes") -> float | None:
-    """Return the cost of `form` divided by the cost of `base`, or None if a form failed or the divisor is zero."""
+    """Return the cost of `form` divided by the cost of `base`, or None if a variant failed or the divisor is zero."""
     if form not in costs or base not in costs or not costs[base][field]:
         return None
     return costs[form][field] / costs[base][field]
 
 
 def missed(costs: Costs) -> Iterator[str]:
-    """Yield a message for each requirement that is not met. `costs`: the measurements of one setting, by form."""
+    """Yield a message for each requirement that is not met. `costs`: the measurements of one setting, by variant."""
     for ours, theirs in PAIRS:
         if ours not in costs or theirs not in costs:
             continue  # The form was not requested, or it failed and its error is reported elsewhere.

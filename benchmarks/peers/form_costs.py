@@ -1,4 +1,4 @@
-"""Measure the costs of each form of a step, as the compiler reports them, and count the results that differ from the
+"""Measure the costs of each variant of a step, as the compiler reports them, and count the results that differ from the
 plain step's."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUNS = 20
 
 @dataclass(frozen=True)
 class FormCost:
-    """Costs of one form of a step, compiled with one compiler setting.
+    """Costs of one variant of a step, compiled with one compiler setting.
 
     The compile and rewrite times are CPU times, on which other load on the machine has little effect.
 
@@ -56,7 +56,7 @@ class FormCost:
 def costs(
     peer: Peer, size: str, only: tuple[str, ...] = FORMS, settings: Sequence[CompilerSetting] = ()
 ) -> dict[str, Any]:
-    """Measure the plain form and the forms in `only`. Return costs by setting and form, and errors by form."""
+    """Measure the plain step and the variants in `only`. Return costs by setting and variant, and errors by variant."""
     platform = jax.default_backend()
     jax.jit(lambda x: x + 1)(0.0)
     with peer.build(None, size).context():
@@ -73,7 +73,7 @@ def costs(
 
 
 def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platform: str) -> dict[str, FormCost]:
-    """Compile and run each form with one compiler setting, and return its costs."""
+    """Compile and run each variant with one compiler setting, and return its costs."""
     costs_by_form, plain = dict[str, FormCost](), list[np.ndarray]()
     for name, form in forms.items():
         compile_form = partial(form.lowered.compile, compiler_options=dict(setting.options) or None)
@@ -97,7 +97,7 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
 
 
 def arrays(results: Any) -> list[np.ndarray]:
-    """Return the result's leaves as arrays, with random keys replaced by their bits."""
+    """Return the result's leaves as arrays, with random keys replaced with their bits."""
     return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
 
 
@@ -106,7 +106,7 @@ def _data(leaf: Any) -> Any:
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
-    """Return the number of results whose bits, shapes or types differ between the two forms."""
+    """Return the number of results whose bits, shapes or types differ between the two variants."""
     pairs = zip(plain, other, strict=True)
     return sum(a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs)
 
@@ -126,7 +126,7 @@ def step_seconds(compiled: Any, built: Built, runs: int = RUNS) -> float:
 
 
 def peak_bytes(peer: Peer, size: str, form: str, setting: str) -> int | None:
-    """Run a form, and return the device's peak in this process, or None if the device reports none.
+    """Run a variant, and return the device's peak in this process, or None if the device reports none.
 
     Call this once per process, since the peak is never reset.
     """

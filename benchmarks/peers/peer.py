@@ -62,7 +62,7 @@ def checkpointed(function: Callable[..., Any], remat: Remat) -> Callable[..., An
 
 
 def descent(loss: Callable[..., Any], rate: float = 0.01) -> Callable[..., Any]:
-    """Return a gradient descent step for a loss. The step returns the loss and the new weights."""
+    """Return a function that runs one step of gradient descent on a loss, and returns the loss and the new weights."""
 
     def step(weights: Any, *batch: Any) -> Any:
         value, gradient = jax.value_and_grad(loss)(weights, *batch)

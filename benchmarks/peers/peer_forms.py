@@ -1,4 +1,4 @@
-"""Forms of a step: plain, with its framework's remat, and recomputed by `recompute.jax.jit`."""
+"""Variants of a step: plain, with its framework's remat, and recomputed by `recompute.jax.jit`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_THEIRS: Mapping[str, str | None] = {PLAIN: None, THEIRS: ALL, THEIRS_DOTS: DO
 
 @dataclass(frozen=True)
 class PeerForm:
-    """One form of a step, lowered.
+    """One variant of a step, lowered.
 
     Attributes:
         seconds: The time of the rewrite alone, without JAX's lowering.
@@ -37,7 +37,7 @@ class PeerForm:
 
 
 def options_of(peer: Peer) -> dict[str, dict[str, Any]]:
-    """Return the options of `recompute.jax.jit` for each form.
+    """Return the options of `recompute.jax.jit` for each variant.
 
     `peer.segments` names the blocks, or lets `recompute.jax.jit` find them.
     """
@@ -58,7 +58,7 @@ def argument_shapes(built: Built) -> tuple[Any, ...]:
 def forms_of(
     peer: Peer, size: str, only: tuple[str, ...] = FORMS, arguments_of: ArgumentsOf = drawn_arguments
 ) -> Iterator[tuple[str, PeerForm | Exception]]:
-    """Yield each form in `only`, or the exception that prevented it. Call this in the step's context."""
+    """Yield each variant in `only`, or the exception that prevented it. Call this in the step's context."""
     plain = peer.build(None, size)
     for name, remat in OF_THEIRS.items():
         if name in only:

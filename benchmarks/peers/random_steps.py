@@ -1,4 +1,4 @@
-"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than the step of `jax.jit`.
+"""Check on random steps that `recompute.jax.jit` never runs a step that needs more memory than with `jax.jit`.
 
     python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
 
@@ -109,7 +109,9 @@ def missed(verdicts: Sequence[StepVerdict]) -> list[str]:
 
 
 def summary(verdicts: Sequence[StepVerdict]) -> str:
-    """Return a one-line summary of all steps: the counts of misses, and the median ratio of temporaries."""
+    """Return a one-line summary of all steps: the number of steps that miss each requirement, and the median ratio of
+    temporaries.
+    """
     counts = {
         "need more than the plain step": sum(verdict.is_above for verdict in verdicts),
         "are the plain step": sum(verdict.why is not None for verdict in verdicts),

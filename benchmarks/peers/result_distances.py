@@ -70,7 +70,7 @@ class Distances:
         return sorted(result, key=lambda leaf: -leaf.ours)
 
     def missed(self) -> Iterator[str]:
-        """Yield a message for each unmet requirement: the share of close results, and the largest distance."""
+        """Yield a message for each unmet requirement on the share of close results and the largest distance."""
         if self.close_share < MIN_CLOSE_SHARE:
             limit = f"{CLOSE_RATIO} × the distance of remat and {CLOSE_UNITS:g} units of rounding"
             yield f"{1 - self.close_share:.0%} of the results have a distance above {limit}"
@@ -96,7 +96,7 @@ def distances(peer: Peer, size: str, seeds: Sequence[int] = range(SEEDS)) -> Dis
 
 
 def leaf_distances(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: int) -> list[Leaf]:
-    """Run the three forms on the inputs drawn from a seed, and return the distances of each result."""
+    """Run the three variants on the inputs drawn from a seed, and return the distances of each result."""
     result = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(result["plain"])]
     # Only arrays are compared, since trees may differ in other fields, such as a model's flag for remat.

@@ -30,7 +30,7 @@ def costs_under(rows: Rows, setting: str) -> dict[str, Any]:
 
 
 def ratios(rows: Rows, setting: str, field: str) -> str:
-    """Return a table of cost ratios: of each form to the plain step, and of recomputation to remat."""
+    """Return a table of cost ratios: of each variant to the plain step, and of recomputation to remat."""
     head = ["step", *OTHERS, f"{SAME} / theirs", "ours / theirs"]
     lines = [
         [name, *(number_text(ratio(costs, form, PLAIN, field)) for form in OTHERS), *ratios_to_theirs(costs, field)]
@@ -40,7 +40,7 @@ def ratios(rows: Rows, setting: str, field: str) -> str:
 
 
 def ratios_to_theirs(costs: Any, field: str) -> list[str]:
-    """Return the costs of our forms divided by remat's cost, as strings."""
+    """Return the costs of our variants divided by remat's cost, as strings."""
     return [number_text(ratio(costs, form, THEIRS, field)) for form in (SAME, OURS)]
 
 

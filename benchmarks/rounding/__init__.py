@@ -1,1 +1,1 @@
-"""A benchmark that measures how rounding in XLA:CPU differs between the forms of a step."""
+"""A benchmark that measures how rounding in XLA:CPU differs between the variants of a step."""

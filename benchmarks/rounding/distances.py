@@ -1,4 +1,4 @@
-"""Measure how rounding in XLA:CPU differs between the plain, inlined, recomputed and checkpointed forms of a step.
+"""Measure how rounding in XLA:CPU differs between the plain, inlined, recomputed and checkpointed variants of a step.
 
     python -m recompute.benchmarks.rounding.distances          # all examples and `rounding_steps`, small shapes
     python -m recompute.benchmarks.rounding.distances adam unet --seeds 9
@@ -6,9 +6,9 @@
 
 Results: differing results, and distances in units of rounding, in docs/measured/bits.md. Time: about 15 minutes.
 
-Every form of a step is first proved equal to the plain form, and compared with it bit by bit in numpy. The exit status
-is 1 if a form is not equal, or if XLA's results are far from numpy's. Differences in XLA's rounding are measured, but
-are not failures.
+Every variant of a step is first proved equal to the plain step, and compared with it bit by bit in numpy. The exit
+status is 1 if a variant is not equal, or if XLA's results are far from numpy's. Differences in XLA's rounding are
+measured, but are not failures.
 """
 
 from __future__ import annotations
@@ -68,33 +68,33 @@ DIAGNOSES = (
 
 @dataclass(frozen=True)
 class DistanceRow:
-    """The distances of a step's results under one setting, for each pair of forms."""
+    """The distances of a step's results under one setting, for each pair of variants."""
 
     step: str
     setting: str
     distances: dict[tuple[str, str], Closeness]
 
     def other_numbers(self) -> Iterator[str]:
-        """Yield a message for each form whose results under XLA differ from numpy's by more than `OTHER_NUMBERS`."""
+        """Yield a message for each variant whose results under XLA differ from numpy's by more than `OTHER_NUMBERS`."""
         for of in (PLAIN, OURS):
             if not self.distances[NUMPY, of].relative <= OTHER_NUMBERS:
                 yield f"{self.setting}: XLA's results for {of} differ from numpy's: {self.distances[NUMPY, of]}"
 
     @property
     def is_equal(self) -> bool:
-        """Whether all forms have the same bits under XLA."""
+        """Whether all variants have the same bits under XLA."""
         return not any(entry.differing for (base, _), entry in self.distances.items() if base != NUMPY)
 
 
 def forms_of(name: str) -> Forms:
-    """Build the forms of an example or of a step of `rounding_steps`, in the small size."""
+    """Build the variants of an example, or of a step from `rounding_steps`, in the small size."""
     if name in STEPS:
         return Forms.of(STEPS[name](False), STEPS[name](True))
     return Forms.of(BUILDERS[name]("small"), BUILDERS[name]("small", checkpoint=True))
 
 
 def measure(name: str, forms: Forms, setting: XlaSetting, seeds: int) -> DistanceRow:
-    """Compile the forms with a setting, and return the largest distances over `seeds` random inputs."""
+    """Compile the variants with a setting, and return the largest distances over `seeds` random inputs."""
     compiled = {
         form: compile_without(lowered, *setting.without, **setting.options) for form, lowered in forms.lowered.items()
     }
@@ -105,9 +105,9 @@ def measure(name: str, forms: Forms, setting: XlaSetting, seeds: int) -> Distanc
 
 
 def run_all(forms: Forms, compiled: Mapping[str, jax.stages.Compiled], seed: int) -> dict[str, Any]:
-    """Run each form on the inputs drawn from a seed, and return the results by form.
+    """Run each variant on the inputs drawn from a seed, and return the results by variant.
 
-    Each form needs new inputs, since runs consume donated ones.
+    Each variant needs new inputs, since runs consume donated ones.
     """
     results = {form: each(*random_inputs(forms.step, seed)) for form, each in compiled.items()}
     return {**results, NUMPY: forms.by_numpy(random_inputs(forms.step, seed))}
@@ -132,7 +132,7 @@ def cell(result: Closeness) -> str:
 
 
 def table(rows: Iterable[DistanceRow], pairs: Sequence[tuple[str, str]]) -> str:
-    """Return a table of the rows, with a column for each pair of forms."""
+    """Return a table of the rows, with a column for each pair of variants."""
     head = ["step", "results", "flags", *(other if base == PLAIN else f"{other} from {base}" for base, other in pairs)]
     lines = [
         [row.step, row.distances[pairs[0]].leaves, row.setting, *(cell(row.distances[pair]) for pair in pairs)]

@@ -85,7 +85,7 @@ def vision_transformer(checkpoint: bool) -> Step:
 
 @jax.jit
 def normalized(scale: jax.Array, shift: jax.Array, x: jax.Array) -> jax.Array:
-    """Apply layer normalization in a function that calls other functions. Tiny variances are replaced by one."""
+    """Apply layer normalization in a function that calls other functions. Tiny variances are replaced with one."""
     variance = jnp.var(x, -1, keepdims=True)
     safe = jnp.where(variance > 1e-12, variance, 1.0)
     return (x - jnp.mean(x, -1, keepdims=True)) * jax.lax.rsqrt(safe + 1e-5) * scale + shift

@@ -1,4 +1,4 @@
-"""Build four forms of a step: plain, with its calls inlined, recomputed, and with `jax.checkpoint` on every block."""
+"""Build four variants of a step: plain, with inlined calls, recomputed, and with `jax.checkpoint` on every block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAIN, INLINED, OURS, CHECKPOINT = "plain", "inlined", "ours", "jax.checkpoint"
 
 @dataclass(frozen=True)
 class Forms:
-    """The forms of a step by name, both as modules and as JAX's lowered steps."""
+    """The variants of a step by name, both as modules and as JAX's lowered steps."""
 
     step: Step
     modules: Mapping[str, ModuleOp]
@@ -34,7 +34,7 @@ class Forms:
 
     @classmethod
     def of(cls, step: Step, checkpointed: Step) -> Forms:
-        """Build all forms of a step. `checkpointed`: the step with `jax.checkpoint` on every block."""
+        """Build all variants of a step. `checkpointed`: the step with `jax.checkpoint` on every block."""
         plain, checkpoint = step.lower(), checkpointed.lower()
         original = parse_module(plain.as_text(debug_info=True))
         inlined, ours = original.clone(), original.clone()
@@ -51,7 +51,7 @@ class Forms:
         )
 
     def unequal(self) -> Iterator[str]:
-        """Yield a message for each form that is not proved equal to the plain step, or differs from it in numpy."""
+        """Yield a message for each variant that is not proved equal to the plain step, or differs from it in numpy."""
         plain = self.modules[PLAIN]
         inputs = {kind: random_inputs(function_named(plain), kind=kind) for kind in INPUT_KINDS}
         for name in (INLINED, OURS, CHECKPOINT):

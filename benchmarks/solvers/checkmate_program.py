@@ -96,7 +96,9 @@ class _Checkmate:
         return [(column, 1.0) for column in columns if column is not None]
 
     def _dependencies(self, t: int) -> None:
-        """Add the constraints that operations read, and later stages start with, only available storages."""
+        """Add the constraints that operations read only available storages, and that later stages start only with
+        these.
+        """
         for op in range(min(t + 1, self.n)):
             for v in self.problem.operands_of(op) if (t, op) in self.runs else ():
                 self.rows.add_row(0.0, [(self.runs[t, op], -1.0), *self._available(t, v)])

@@ -3,12 +3,12 @@
     python -m recompute.benchmarks.torch                              # all models
     python -m recompute.benchmarks.torch --only 'gpt6*' --json rows.json
     python -m recompute.benchmarks.torch --only unet --budgets 0.9,0.8 # our budgets, as shares of the eager peak
-    python -m recompute.benchmarks.torch --without-ours               # only PyTorch's forms
+    python -m recompute.benchmarks.torch --without-ours               # only PyTorch's variants
 
 Results: peaks in MB, FLOPs as multiples of the eager step's, and seconds; a part is in docs/measured/torch.md. Time:
 about 1 hour.
 
-Tables go to standard output, and progress to standard error. The exit status is 1 if one of our forms exceeds its
+Tables go to standard output, and progress to standard error. The exit status is 1 if one of our variants exceeds its
 budget, differs from eager mode, or fails. A budget that is refused because no plan meets it is not a failure.
 """
 
@@ -47,7 +47,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Print the table of each model, and return 1 if one of our forms misses a requirement."""
+    """Print the table of each model, and return 1 if one of our variants misses a requirement."""
     options = arguments()
     forms = baselines()[:1] if options.without_torch else baselines()
     forms += [] if options.without_ours else recompute_forms(options.budgets)

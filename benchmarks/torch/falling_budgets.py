@@ -1,4 +1,4 @@
-"""Run the programs of PyTorch's issues at falling budgets, and check their results and that no smaller budget has a
+"""Run the programs from PyTorch's issues at falling budgets. Check their results, and that no smaller budget has a
 higher peak.
 
     python -m recompute.benchmarks.torch.falling_budgets  # the table of docs/measured/torch.md
@@ -8,7 +8,7 @@ Results: peaks in kB, in docs/measured/torch.md. Time: about 10 minutes.
 
 Budgets are shares of the plain step's peak. With `aot_eager`, the reference is the eager step, and peaks are live
 storages in program order. With Inductor, the reference is `torch.compile(model)`, and the allocator measures peaks in
-the second step. For a refused budget, the row shows the lowest peak that the refusal states.
+the second step. For a refused budget, the row shows the lowest peak that the refusal reports.
 
 The exit status is 1 if a result differs (under Inductor: by more than rounding), if the final random state differs, if
 a step exceeds its budget, or if a peak is higher than at a larger budget.
@@ -45,7 +45,7 @@ class FallingStep:
 
     Attributes:
         share: The budget, as a share of the plain step's peak.
-        peak_bytes: The measured peak, or the lowest peak that the refusal of the budget states.
+        peak_bytes: The measured peak, or the lowest peak that the refusal of the budget reports.
         is_refused: Whether the budget was refused.
         difference: The largest relative distance of a result from the plain step's result.
         state_is_equal: Whether the final random state equals the plain step's.
@@ -116,7 +116,7 @@ def faults_of(steps: list[FallingStep], plain_bytes: int, rounding: float) -> It
     """Yield a message for each fault of a row. `rounding`: the largest allowed distance of a result."""
     for step in steps:
         if step.is_refused and not step.peak_bytes:
-            yield f"budget {step.share:g}: the refusal states no peak"
+            yield f"budget {step.share:g}: the refusal reports no peak"
         if step.is_refused:
             continue
         if step.difference > rounding:

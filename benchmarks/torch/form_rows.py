@@ -1,4 +1,4 @@
-"""Run each form of a model, and record its peak, FLOPs, time, and differences from eager mode."""
+"""Run each variant of a model, and record its peak, FLOPs, time, and differences from eager mode."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ REPEATS = 3
 
 @dataclass(frozen=True)
 class FormRow:
-    """The measurement of one form of one model.
+    """The measurement of one variant of one model.
 
     Attributes:
         peak_bytes: The peak of live storages, with gradients, but without inputs, weights and buffers.
         flops: The FLOPs of matrix products, convolutions and attention.
-        budget_bytes: The form's budget, or None.
+        budget_bytes: The variant's budget, or None.
         compile_seconds: The CPU time of the first step, including compilation.
         step_seconds: The shortest time of three steps.
         differences: The results that are not bit-equal to those of eager mode, with relative distances.
-        error: The first line of the exception, if the form fails.
+        error: The first line of the exception, if the variant fails.
     """
 
     case: str
@@ -45,7 +45,7 @@ class FormRow:
 
 
 def rows(name: str, forms: Iterable[ModelForm], progress: Callable[[str], None]) -> Iterator[FormRow]:
-    """Yield the measurement of each form. The first form is the reference for the others."""
+    """Yield the measurement of each variant. The first variant is the reference for the others."""
     reference: Outcome | None = None
     plain_bytes = 0
     for form in forms:
@@ -59,7 +59,7 @@ def rows(name: str, forms: Iterable[ModelForm], progress: Callable[[str], None])
 def measure_form(
     name: str, form: ModelForm, reference: Outcome | None, plain_bytes: int
 ) -> tuple[FormRow, Outcome | None]:
-    """Measure one form of a model, and return its row and its outcome (None if the form fails)."""
+    """Measure one variant of a model, and return its row and its outcome (None if the variant fails)."""
     model, inputs = make(name)
     budget_bytes = None if form.budget is None else int(form.budget * plain_bytes)
     try:

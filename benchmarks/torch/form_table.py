@@ -44,7 +44,7 @@ def equality(differences: Sequence[str]) -> str:
 
 
 def missed(rows: Sequence[FormRow]) -> list[str]:
-    """Return a message for each form of `recompute.torch` that fails, differs from eager, or exceeds its budget."""
+    """Return a message for each variant of `recompute.torch` that fails, differs from eager, or exceeds its budget."""
     lines: list[str] = []
     for row in (row for row in rows if row.budget_bytes is not None):
         if row.error:

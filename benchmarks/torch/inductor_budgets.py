@@ -5,10 +5,10 @@
 
 Results: peaks in MB, and FLOPs as multiples of the plain step's, in docs/measured/torch.md. Time: about 10 minutes.
 
-Budgets are shares of the peak of `torch.compile(model)`. Its results are the reference, because Inductor draws other
-random numbers than eager mode, and rounds differently. Peaks are measured in the second step, by the allocator's events
-on the CPU and by `torch.cuda.max_memory_allocated` on a GPU. They include the temporaries of kernels, and exclude
-weights, buffers and inputs.
+Budgets are shares of the peak of `torch.compile(model)`. Its results are the reference, because Inductor draws
+different random numbers from eager mode, and rounds differently. Peaks are measured in the second step, by the
+allocator's events on the CPU and by `torch.cuda.max_memory_allocated` on a GPU. They include the temporaries of
+kernels, and exclude weights, buffers and inputs.
 
 The exit status is 1 if a step exceeds its budget, if its final random state differs, or if a result differs by more
 than rounding. A refused budget is not a failure. PyTorch's cache of compiled steps is disabled.
@@ -71,7 +71,7 @@ class InductorRow:
         model: The name of the model.
         form: The share of the plain peak within which the step is compiled, or the name of another form.
         budget_bytes: The budget.
-        peak_bytes: The measured peak, or the lowest peak that the refusal of the budget states.
+        peak_bytes: The measured peak, or the lowest peak that the refusal of the budget reports.
         is_refused: Whether the budget was refused.
         compilations: The number of compilations of the budget search.
         flops_ratio: The FLOPs, as a multiple of the plain step's.

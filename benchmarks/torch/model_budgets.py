@@ -65,7 +65,7 @@ class ModelBudgetRow:
     Attributes:
         budget_bytes: The budget, excluding weights, buffers and inputs.
         peak_bytes: The measured peak.
-        predicted_bytes: The peak that the report states.
+        predicted_bytes: The peak that the report predicts.
         flops_ratio: The measured FLOPs, as a multiple of the eager step's.
         copies: The number of recomputed operations.
         differences: The results that are not bit-equal to those of eager mode.

@@ -1,6 +1,6 @@
-"""Forms in which the benchmark runs a model: eager, checkpointed, with PyTorch's partitioners, or `recompute.torch`.
+"""Variants in which the benchmark runs a model: eager, checkpointed, with PyTorch's partitioners, or `recompute.torch`.
 
-All compiled forms run the operations of AOTAutograd's graphs one by one in program order (`aot_eager`), and release
+All compiled variants run the operations of AOTAutograd's graphs one by one in program order (`aot_eager`), and release
 each value after its last use, including arguments. A graph called through `make_boxed_func(graph.forward)` would keep
 every saved tensor alive until the end of the backward pass.
 """
@@ -26,11 +26,11 @@ RECOMPUTE_BUDGETS = (0.8, 0.6, 0.5, 0.4, 0.3)
 
 @dataclass(frozen=True)
 class ModelRun:
-    """A model to run, with the properties that forms need.
+    """A model to run, with the properties that its variants need.
 
     Attributes:
         blocks: The patterns of the names of the modules that a user would checkpoint, separated by bars.
-        device_bytes: The bytes of weights, buffers and inputs, plus the form's budget.
+        device_bytes: The bytes of weights, buffers and inputs, plus the variant's budget.
     """
 
     model: nn.Module
@@ -40,7 +40,7 @@ class ModelRun:
 
 @dataclass(frozen=True)
 class ModelForm:
-    """One form in which models are run.
+    """A variant in which every model is run, such as eager mode.
 
     Attributes:
         name: The name in the table.
@@ -93,7 +93,7 @@ def compile_within_budget(run: ModelRun) -> Callable[..., Any]:
 
 
 def baselines() -> list[ModelForm]:
-    """Return PyTorch's forms. The first is the eager form, which is the reference."""
+    """Return the variants that use only PyTorch. The first is eager mode, which is the reference."""
     min_cut = partial(compile_with, min_cut_rematerialization_partition)
     return [
         ModelForm("eager", eager),
@@ -106,5 +106,5 @@ def baselines() -> list[ModelForm]:
 
 
 def recompute_forms(budgets: tuple[float, ...] = RECOMPUTE_BUDGETS) -> list[ModelForm]:
-    """Return a form of `recompute.torch` for each budget. Budgets are shares of the eager step's peak."""
+    """Return a variant of `recompute.torch` for each budget. Budgets are shares of the eager step's peak."""
     return [ModelForm(f"ours {budget:.3g}", compile_within_budget, budget) for budget in budgets]

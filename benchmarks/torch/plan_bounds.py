@@ -6,7 +6,7 @@
 Results: extra work and bounds in percent of the plain step's, in docs/measured/torch.md. Time: about 1 minute.
 
 The cost model counts the work, in percent of the plain step's. For a refused budget, the row shows the lower bound and
-the lowest peak of any plan. The exit status is 1 if a report states no bound.
+the lowest peak of any plan. The exit status is 1 if a report gives no bound.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEAD = ("model", "budget", "MB", "extra work %", "lower bound %", "gap in points
 
 
 def cells_within(name: str, share: float) -> tuple[str, ...]:
-    """Return the table row of a model within a budget. Raises `RuntimeError` if the report states no bound."""
+    """Return the table row of a model within a budget. Raises `RuntimeError` if the report gives no bound."""
     import recompute.torch as rt
 
     torch._dynamo.reset()
@@ -44,7 +44,7 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
         return name, f"{share:.0%}", "refused", reached, needed, ""
     (graph,) = step.report().graphs
     if graph.optimality is None:
-        raise RuntimeError(f"{name}, budget {share:.0%}: the report states no lower bound")
+        raise RuntimeError(f"{name}, budget {share:.0%}: the report gives no lower bound")
     optimality = graph.optimality
     megabytes = f"{graph.peak_bytes / 1e6:.2f}"
     return (
@@ -58,7 +58,7 @@ def cells_within(name: str, share: float) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Print a row for each model and share, and return 1 if a report states no bound."""
+    """Print a row for each model and share, and return 1 if a report gives no bound."""
     parser = benchmark_parser(__doc__)
     add_only(parser, "model", MODELS)
     add_shares(parser, SHARES)

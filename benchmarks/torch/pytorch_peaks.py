@@ -1,14 +1,15 @@
-"""Measure the cost of `recompute.torch` at the peak that each of PyTorch's controls reaches.
+"""Measure the cost of `recompute.torch` at the peak that each of PyTorch's own memory controls reaches.
 
     python -m recompute.benchmarks.torch.pytorch_peaks
     python -m recompute.benchmarks.torch.pytorch_peaks --only resnet50
 
 Results: peaks in MB, and FLOPs as multiples of the eager step's, in docs/measured/torch.md. Time: about 5 minutes.
 
-The GPT with 6 layers is compiled within the peak of each of PyTorch's forms, and every model within the peaks of
-`BARS`. Peaks are live storages of one step in program order. FLOPs are those of matrix products, convolutions and
-attention, as multiples of the eager step's. The exit status is 1 if a step exceeds its peak, needs more FLOPs than
-PyTorch's step at that peak or than the limit in `BARS`, or differs from eager mode.
+The GPT with 6 layers is compiled within the peak of each of PyTorch's variants (such as `torch.utils.checkpoint` around
+each block), and every model within the peaks of `BARS`. A peak is the largest total size of live storages during one
+step in program order. FLOPs are those of matrix products, convolutions and attention, as multiples of the eager step's.
+The exit status is 1 if a step exceeds its peak, needs more FLOPs than PyTorch's step at that peak or than the limit in
+`BARS`, or differs from eager mode.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ BARS = {
 """Pairs of a peak in MB and the largest allowed FLOPs at that peak, as a multiple of the eager step's FLOPs."""
 HEAD = ("peak of", "MB", "PyTorch's FLOPs x", "ours MB", "ours FLOPs x", "equal to eager")
 COMPARED = "gpt6 dropout"
-"""The model that is also compiled within the peaks of PyTorch's forms."""
+"""The model that is also compiled within the peaks of PyTorch's variants."""
 
 
 def measure_at(name: str, peak_bytes: int, eager: FormRow, outcome: Any) -> FormRow:
@@ -60,7 +61,7 @@ def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
 
     Args:
         name: The name of the model.
-        of_torch: Whether to compile the model within the peaks of PyTorch's forms, in addition to those of `BARS`.
+        of_torch: Whether to compile the model within the peaks of PyTorch's variants, in addition to those of `BARS`.
     """
     print(f"\n### {name}\n")
     print(table_head(HEAD))
@@ -84,7 +85,7 @@ def print_comparison(name: str, of_torch: bool) -> Iterator[str]:
 
 
 def peak_of(name: str, form: ModelForm, outcome: Any, eager: FormRow) -> tuple[int, float]:
-    """Return the peak and the relative FLOPs of one of PyTorch's forms, or zeros if it fails."""
+    """Return the peak and the relative FLOPs of one of PyTorch's variants, or zeros if it fails."""
     row, _ = measure_form(name, form, outcome, 0)
     return (0, 0.0) if row.error else (row.peak_bytes, row.flops / eager.flops)
 

@@ -1,4 +1,4 @@
-"""Recognize refused budgets among the errors of `recompute.torch`, and read the numbers that a refusal states.
+"""Recognize refused budgets among the errors of `recompute.torch`, and read the numbers that a refusal reports.
 
 Dynamo wraps the exceptions of a backend, so that only their text remains.
 """
@@ -12,7 +12,7 @@ _LOWEST_PEAKS = (
     r"another budget needs (?:[\d.]+ .iB \()?(\d+) bytes",
     r"compiled steps? needs (?:[\d.]+ .iB \()?(\d+) bytes",
 )
-"""Patterns of the lowest peak that a refusal states, in order of precedence."""
+"""Patterns of the lowest peak that a refusal reports, in order of precedence."""
 _LOWER_BOUND = r"(?:no plan|none) needs less than (?:[\d.]+ .iB \()?(\d+) bytes"
 
 
@@ -22,14 +22,15 @@ def is_refusal(error: object) -> bool:
 
 
 def lowest_stated_peak(refusal: str) -> int:
-    """Return the lowest peak that a refusal states, in bytes, or 0 if it states none."""
+    """Return the lowest peak that a refusal reports, in bytes, or 0 if it reports none."""
     matches = (re.search(pattern, refusal) for pattern in _LOWEST_PEAKS)
     return next((int(match[1]) for match in matches if match), 0)
 
 
 def stated_lower_bound(refusal: str) -> int | None:
-    """Return the proven lower bound on the peak of every plan that a refusal states, in bytes; None if it states
-    none."""
+    """Return the proven lower bound on the peak of any plan, in bytes, as a refusal reports it; None if it reports
+    none.
+    """
     match = re.search(_LOWER_BOUND, refusal)
     return None if match is None else int(match[1])
 

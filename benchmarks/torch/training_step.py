@@ -1,4 +1,4 @@
-"""Run one training step of a model in a given form, and compare the results of two steps."""
+"""Run one training step of a variant of a model, and compare the results of two steps."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def distance(plain: Any, other: Any) -> float:
 
 
 def row(name: str) -> str:
-    """Measure all forms of a step, and return its table row as a string."""
+    """Measure all variants of a step, and return its table row as a string."""
     step = import_module(f".on_devices.{name}", __package__)
     options = dict(getattr(step, "JIT_OPTIONS", {}))
     options.pop("donate_argnums", None)  # Each of the four forms runs on the same arguments.

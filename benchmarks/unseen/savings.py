@@ -1,4 +1,4 @@
-"""Measure the memory saved on independently written steps, compared with `jax.checkpoint` around their blocks.
+"""Measure the memory reduction of independently written steps, compared with `jax.checkpoint` around their blocks.
 
     python -m recompute.benchmarks.unseen.savings open --json open.jsonl
     python -m recompute.benchmarks.unseen.savings held_back convnext tcn --json two.jsonl
@@ -7,8 +7,8 @@ Results: bytes and FLOPs, as lines of JSON from which `savings_page` makes docs/
 minutes for a group.
 
 Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
-names and once without. The measured temporaries are compared with each other and with our model of XLA:CPU. Each step
-is one line of JSON. A step that the file already contains is not re-measured.
+names and once without. The measured temporaries are compared with each other and with our XLA:CPU model. Each step is
+one line of JSON. A step that the file already contains is not re-measured.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def attempts_at(lowered: jax.stages.Lowered, module: ModuleOp, compiled: int) ->
 
 
 def row_of(build: Builder, compiled: int) -> dict[str, Any]:
-    """Measure all forms of a step.
+    """Measure all variants of a step.
 
     Args:
         build: Builds the step.

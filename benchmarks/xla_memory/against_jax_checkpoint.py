@@ -55,14 +55,14 @@ class CompiledCost:
 
 @dataclass(frozen=True)
 class ExampleComparison:
-    """The costs of one example in one size, by the name of the form."""
+    """The costs of one example in one size, by the name of the variant."""
 
     example: str
     size: str
     costs: dict[str, CompiledCost]
 
     def missed(self) -> Iterator[str]:
-        """Yield a message for each requirement that our form does not meet."""
+        """Yield a message for each requirement that the rewritten step does not meet."""
         plain, checkpoint, ours = (self.costs[name] for name in (PLAIN, CHECKPOINT, OURS))
         if ours.temp_bytes > checkpoint.temp_bytes * (1 + TEMP_SLACK):
             yield f"{ours.temp_bytes} bytes of temporaries, but {checkpoint.temp_bytes} with {CHECKPOINT}"
@@ -73,14 +73,14 @@ class ExampleComparison:
 
 
 def lower_all(example: str, size: str, pipeline: str) -> dict[str, jax.stages.Lowered]:
-    """Lower an example in three forms: plain, with `jax.checkpoint`, and rewritten by a pipeline of passes."""
+    """Lower an example in three variants: plain, with `jax.checkpoint`, and rewritten by a pipeline of passes."""
     plain = BUILDERS[example](size).lower()
     checkpoint = BUILDERS[example](size, checkpoint=True).lower()
     return {PLAIN: plain, CHECKPOINT: checkpoint, OURS: recompute(plain, pipeline)}
 
 
 def cost_of(lowered: jax.stages.Lowered) -> CompiledCost:
-    """Compile a form with barriers kept, and return its cost as XLA reports it."""
+    """Compile a variant of an example with barriers kept, and return the cost that XLA reports."""
     start = time.perf_counter()
     compiled = compile_keeping_barriers(lowered)
     seconds = time.perf_counter() - start
@@ -97,7 +97,7 @@ def cost_of(lowered: jax.stages.Lowered) -> CompiledCost:
 
 
 def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -> ExampleComparison:
-    """Measure the forms of an example. `unstaggered`: whether to also measure our form without `recompute-stagger`."""
+    """Measure the variants of an example. `unstaggered`: whether to also rewrite it without `recompute-stagger`."""
     lowered = lower_all(example, size, pipeline)
     if unstaggered:
         lowered[UNSTAGGERED] = recompute(lowered[PLAIN], UNSTAGGERED_PIPELINE)
@@ -105,7 +105,7 @@ def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -
 
 
 def table(comparison: ExampleComparison) -> Iterator[str]:
-    """Yield the lines of a table with a row for each form, and ratios to the plain step and to `jax.checkpoint`."""
+    """Yield the lines of a table with a row for each variant, and ratios to the plain step and to `jax.checkpoint`."""
     plain, checkpoint = comparison.costs[PLAIN], comparison.costs[CHECKPOINT]
     yield (
         f"{comparison.example + ' ' + comparison.size:21} {'temporaries':>11} {'/plain':>7} {'/ckpt':>7} "

@@ -1,10 +1,11 @@
-"""Decide whether a step fits a memory budget unchanged, and if not, with how much extra work it fits.
+"""Decide whether a step fits a memory budget unchanged, and if not, how much extra work makes it fit.
 
     recompute.fit(text, "8GiB").fits
 
-The step is rewritten as `recompute{budget=…}` does, and its peak and its FLOPs are counted on the result. The lower
+The step is rewritten as `recompute{budget=…}` does, and the peak and the FLOPs of the result are counted. The lower
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
-the temporaries, or the arguments and results alone, exceed the budget. Otherwise the answer is that no plan was found.
+the temporaries exceeds the budget, or if the arguments and results alone do. Otherwise the answer is that no plan was
+found.
 
 XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
 bound must exceed the budget by more than the measured error of program order, and the answer `yes` says that the
@@ -79,7 +80,7 @@ def fit(
         stored answer, unless `stop` is given.
 
     Raises:
-        TypeError: For a step of another type.
+        TypeError: For a step of an unsupported type.
         ParseError: For text that is not MLIR.
         Refusal: For a module without a gradient or with dynamic shapes.
         ValueError: For an invalid budget.

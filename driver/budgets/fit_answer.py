@@ -1,4 +1,4 @@
-"""The answer to the question whether a step fits a memory budget, as data and as text.
+"""The answer to the question of whether a step fits a memory budget, as data and as text.
 
     print(recompute.fit(step, "8GiB"))
 
@@ -26,7 +26,7 @@ NO_BOUND_KNOWN = "no lower bound is known"
 
 
 class Verdict(Enum):
-    """The possible answers to the question whether a step fits.
+    """The possible answers to the question of whether a step fits.
 
     Attributes:
         AS_IT_IS: It fits unchanged.
@@ -46,7 +46,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """The answer to the question whether a step fits a budget.
+    """The answer to the question of whether a step fits a budget.
 
     Attributes that are mappings give the bytes of each function, by its name.
 
@@ -116,7 +116,7 @@ def fit_lines(answer: Fit) -> list[str]:
 
 
 def _budget(answer: Fit) -> str:
-    """Return the budget as the user gave it; for a share, with the bytes of temporaries that it allows."""
+    """Return the budget as the user gave it. For a share, add the bytes of temporaries that it allows."""
     if not is_share(answer.budget) or not answer.limits:
         return answer.budget
     sizes = [f"{format_bytes(limit)} of {format_bytes(answer.plain[name])}" for name, limit in answer.limits.items()]
@@ -161,8 +161,9 @@ def _subject(answer: Fit) -> str:
 
 
 def _decided_by_compiler(answer: Fit) -> Iterator[str]:
-    """Yield lines which warn that the compiled step may need other amounts of memory than the step as written. There
-    are such lines only for a step that JAX lowered."""
+    """For a step that JAX lowered, yield a warning: the compiled step may need more or less memory than the step as
+    written.
+    """
     if answer.is_lowered_by_jax:
         yield "  the bytes are those of the step as written; the compiled step may need less or more:"
         yield f"  recompute.jax.explain(step, *arguments, budget={answer.budget!r}) compiles it and measures its memory"
@@ -255,8 +256,7 @@ def _smallest(answer: Fit) -> Iterator[str]:
 
 
 def _needs(answer: Fit, peaks: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each function: its bytes on the device, and how they divide into temporaries, arguments and
-    results.
+    """Yield a line for each function with its bytes on the device, divided into temporaries, arguments and results.
 
     `peaks`: the temporaries of each function in bytes."""
     for name, after in peaks.items():

@@ -1,4 +1,4 @@
-"""Curves of memory and cost under the model of XLA:CPU: each point is a plan that was applied and evaluated.
+"""Curves of memory and cost under the XLA:CPU model: each point is a plan that was applied and evaluated.
 
 The plans are the candidates that a budget search under that model would evaluate. A rewrite for one budget is reused
 for the others. No lower bound is proved. Loops are cut first, as in a budget search.
@@ -96,7 +96,7 @@ class _MeasuredRewrites:
 
 
 class ModelSweepObserver(Protocol):
-    """A receiver of sweep results. It gets each result as soon as it is known."""
+    """Receives the results of a sweep, each as soon as it is available."""
 
     def begin(self, name: str, plain_peak_bytes: int) -> None:
         """Receive the name of the curve and the temporaries of the plain step."""
@@ -110,8 +110,7 @@ class ModelSweepObserver(Protocol):
 def swept_by_model(
     module: ModuleOp, count: int, progress: Progress, stop: Stop, observer: ModelSweepObserver | None = None
 ) -> Curve:
-    """Return the curve over the budgets 1/count, 2/count, … of the plain step's temporaries, under the model of
-    XLA:CPU.
+    """Return the curve over the budgets 1/count, 2/count, … of the plain step's temporaries, under the XLA:CPU model.
 
     Args:
         module: The step, which is left unchanged.

@@ -31,7 +31,7 @@ class RewriteRecord:
         copies: The number of copies of operations.
         extra_flops: The FLOPs of the copies.
         spelling: The result of `spelling_of` for the rewritten module; None without copies.
-        saving: The predicted saving, as a share of the peak; None without copies.
+        saving: The predicted reduction of the peak, as a share of the original peak; None without copies.
     """
 
     plans: str

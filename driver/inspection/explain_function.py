@@ -1,4 +1,4 @@
-"""Explain a function: which segments and loops a rewrite recomputes and why, and which values it saves."""
+"""Explain which segments and loops of a function a rewrite recomputes, for what reason, and which values it saves."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def explain(
     """Explain one function, which must be inlined and have phases.
 
     The rows describe the segments that scopes name. If `options` are given and no named segment is worth recomputing,
-    they describe the segments that a rewrite with these options chooses. If it leaves the step unchanged, they give its
-    reason.
+    they describe the segments that a rewrite with these options chooses. If such a rewrite leaves the step unchanged,
+    the rows give the reason.
 
     Args:
         function: The function.
@@ -130,12 +130,12 @@ class _SavedBytes:
 
 
 def _consistent_with_choice(named: SegmentDecisions, choice: ChosenAttempt) -> SegmentDecisions:
-    """Return the decisions on named segments. If they contradict the choice of a rewrite, return its decisions.
+    """Return the decisions on named segments, or the decisions of a rewrite's choice if the two contradict each other.
 
     Args:
         named: The decisions on named segments.
-        choice: The choice. Its decisions are returned if no named segment is recomputed. If it leaves the step
-            unchanged, all segments have its reason.
+        choice: The choice. Its decisions are returned if no named segment is recomputed. If the choice leaves the step
+            unchanged, the decision on every segment gives the reason for that.
     """
     if choice.refused is not None:
         decisions = [replace(each, reason=choice.refused) if each.recomputed else each for each in named.decisions]

@@ -4,7 +4,7 @@
     a{x=1},func.func(b,c)        specs with anchors: b and c run on operations that are named func.func
     builtin.module(a,b)          a whole pipeline, anchored at modules
 
-xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced by messages that state what was expected, with a caret
+xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced with messages that say what was expected, with a caret
 at the position of the error.
 """
 

@@ -76,7 +76,7 @@ class Rewritten:
     def memory(self, model: str = ORDER) -> dict[str, tuple[Timeline, Timeline]]:
         """Return the timelines of each function before and after the rewrite, by function name.
 
-        `model`: `order` (program order) or `xla` (the model of XLA:CPU).
+        `model`: `order` (program order) or `xla` (the XLA:CPU model).
         """
         demand_model(model)
         # The rewrite has verified both modules.
@@ -114,10 +114,10 @@ class Rewritten:
 
     @property
     def predicted_saving(self) -> float:
-        """The share of the peak that the rewrite saves, according to the model of XLA:CPU.
+        """The predicted reduction of the peak as a share of the original peak, according to the XLA:CPU model.
 
-        For a module with several functions, it is the smallest of their shares. If the search has made a forecast, the
-        share is taken from it.
+        For a module with several functions, it is the smallest share of any function. If the search has made a
+        forecast, the share comes from the forecast.
         """
         return self._modelled_saving if self._saving is None else self._saving
 

@@ -1,1 +1,1 @@
-"""Read and verify modules, and prove that a changed module computes the same."""
+"""Read and verify modules, and prove that a changed module computes the same results."""

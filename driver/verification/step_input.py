@@ -31,7 +31,8 @@ class HasText(Protocol):
 @runtime_checkable
 class MlirModule(Protocol):
     """A module of MLIR's Python bindings, such as `jaxlib.mlir.ir.Module`. The method `get_asm` of its operation prints
-    it with locations."""
+    the module with locations.
+    """
 
     @property
     def operation(self) -> Any: ...
@@ -59,10 +60,11 @@ def verified_step(step: StepInput) -> ModuleOp:
 
 
 def read_module(step: StepInput, name: str) -> ModuleOp:
-    """Return the step as a module whose marks may still be calls. `name`: the name of the text in error messages.
+    """Return the step as a module whose marks may still be custom calls. `name`: the name of the text in error
+    messages.
 
     Raises:
-        TypeError: For a step of another type.
+        TypeError: For a step of an unsupported type.
         ParseError: For text that is not MLIR.
     """
     if isinstance(step, ModuleOp):
@@ -98,8 +100,8 @@ def with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, 
 
 
 def _text_of(step: HasText) -> str:
-    """Return the text of a lowered step, with locations if the step can print them. Equinox prints none, but its
-    attribute `lowered` is JAX's lowered step, and that one prints them.
+    """Return the text of a lowered step, with locations if the step can print them. A lowered step of Equinox cannot,
+    but its attribute `lowered` is JAX's lowered step, which can.
     """
     candidates: list[Any] = [step, getattr(step, "lowered", None)]
     for lowered in candidates:
@@ -110,7 +112,7 @@ def _text_of(step: HasText) -> str:
 
 
 def _parse(text: str, name: str) -> ModuleOp:
-    """Parse the text of a module. If the text is the name of a file, the error states how to read the file."""
+    """Parse the text of a module. If the text is the name of a file, the error says how to read the file."""
     try:
         return parse_module(text, name)
     except ParseError as error:

@@ -1,4 +1,4 @@
-"""Verify a module before and after each change, and prove that the changed module computes the same.
+"""Verify a module before and after each change, and prove that the changed module computes the same results.
 
 Passes and pipelines run through `change_in_place`. Searches (`proved_rewrite.py`) call `verify_module` and
 `prove_equal` instead.
@@ -44,7 +44,7 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
     try:
         (verified or VerifiedOperations()).verify(module)
     except Exception:
-        # Some operations of xDSL raise other exceptions than `VerifyException`; all of them mean an invalid module.
+        # Some xDSL operations raise exceptions other than `VerifyException`; all of them mean an invalid module.
         _raise_at_operation(module)
         raise
 
@@ -79,7 +79,7 @@ def change_in_place(
     original: ModuleOp | None = None,
     assumptions: Assumptions = NO_ASSUMPTIONS,
 ) -> Proof | None:
-    """Change the module in place, and prove that it still computes the same.
+    """Change the module in place, and prove that it still computes the same results.
 
     Args:
         module: The module to change.
@@ -116,7 +116,7 @@ def assumption_remarks(proof: Proof, module: ModuleOp) -> list[Remark]:
 @no_collection()
 @part("prove")
 def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO_ASSUMPTIONS) -> Proof:
-    """Prove that a rewritten module computes the same as the original one.
+    """Prove that a rewritten module computes the same results as the original one.
 
     Args:
         before, after: The modules.
@@ -138,11 +138,12 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
 
 
 def _redrawn_numbers_hint(module: ModuleOp) -> str:
-    """Return a hint that names the copied random operations; "" if there are none. They draw other numbers than their
-    originals."""
+    """Return a hint that names the copied random operations; "" if there are none. They draw different numbers from
+    their originals.
+    """
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
     names = ", ".join(sorted(copied & HIDDEN_STATE))
-    return f"({option('preserve-rng-state')} is false: copies of {names} draw other numbers) " if names else ""
+    return f"({option('preserve-rng-state')} is false: copies of {names} draw different numbers) " if names else ""
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:

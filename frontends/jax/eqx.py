@@ -56,7 +56,7 @@ JAX_ONLY_KEYWORDS = frozenset(
 DONATES_ALL = "it donates all arrays among the arguments, also the batch, so the caller must not use them again"
 LIBRARY_PREFIX, LAYERS_PREFIX = "equinox.", "equinox.nn."
 """Prefixes of Python modules: all modules of equinox, and the modules that define layers. The other modules of equinox
-define transformations. Calls of transformations are not layers.
+define transformations. A call to a transformation is not a layer.
 """
 
 

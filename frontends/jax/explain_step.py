@@ -35,24 +35,24 @@ def explain(step: Any, /, *args: Any, budget: int | float | str | None = None, *
 
     The first line of the report is the answer: `fits`, `does not fit` or `unknown`.
 
-    With a budget, the report is on the step that a call of `recompute.jax.jit(step, budget=...)` would run: the plain
+    With a budget, the report is on the step that `recompute.jax.jit(step, budget=...)` would run when called: the plain
     step if it fits, otherwise the result of a search for plans. The search takes as long as such a call. If no plan
-    meets the budget, the report is on the step without a budget, and states the reason.
+    meets the budget, the report is on the step without a budget, and gives the reason.
 
     Args:
         step: A function, or the result of `jax.jit`, `recompute.jax.jit`, `recompute.eqx.filter_jit` or
             `recompute.nnx.jit`.
         *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
         budget: As for `recompute.jax.jit`: bytes of the device such as `"16GB"`, a share of the temporaries of the
-            plain step, or `"min"`, which compares the smallest step that a search finds with the memory of the device;
-            the default is the memory of the device, for which no search is made.
+            plain step, or `"min"`. With `"min"`, the smallest step that a search finds is compared with the memory of
+            the device. The default is the memory of the device, without a search.
         **kwargs: The keyword arguments of the step.
 
     Returns:
         The report. `print` shows it. Its attribute `fit` is the answer.
 
     Raises:
-        TypeError: For a budget of another type, and for the result of `nnx.jit` or `eqx.filter_jit`.
+        TypeError: For a budget of the wrong type, and for the result of `nnx.jit` or `eqx.filter_jit`.
         ValueError: For an invalid budget.
         Refusal, NotProved, ParseError: As `recompute.jax.jit(step).lower` raises them.
     """

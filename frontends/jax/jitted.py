@@ -156,7 +156,8 @@ class Jitted(Generic[P, R]):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower and rewrite the step. Warns `NothingSaved` if nothing is recomputed, and `MarkWithoutEffect` for marks.
 
-        If the plain step may run because of its size, or has its own `jax.checkpoint`, `compile` warns instead.
+        If the plain step may run because it may need less memory, or if it has its own `jax.checkpoint`, `compile`
+        warns instead.
 
         Args:
             *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
@@ -179,7 +180,8 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, but without the warning. The attribute `why` of the result holds its text.
+        """Lower as `lower` does, but without the warning. The attribute `why` of the result holds the text of the
+        warning.
 
         Calls, `report` and `lower` share the result for arguments of equal types.
         """
@@ -274,7 +276,7 @@ class Jitted(Generic[P, R]):
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
-        """Trace as `jax.jit` does. Errors about unknown keywords, and about modules that `jax.jit` rejects, state a
+        """Trace as `jax.jit` does. Errors about unknown keywords, and about modules that `jax.jit` rejects, suggest a
         remedy.
 
         The method `lower` of the result returns what `Jitted.lower` returns. With `lowering_platforms=`, and under
@@ -344,7 +346,8 @@ class Jitted(Generic[P, R]):
 
 def _warn_of_request(name: str, remarks: Iterable[Remark]) -> None:
     """Warn about the marks and options of a step that is rewritten: `MarkWithoutEffect` if some have no effect,
-    `NothingSaved` if the copies that they demand raise a peak."""
+    `NothingSaved` if the copies that marks and options demand raise a peak.
+    """
     remarks = list(remarks)
     for remark in remarks:
         if remark.topic is Topic.PEAK_RAISED:
@@ -372,18 +375,18 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share
             of the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
             device. Candidates are compiled until the bytes that XLA reports are within it.
-        time_limit: Seconds, from the compilation of the plain step on, after which the search for a budget ends
-            with the best plan so far. A call may take several times as long: a rewrite or a compilation that has begun
-            is completed, and the plain step, one candidate and the step that runs are always compiled.
+        time_limit: Seconds after which the search for a budget ends with the best plan so far. The time starts when the
+            compilation of the plain step starts. A call may take several times as long: a rewrite or a compilation that
+            has begun is completed, and the plain step, one candidate and the step that runs are always compiled.
         plan, planner, pipeline: A plan of `recompute.rewrite` or its text, a function Graph -> Plan, or passes by
             name or as objects. Each replaces the selection. At most one of these and `budget` may be given.
         copies, loops, cost, proof, ...: As in `recompute.RecomputeOptions`. On a CPU, whose memory is host memory,
             `offload` has no effect, and a remark reports that.
         measure: Whether to also compile the plain step, and run the variant with fewer bytes of temporaries:
-            `True`, `False`, or `"auto"`, which does so if the predicted saving is small. Unlike `measure` in
+            `True`, `False`, or `"auto"`, which does so if the predicted memory reduction is small. Unlike `measure` in
             `RecomputeOptions`, it is not a function.
         search: Without a budget: the number of attempts to compile. The one with the fewest bytes of temporaries
-            runs; FLOPs break ties. With 0, the model of XLA:CPU chooses.
+            runs; FLOPs break ties. With 0, the XLA:CPU model chooses.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 
     Returns:

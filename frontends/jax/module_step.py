@@ -1,6 +1,6 @@
 """The code that `recompute.nnx.jit` and `recompute.eqx.filter_jit` share.
 
-The framework splits modules into arrays, and `recompute.jax.jit` replaces its inner `jax.jit`.
+The framework splits modules into arrays, and `recompute.jax.jit` replaces the `jax.jit` inside the framework.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ModuleStep(ABC, Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, function: Callable[P, R], inner: Jitted[..., Any]):
-        """Wrap a function. `inner`: the step that takes arrays. The framework calls it."""
+        """Wrap a function. `inner`: the step on arrays, which the framework calls."""
         self._inner = inner
         update_wrapper(self, function, updated=())
 
@@ -49,7 +49,7 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @abstractmethod
     def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method of the inner step with the arguments of this step, after replacing each module by its arrays.
+        """Call a method of the inner step with the arguments of this step, after replacing each module with its arrays.
 
         Args:
             method: A method of the inner step, such as `lower_quietly`.

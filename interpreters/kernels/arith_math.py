@@ -179,12 +179,12 @@ def _compare(predicate: str, a: Array, b: Array) -> Array:
 
 
 def from_signed(op: Operation) -> Kernel:
-    """Make the kernel of a conversion from signed integers to integers of another width or to the nearest floats."""
+    """Make the kernel that converts signed integers to integers of a different width or to the nearest floats."""
     return _from_integers(op, read_signed)
 
 
 def from_unsigned(op: Operation) -> Kernel:
-    """Make the kernel of a conversion from unsigned integers to integers of another width or to the nearest floats."""
+    """Make the kernel that converts unsigned integers to integers of a different width or to the nearest floats."""
     return _from_integers(op, read_unsigned)
 
 

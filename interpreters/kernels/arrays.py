@@ -94,15 +94,16 @@ def on_two(compute: Callable[[Array, Array], Array]) -> Kernel:
 def row_by_row(values: Array, dtype: DType | None = None) -> Array:
     """Return the array itself if it is row-major, otherwise a row-major copy.
 
-    For other layouts, numpy may add in another order or use other instructions, so the bits of a result would depend on
-    whether its operands are views.
+    For other layouts, numpy may add in a different order or use different instructions, so the bits of a result would
+    depend on whether its operands are views.
     """
     return np.asarray(values, dtype, order="C")
 
 
 def as_owned(values: Array, dtype: DType) -> Array:
-    """Return `values` if it is a row-major array of type `dtype` that owns its buffer. Otherwise, return such a
-    copy."""
+    """Return `values` if it is a row-major array of type `dtype` that owns its buffer, otherwise a copy with these
+    properties.
+    """
     array = np.asarray(values).astype(dtype, order="C", copy=False)
     return array if array.flags.owndata else array.copy()
 

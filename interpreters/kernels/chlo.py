@@ -70,8 +70,7 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.next_after`. It does not compute in a wider type, because other numbers are adjacent
-    there."""
+    """Make the kernel of `chlo.next_after`. It does not compute in a wider type, where the adjacent numbers differ."""
     return on_two(lambda a, b: as_owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 

@@ -1,5 +1,5 @@
-"""Kernel of `chlo.ragged_dot`. It computes one product for each group, masked to the rows or summed elements of the
-group.
+"""Kernel of `chlo.ragged_dot`. It computes one product for each group. Masks select the rows, or the summed elements,
+of the group.
 
 Rows after the last group are zero, as in JAX.
 """
@@ -97,8 +97,9 @@ def ragged_dot(op: RaggedDotOp) -> Kernel:
 
 
 def _align(values: Array, letters: list[str], target: list[str]) -> Array:
-    """Transpose an array from the dimensions `letters` to `target`, and insert a dimension of extent 1 for each missing
-    one."""
+    """Transpose an array with the dimensions `letters` to the order `target`. Insert a dimension of extent 1 for each
+    letter of `target` that the array lacks.
+    """
     order = sorted(range(len(letters)), key=lambda index: target.index(letters[index]))
     places = [index for index, letter in enumerate(target) if letter not in letters]
     return np.expand_dims(values.transpose(order), tuple(places))

@@ -25,7 +25,7 @@ from .conversion import convert
 from .properties import table
 
 FIRST = 0
-# The attributes of a module that state the number of processes.
+# The attributes of a module that give the number of processes.
 COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
@@ -37,7 +37,10 @@ def collective(op: Operation) -> Kernel:
     """
     _check_alone(op, "replica_groups")
     if [shape_at(result) for result in op.results] != [shape_at(operand) for operand in op.operands]:
-        raise ValueError("its results and operands differ in shape, but the interpreter supports only one process")
+        raise ValueError(
+            "its results and operands differ in shape, which requires several processes; the interpreter simulates "
+            "only one"
+        )
     dtypes = [dtype_at(result) for result in op.results]
 
     def run(*operands: Array) -> tuple[Array, ...]:

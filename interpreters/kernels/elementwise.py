@@ -69,7 +69,7 @@ def remainder_of_integers(a: Array, b: Array) -> Array:
 def power_of_integers(base: Array, exponent: Array) -> Array:
     """Compute powers by repeated squaring, modulo 2 to the width of the type.
 
-    For a negative exponent, the power is rounded towards zero, and 0 if the base is 0.
+    For a negative exponent, the power is rounded towards zero; it is 0 if the base is 0.
     """
     result = np.ones_like(base)
     square = base.copy()
@@ -169,7 +169,7 @@ FLOAT: dict[str, Compute] = {
     "minimum": minimum,
     "remainder": np.fmod,
 }
-# Functions for which numpy may use other instructions if the operand is not row-major.
+# Functions for which numpy may use different instructions if the operand is not row-major.
 ROUNDED: dict[str, Compute] = {
     "cbrt": np.cbrt,
     "cosine": np.cos,

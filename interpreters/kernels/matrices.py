@@ -107,7 +107,7 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def triangular_solve(op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.triangular_solve`. It solves `a x = b` or `x a = b`, and reads only the stated
+    """Make the kernel of `stablehlo.triangular_solve`. It solves `a x = b` or `x a = b`, and reads only the requested
     triangle.
 
     If the diagonal contains a zero, the results are infinite or NaN.

@@ -137,7 +137,9 @@ class _Loops:
         return (*(slice(None) if vector else slice(start, start + 1) for vector, start in pairs), ...)
 
     def number(self, loop: int, point: tuple[int, ...]) -> Array:
-        """Return the index of a loop for every element of the vector at a point of the sequential loops."""
+        """Return the index of one loop, for every element of the vector that `at` returns at a point of the sequential
+        loops.
+        """
         line = np.arange(self.extents[loop]) if self.at_once[loop] else np.array([point[loop]])
         return np.broadcast_to(_along(loop, line, len(self.extents)), self.vector).reshape(-1)
 
@@ -147,6 +149,6 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 
 def _loop_of_each_index(map_: AffineMap) -> list[int] | None:
-    """Return the loop of each index if the indices are different loop indices, else None."""
+    """If every index is a loop index and no two are equal, return the loop of each index, else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

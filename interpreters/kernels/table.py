@@ -1,4 +1,4 @@
-"""The tables that map operation names to functions which make their kernels."""
+"""The tables that map the names of operations to functions that make their kernels."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ program does not (`risks.py`). These operations have a condition:
 * Every operation with a type of unknown extents, except those in `_TOTAL`: "Constraints will be verified statically if
   possible, otherwise they are deferred to runtime and mismatches will result in undefined behavior" (StableHLO,
   Dynamism).
-* Operations for which the specification or the documentation of the dialect states a condition. Some always have one
+* Operations for which the specification or the documentation of the dialect gives a condition. Some always have one
   (`_ALWAYS`), others only with certain attributes, element types or operands (`RunTimeConditions.of`).
 * Operations that are pure only because the user declares them pure.
 

@@ -1,13 +1,13 @@
 """Determine whether a value is in device memory. The rule `device(host(x)) = x` requires this.
 
 A value is in the same memory as the operands of its operation, unless the operation moves it (`dialects/placements.py`)
-or has an attribute that states where it is computed. A function argument is in device memory unless its attributes name
+or has an attribute that says where it is computed. A function argument is in device memory unless its attributes name
 another memory. An argument with a dialect attribute that is not in the table below is in an unknown memory, and the
 rule does not apply to it.
 
 Sources: XLA's host offloading pass (xla/hlo/transforms/host_offloader.cc) moves values at the custom calls MoveToHost,
 MoveToDevice and annotate_device_placement; the operations between such calls run in the memory of their operands. JAX
-states the memory of an argument in `mhlo.memory_kind`, and the device that runs an operation in the frontend attribute
+gives the memory of an argument in `mhlo.memory_kind`, and the device that runs an operation in the frontend attribute
 `_xla_compute_type`.
 """
 

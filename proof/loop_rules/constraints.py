@@ -9,7 +9,7 @@ Notation: `C[s](x)` constrains x to the sharding s.
     C[{}, s](rows(j -> r(j)))                       rows(j -> C[{}, s](r(j)))
 
 The last two rules apply if the first dimension is not sharded: the stack has the sharding s if and only if each of its
-slices has it. Instead of the constraint on the stack, the constraints on slices in its normal form must be preserved
+slices has it. Instead of the constraint on the stack, the constraints on slices in the normal form must be preserved
 (`PreservedOperations`). JAX writes all of these constraints for a mesh with explicit axes.
 """
 

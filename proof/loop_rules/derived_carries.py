@@ -166,7 +166,7 @@ class DerivedCarries:
         return replace(counting, others=others)
 
     def _values(self, numbered: NumberedLoop) -> dict[int, int]:
-        """Return a map from fresh terms to values, for those derived carries that fresh terms still represent."""
+        """Map each fresh term that still represents a derived carry to the value of this carry."""
         loop, counting = numbered.loop, numbered.counting
         values = {
             carry: loop.initial[index]

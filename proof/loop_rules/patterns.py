@@ -3,7 +3,7 @@
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
 A pattern represents an operation in all iterations of its loops: a term over one iteration number for each loop, with
-the trip counts. A loop that computes the same in another order has an equivalent pattern:
+the trip counts. A loop that computes the same in a different order has an equivalent pattern:
 
     constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all instances
 
@@ -39,7 +39,7 @@ class Patterns:
 
     def of_iterations(self, loop: CountingLoop, trips: int, term: int) -> int:
         """Return the pattern that represents a term of a loop body in all `trips` iterations of the loop."""
-        # A carry that is the same in all iterations is already replaced by its initial value.
+        # A carry that is the same in all iterations is already replaced with its initial value.
         places = {carry: place for place, carry in enumerate(loop.carries) if carry != loop.initial[place]}
         inside = OpenRegion((loop.iteration, *places, loop.state), (term,))
         number, captures = self._terms.close(inside, (), -1, loop.depth)

@@ -19,7 +19,7 @@ from .stack_terms import keeps_order
 
 
 class PreservedOperations:
-    """A recorder of the unused operations that must be preserved in the loops of one program.
+    """Records the unused operations that must be preserved in the loops of one program.
 
     Args:
         rules: The rules. Both programs share them.

@@ -193,7 +193,7 @@ class LoopRules:
         return numbers
 
     def substitute(self, terms: Sequence[int], values: Mapping[int, int], depth: int) -> list[int]:
-        """Return the terms with the keys of `values`, which have at least this depth, replaced by the values."""
+        """Return the terms with the keys of `values`, which have at least this depth, replaced with the values."""
         body, captures = self.terms.close(
             OpenRegion((*values, self.terms.fresh("state", (), depth)), tuple(terms)), (), -1, depth
         )

@@ -142,7 +142,7 @@ class RowTerms(Protocol):
 
 
 class RowTermBuilder:
-    """A builder of `rows` terms. They represent completely written stacks."""
+    """Builds `rows` terms, which represent completely written stacks."""
 
     def __init__(self, rules: RowTerms):
         self._rules = rules
@@ -165,8 +165,9 @@ class RowTermBuilder:
         return self._close(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
-        """Return the row at index `place`, or None if the index is not proved to be in bounds or the row has other
-        types."""
+        """Return the row at index `place`, or None if the index is not proved to be in bounds or the row has different
+        types.
+        """
         head = self._terms.head_of(number)
         index = self._terms.bodies[head.bodies[0]].types
         within = self._integers.interval(place)

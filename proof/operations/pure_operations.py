@@ -241,7 +241,7 @@ def target_of(op: Operation) -> str | None:
 
 
 def is_listed(op: Operation) -> bool:
-    """Return whether the operation is a side-effect-free custom call of a listed target."""
+    """Return whether the operation is a side-effect-free custom call to a listed target."""
     target = target_of(op)
     return target is not None and target.startswith(FUNCTIONS_OF_THEIR_OPERANDS)
 

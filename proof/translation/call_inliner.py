@@ -1,6 +1,6 @@
 """Translate calls and composites to terms by inlining the function that they call.
 
-    %5 = func.call @private(%0)                                             what @private returns for %0
+    %5 = func.call @private(%0)                                             the result of @private for %0
     %6 = stablehlo.composite "a.b" %0 {decomposition = @private}            the same
 
 The attributes of the call, of the function, and of its `func.return` are compared: the values that enter and leave the
@@ -37,7 +37,7 @@ terminator's operands."""
 
 
 class CallInliner:
-    """An inliner for the calls of one program.
+    """Inlines the calls of one program.
 
     Args:
         functions: The functions of the program, by name.
@@ -86,7 +86,7 @@ class CallInliner:
     def inline_composite(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Translate a composite as a call of its decomposition. Return the terms of its results.
+        """Translate a composite as a call to its decomposition. Return the terms of its results.
 
         See `inline_call` for the arguments.
         """
@@ -147,8 +147,9 @@ class CallInliner:
         return self._wrapping.wrap(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Translate a call of a function with a reserved name as an effect. Return the terms of its results. The
-        function itself is compared like a public function."""
+        """Translate a call to a function with a reserved name as an effect. Return the terms of its results. The
+        function itself is compared like a public function.
+        """
         head = self._heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
         self._origins.setdefault(scope.state, op)

@@ -1,4 +1,4 @@
-"""The cache of heads, which is the fast path of value numbering.
+"""The cache of heads, which is the fast path of value numbering. A head is a term without its operands (`terms.py`).
 
 Most operations of a step have the same parts as an earlier operation, except for the operands. For such an operation,
 the value numbering applies the recorded head of the earlier operation to the new operands:
@@ -51,11 +51,11 @@ class HeadCache:
     """Heads of the operations of one program, by the key of their parts (`key_of_head`).
 
     Args:
-        side: The program, as in `Terms.origins`.
+        side: Which of the two programs this is, as in `Terms.origins`.
         terms: The table of terms.
         identities: Simplifies results.
         conditions: Run-time conditions of operations.
-        declared: Names of the operations that only the user declares to be pure.
+        declared: Names of operations that are pure only by the user's declaration.
     """
 
     def __init__(

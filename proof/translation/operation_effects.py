@@ -42,5 +42,5 @@ class OperationEffects:
         return self._memory.is_among(op.operands) or self._memory.is_among(op.results)
 
     def record_assumption(self, op: Operation) -> None:
-        """Record that the proof treats this operation as pure, if only the user declares it pure."""
+        """Record that the proof treats this operation as pure, if it is pure only by the user's declaration."""
         self.assumed_pure.update(self.declared.intersection((name_of(op), declared_name(op))))

@@ -9,8 +9,8 @@ some devices may enter it and others may not. There a collective is an effect, l
     }                                                 %1 is whole(tanh(part(%0))), assembled from all devices
 
 A term inside the body represents one value per device. It depends on outside values only through their parts. Therefore
-two bodies on the same devices (mesh, axes and devices of the enclosing body) are equal if they compute the same from
-the same parts. It does not matter how a program divides the computation among bodies. A part of a whole that was
+two bodies on the same devices (mesh, axes and devices of the enclosing body) are equal if they compute the same results
+from the same parts. It does not matter how a program divides the computation among bodies. A part of a whole that was
 assembled with the same sharding is the original part: `part(whole(t)) = t`. A sharding that omits an axis of the mesh
 asserts that all devices along this axis hold the same value. The proof trusts this assertion, as the partitioner does.
 
@@ -51,8 +51,7 @@ def is_exchange(op: Operation, scope: RegionScope) -> bool:
 
 
 def compared_attributes(op: Operation, scope: RegionScope) -> dict[str, Attribute]:
-    """Return the attributes on which the results depend. The channel id of a collective is replaced by a
-    placeholder."""
+    """Return the attributes on which the results depend. A placeholder replaces the channel id of a collective."""
     attributes = attributes_of(op)
     if not is_exchange(op, scope) or CHANNEL not in attributes:
         return attributes

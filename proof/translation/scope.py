@@ -1,4 +1,4 @@
-"""Scopes of value numbering: what is known about a region while its operations are translated to terms."""
+"""Scopes of value numbering: the known facts about a region while its operations are translated to terms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class RegionScope:
             several times as slow. The ids stay valid because the program keeps the values alive.
         preserved: Terms of operations that must be preserved even if unused, in the order of their first occurrence.
         risks: Terms of operations that run and may fail or not terminate (`risks.py`).
-        executed: The terms of the operations in `risks`, each with whether it must stay after the preceding effects.
+        executed: The terms of the operations in `risks`, each with a flag that says whether it must stay after the
+            preceding effects.
         exchanges: Channel id and value of each operation with a channel.
         chosen_branches: For each enclosing conditional, the branch that runs, by the term of the condition; tier 2
             only.

@@ -124,8 +124,9 @@ Part = tuple[str, Operation, Mapping[str, Attribute]]
 
 
 class Wrapping:
-    """A wrapper for values that pass through a transparent operation or a call. It wraps them in terms that contain the
-    operation's attributes."""
+    """Wraps the values that pass through a transparent operation or a call in terms that contain the operation's
+    attributes.
+    """
 
     def __init__(self, terms: Terms, heads: Heads):
         self._terms = terms
@@ -171,7 +172,7 @@ class Wrapping:
         return is_known and not attributes
 
     def by_position(self, role: str, function: Operation, name: str, numbers: Sequence[int]) -> list[int]:
-        """Wrap the values in a term with the `arg_attrs` or `res_attrs` (`name`) of the callee."""
+        """Wrap the values in a term with the callee's attribute `name`, which is `arg_attrs` or `res_attrs`."""
         extras = position_attributes(function, name, len(numbers))
         attributes = {
             f"{index}: {key}": value

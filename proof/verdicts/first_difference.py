@@ -59,7 +59,7 @@ class Difference:
 class _Pair:
     """Two terms that should be equal.
 
-    `step`: states which operand or region result of `parent` the two terms are.
+    `step`: says which operand or region result of `parent` the two terms are.
     """
 
     before: int
@@ -100,7 +100,7 @@ def first_difference(terms: Terms, before: int, after: int) -> Difference:
 
 
 def _is_named(terms: Terms, pair: _Pair) -> bool:
-    """Return whether both terms are operations, or results of operations, that are known."""
+    """Return whether both terms are known operations or results of known operations."""
     sides: tuple[tuple[Side, int], ...] = ((BEFORE, pair.before), (AFTER, pair.after))
     return all(
         _head(terms, number).kind in _OPERATION_KINDS and _origin(terms, side, number) is not None
@@ -130,8 +130,9 @@ def _similar_origin(terms: Terms, side: Side, number: int) -> Operation | None:
     """Return the operation from which a term in a loop body most likely comes; None if there is none.
 
     The rules for loops (tier 2) make new terms from the terms of operations. Such a term has the head of the operation,
-    and operands with the same heads. If several operations have them, this is the first one in the original program,
-    and the last one in the rewritten program, where copies come last."""
+    and operands with the same heads. If several operations have this head and such operands, return the first one in
+    the original program, and the last one in the rewritten program, where copies come last.
+    """
 
     def heads(term: int) -> list[int]:
         return [terms.terms[part][0] for part in (term, *terms.terms[term][1])]
@@ -151,7 +152,7 @@ def _difference_here(terms: Terms, pair: _Pair) -> tuple[str, str] | None:
     a, b = _head(terms, pair.before), _head(terms, pair.after)
     counts = len(_operands(terms, BEFORE, pair.before)), len(_operands(terms, AFTER, pair.after))
     facts = [(head.kind, head.name, head.numbers, head.attributes, head.properties, head.types) for head in (a, b)]
-    # A body may capture another number of values if an operation in it differs; the difference is then in the body.
+    # A body may capture a different number of values if an operation in it differs; the difference is then in the body.
     is_same_size = counts[0] == counts[1] or bool(_open_bodies(terms, pair))
     if facts[0] == facts[1] and is_same_size and len(a.bodies) == len(b.bodies):
         return None

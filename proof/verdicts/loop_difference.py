@@ -45,7 +45,8 @@ class LoopCount:
         start: Its initial value; None if this is not a constant.
         relation: The relation between counter and limit while the loop runs, such as `<`.
         limit: The limit; None if this is not a constant.
-        step: The constant that each iteration adds to the counter; None if the loop changes it in another way.
+        step: The constant that each iteration adds to the counter; None if the loop changes the counter in a different
+            way.
     """
 
     start: int | None
@@ -150,7 +151,9 @@ def _index(value: SSAValue, block: Block) -> int | None:
 
 
 def _step(following: SSAValue, argument: SSAValue, loop: Operation) -> int | None:
-    """Return the constant that each iteration adds to a carry; None if it changes the carry in another way."""
+    """Return the constant that each iteration adds to a carry; None if the iteration changes the carry in a different
+    way.
+    """
     if not isinstance(following, OpResult) or len(following.op.operands) != 2:
         return None
     left, right = following.op.operands

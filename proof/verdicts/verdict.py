@@ -28,7 +28,7 @@ class Proof:
         tier: 2 if the proof applied the rules for loops, successfully or not, else 1.
         added_constraints: Number of sharding constraints that only the rewritten program has, assumed to change no
             value.
-        flattened_results: Number of results that are tuples in one program and their elements in the other.
+        flattened_results: Number of results that are tuples in one program and separate elements in the other.
         composites: Names of the composites in only one program. The other program has their decompositions.
     """
 
@@ -75,8 +75,9 @@ def same_text(before: ModuleOp, after: ModuleOp) -> bool:
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """Return the proof that two programs with identical text are equal. It is valid for any operations, known or
-    not."""
+    """Return the proof that two programs with identical text are equal. It is valid for any operations, even if the
+    proof does not know them.
+    """
     results = 0
     for op in module.ops:
         type_, visibility = op.properties.get("function_type"), op.properties.get("sym_visibility")

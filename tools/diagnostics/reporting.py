@@ -204,7 +204,7 @@ def of_remark(remark: Remark, source: InputText, pass_name: str = "") -> Diagnos
 
 
 def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the remarks. Remarks that differ only in their position are merged."""
+    """Merge remarks that differ only in their position. Return the resulting remarks."""
     groups = dict[tuple[object, ...], list[Diagnostic]]()
     for remark in remarks:
         key = remark.kind, remark.message, remark.category, remark.pass_name, remark.amounts
@@ -213,8 +213,9 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Merge remarks that differ only in their position into the first one. The merged remark states how many remarks
-    there are, and their positions."""
+    """Merge remarks that differ only in their position into the first one. The merged remark gives the number of
+    remarks and their positions.
+    """
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
     return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
 

@@ -1,1 +1,1 @@
-"""Read and write files, and load the Python files that users give."""
+"""Read and write files, and load the Python files that users supply."""

@@ -62,7 +62,7 @@ class DumpRequest:
         running = frozenset(passes)
         inside = (
             f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
-            f"its choice between several ways to mark: -pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'"
+            f"its choice among several ways to mark: -pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'"
         )
         inside = inside if WHOLE_PASS in running else ""
         return [

@@ -99,7 +99,7 @@ class ModuleRun:
         with time_parts() as whole:
             result = self._process(text)
         if statistics is not None and (timing is None or (statistics == "json") != (timing == "json")):
-            # A report of --timing in the same form states the times already.
+            # A report of --timing in the same form already contains the times.
             print(times(whole, statistics), file=sys.stderr)
         if timing is not None:
             print(times(whole, timing) if timing == "json" else timing_report(whole, timing), file=sys.stderr)
@@ -155,7 +155,7 @@ class ModuleRun:
         self._report(first, "")
 
     def _totals(self, module: ModuleOp) -> Totals | None:
-        """Return the totals of the module before the passes; None if no remark will state their effect."""
+        """Return the totals of the module before the passes; None if no remark will report their effect."""
         request = self.request
         return totals_of(module) if request.remarks.details and request.passes and request.target is None else None
 

@@ -129,7 +129,7 @@ class ExplainTarget(Target):
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.
     checkpoints: names of values that cut the step into segments, as in recompute-mark.
     cost: the cost model: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file, as in recompute.
-    primal_results: indices of the results of the forward pass, for a step whose operations do not state their phase.
+    primal_results: indices of the results of the forward pass, for a step whose operations do not give their phase.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
     """
 

@@ -105,7 +105,8 @@ class Ours:
 def reason_for_no_copies(report: Any) -> str:
     """Return the reason why a graph has no copies.
 
-    The graph was left to PyTorch, one operation alone needs the peak of the step, or the rewrite reports a reason.
+    There are three possible reasons: the graph was left to PyTorch, one operation alone needs the peak of the step, or
+        the rewrite reports a reason.
     """
     if report.reason or report.module is None:
         return report.reason

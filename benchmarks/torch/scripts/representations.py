@@ -121,7 +121,7 @@ def channels_last_images(compile: Compile) -> Results:
 
 @script
 def results_of_all_kinds(compile: Compile) -> Results:
-    """Train with results that are inputs, parameters, views, duplicates, empty, without gradients, or not tensors."""
+    """Train with results of all kinds: inputs, parameters, views, duplicates, empty or detached tensors, a number."""
 
     class Results_(nn.Module):
         def __init__(self) -> None:

@@ -73,12 +73,12 @@ def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
 
 
 def results_of(compiled: Any, step: UnseenStep) -> list[Any]:
-    """Run a compiled step on the inputs that all forms of the step share, and return its results as arrays."""
+    """Run a compiled step on the inputs that all variants of the step share, and return its results as arrays."""
     return [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
 
 
 def requested_budgets(plain: Any, checkpoint: Any) -> list[RequestedBudget]:
-    """Return the budgets of a step, from its compiled forms: plain, and with `jax.checkpoint`."""
+    """Return the budgets of a step, from its compiled variants: plain, and with `jax.checkpoint`."""
     (plain_bytes, plain_flops), (theirs, their_flops) = map(temporaries_and_flops, (plain, checkpoint))
     memory = plain.memory_analysis()
     others = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes

@@ -76,7 +76,9 @@ def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a student to predict the output of its slowly averaged copy for another view."""
+    """Build a step that trains a student to predict what its slowly averaged copy outputs for another view of the
+    input.
+    """
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

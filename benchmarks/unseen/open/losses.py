@@ -88,7 +88,9 @@ def dqn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def r1_penalty(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains an image critic, whose loss penalizes its gradient for real images."""
+    """Build a step that trains an image critic. Its loss penalizes the critic's gradient with respect to real images
+    (R1).
+    """
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:
@@ -142,7 +144,7 @@ def pinn_burgers(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a tower of six convolutional blocks with a classifier after every second one."""
+    """Build a step that trains a tower of six convolutional blocks with a classifier after every second block."""
     run = Blocks(checkpoint, scopes)
 
     def block(p: Any, x: jax.Array) -> jax.Array:

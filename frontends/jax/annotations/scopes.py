@@ -1,7 +1,7 @@
 """Named scopes for blocks of a model, for flax nnx and equinox modules, and for calls.
 
     def loss(model, x):                       # flax nnx or equinox
-        model = recompute.jax.named(model)    # calls of its modules run in scopes such as LM/blocks0/attention
+        model = recompute.jax.named(model)    # calls to its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
 The names appear as report rows and as segments. A segment is a part of the forward pass that is recomputed together. A
@@ -87,7 +87,9 @@ def call_in_scope(
 
 
 def segment_name(function: object) -> str:
-    """Return the segment name for calls of a function or module: its own name, or else the name of its class."""
+    """Return the segment name for calls to a function or module: its own name or, if it has none, the name of its
+    class.
+    """
     name = getattr(function, "__name__", None) or getattr(function, "name", None)
     return name if isinstance(name, str) else type(function).__name__
 
@@ -194,11 +196,11 @@ _running: ContextVar[tuple[Any, ...]] = ContextVar(
 def module_scopes(
     root: type[Any], is_layer: Callable[[type[Any]], bool] = lambda _: True, step: Any = None
 ) -> Generator[None, None, None]:
-    """Run the calls of modules in named scopes within the context.
+    """Within the context, run calls to modules in named scopes.
 
     Args:
         root: The base class of the modules.
-        is_layer: A predicate that returns whether the calls of a class's instances run in scopes.
+        is_layer: A predicate that returns whether calls to instances of a class run in scopes.
         step: A module whose call is the whole step, including the gradient. It is not treated as part of the model.
     """
     kinds = [kind for kind in _subclasses(root) if "__call__" in vars(kind) and is_layer(kind)]
@@ -232,7 +234,7 @@ def _in_its_scope(call: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(call)
     def scoped(self: Any, *args: Any, **kwargs: Any) -> Any:
         around = _running.get()
-        # A call of a base class belongs to the scope of its module, and a module of `recompute.jax.named` has a scope.
+        # A call to a base class belongs to the scope of its module, and a module of `recompute.jax.named` has a scope.
         if (around and around[-1] is self) or getattr(self, IS_NAMED, False):
             return call(self, *args, **kwargs)
         token = _running.set((*around, self))

@@ -61,7 +61,7 @@ RESOURCE = "dense_resource<"
 
 
 class Texts:
-    """A parser for the printed types and attributes of one module."""
+    """Parses the printed types and attributes of one module."""
 
     def __init__(self, context: Context):
         self._context = context

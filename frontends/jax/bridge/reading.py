@@ -43,7 +43,7 @@ from .dense_bits import dense_attr, exposed_bits, standard_dense
 
 
 class ValueHints:
-    """A source of value names: it gives xDSL values the names that MLIR prints."""
+    """Gives xDSL values the names that MLIR prints."""
 
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
@@ -74,7 +74,7 @@ def _give(hints: Sequence[str | None], ours: Sequence[SSAValue]) -> None:
 
 
 class LocationsIn:
-    """A converter of locations to xDSL, with a cache.
+    """Converts locations to xDSL, with a cache.
 
     `metadata`: the converter of the attribute inside a fused location.
     """
@@ -112,7 +112,7 @@ class LocationsIn:
 
 
 class AttributesIn:
-    """A converter of types and attributes to xDSL. The methods `type`, `get` and `value` each cache their results."""
+    """Converts types and attributes to xDSL. The methods `type`, `get` and `value` each cache their results."""
 
     def __init__(self, context: Context):
         self.texts = Texts(context)

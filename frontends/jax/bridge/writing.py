@@ -41,7 +41,7 @@ from .dense_bits import elements_attr
 
 
 class LocationsOut:
-    """A converter of locations to the current context of MLIR, with a cache.
+    """Converts locations to MLIR, in the current context and with a cache.
 
     `metadata`: the converter of the attribute inside a fused location.
     """
@@ -81,7 +81,7 @@ class LocationsOut:
 
 
 class AttributesOut:
-    """A converter of types and attributes to the current context of MLIR, with a cache."""
+    """Converts types and attributes to MLIR, in the current context and with a cache."""
 
     def __init__(self):
         # Keyed by identity, which is fast. Equal attributes that are distinct objects are converted separately.
@@ -179,7 +179,7 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
 
 
 class _ModuleWriter:
-    """A writer of modules. It inserts each operation before it creates the next one. Otherwise an error could destroy a
+    """Writes modules. It inserts each operation before it creates the next one. Otherwise an error could destroy a
     value that still has uses, and MLIR would abort the process.
     """
 

@@ -58,9 +58,9 @@ def compile_within(
 ) -> BudgetedCompile:
     """Compile the step within a budget. A time limit or Ctrl-C ends the search with the best candidate so far.
 
-    The limit counts from the compilation of the plain step on. The plain step and one candidate are always compiled.
-    For `min`, the search compares the candidates of all alternatives with the plain step, and with the plain step under
-    its own `jax.checkpoint`. So no choice without a budget needs less memory.
+    The time limit starts when the compilation of the plain step starts. The plain step and one candidate are always
+    compiled. For `min`, the search compares the candidates of all alternatives with the plain step, and with the plain
+    step under its own `jax.checkpoint`. So no choice without a budget needs less memory.
 
     Args:
         name: The name of the step.
@@ -77,7 +77,7 @@ def compile_within(
     """
     first, budget = alternatives[0], options.budget
     assert budget is not None, "the caller checks for a budget"
-    # The time that the plain step takes to compile counts: the user waits for the whole.
+    # The time to compile the plain step counts, because the user also waits for it.
     with stop_predicate(options.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         plain = compilers.compile_plain()
@@ -163,15 +163,15 @@ def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]) -> BudgetedCompile:
     """Run the searches. Return the smallest result, with the candidates of all of them.
 
-    With a limit, the searches end once one of them has met it. For `min`, all searches run, unless the time limit ends
-    them.
+    With a limit, the searches end once one of them has met the limit. For `min`, all searches run, unless the time
+    limit ends them.
 
     Args:
         unchanged: The compiled plain step.
         searches: A search for each alternative of the options, at least one.
 
     Raises:
-        Refusal: If no result is within the budget. The raised refusal states the smallest candidate.
+        Refusal: If no result is within the budget. The raised refusal reports the smallest candidate.
     """
     is_minimum = unchanged.limit_bytes is None
     results, refusals, is_cut = list[BudgetedCompile](), list[Refusal](), False
@@ -194,7 +194,7 @@ def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]
 
 
 def _least_bytes(error: Refusal) -> float:
-    """Return the size of the smallest candidate that a refusal states, in bytes; infinity if it states none."""
+    """Return the size of the smallest candidate that a refusal reports, in bytes; infinity if it reports none."""
     least_bytes = error.least_bytes if isinstance(error, BudgetNotReached) else None
     return inf if least_bytes is None else least_bytes
 
@@ -258,8 +258,9 @@ class _JaxBackend:
         return self.request.compilers.key
 
     def pool(self, stop: Stop) -> Pool:
-        """Return the candidates of the step. Its marks are read first, and if the options request it, the copies of its
-        own `jax.checkpoint` are merged."""
+        """Read the marks of the step, merge the copies of its own `jax.checkpoint` if the options request it, and
+        return the candidates.
+        """
         marked = clone_of(self.request.module)
         take_marks(marked)
         if self.request.options.merge_remat:

@@ -66,7 +66,7 @@ class BudgetedCompile:
 
     @property
     def why_plain(self) -> str:
-        """The message that states why the plain step runs."""
+        """The message that says why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
             return f"its own jax.checkpoint already recomputes, and the plain step with it needs {needed}"

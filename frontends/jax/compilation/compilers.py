@@ -20,8 +20,8 @@ class Compilers:
         compile_plain: Compiles the plain step.
         compile_rewritten: Compiles a rewritten module of the step, with compiler options in addition to the step's own.
         key: A string that is equal for compilers that measure the same sizes.
-        compile_keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if it has none, or if
-            `compile_plain` keeps them.
+        compile_keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if the step has no
+            barriers, or if `compile_plain` keeps them.
     """
 
     compile_plain: Callable[[], jax.stages.Compiled]

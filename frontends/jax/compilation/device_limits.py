@@ -54,7 +54,7 @@ def demand_device_memory(module: ModuleOp, budget: str | None) -> None:
 
 
 def free_bytes(module: ModuleOp) -> int:
-    """Return the number of bytes that the device reports as free. Raises `UnknownMemory` if it does not report it."""
+    """Return the number of bytes that the device reports as free. Raises `UnknownMemory` if it reports none."""
     if (count := reported_free_bytes()) is None:
         device: Any = _JAX.local_devices()[0]
         raise UnknownMemory(

@@ -1,7 +1,7 @@
 """The private attributes of JAX and equinox on which this package depends. No other module uses private attributes.
 
-JAX's public API can neither replace the module of a `jax.stages.Lowered`, nor state which arguments of a jitted
-function are static.
+JAX's public API can neither replace the module of a `jax.stages.Lowered`, nor tell which arguments of a jitted function
+are static.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class JitOptions:
     Attributes:
         rewrite: The options of the rewrite.
         measure: Whether the plain step is compiled and measured: True, False or "auto".
-        search: The number of attempts to compile; 0 if the model of XLA:CPU chooses among them.
+        search: The number of attempts to compile; 0 if the XLA:CPU model chooses among them.
         jit: The keywords for `jax.jit`.
         budget: The budget as a string; None without one.
         time_limit: Seconds after which the search for the budget ends; None for no limit.
@@ -82,7 +82,7 @@ class JitOptions:
 
     @property
     def are_default(self) -> bool:
-        """Whether all options except the options of `jax.jit` have their defaults."""
+        """Whether all options except the options of `jax.jit` have their default values."""
         return replace(self, jit={}) == options_of({})
 
     @property
@@ -100,8 +100,9 @@ class JitOptions:
         return replace(self, rewrite=replace(self.rewrite, selection=replace(selection, names=names)))
 
     def demands(self, error: Exception) -> bool:
-        """Return whether the options, such as `strict`, a budget or a plan, require raising this error instead of
-        running the plain step."""
+        """Return whether the options require that this error is raised, as `strict`, a budget or a plan does.
+        Otherwise, the plain step runs instead.
+        """
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None
         is_planned = is_planned or bool(rewrite.selection.segment_budgets)

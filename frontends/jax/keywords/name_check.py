@@ -42,7 +42,7 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
 
     Args:
         step: The name of the step, for the message.
-        module: The step, with or without calls of marks. It is left unchanged.
+        module: The step, with or without calls that mark values. It is left unchanged.
         patterns: Names and shell-style patterns, by option.
 
     Raises:

@@ -1,4 +1,5 @@
-"""Errors for options that name no segment of a step: raised before anything is compiled, with the scopes of the model.
+"""Errors for options that name no segment of a step. They list the scopes of the model, and are raised before anything
+is compiled.
 
 l: no segment matches 'block*': the step contains no scopes; in JAX, name parts of the model with jax.named_scope
 or recompute.jax.block
@@ -38,7 +39,7 @@ def demand_segments(step: str, module: ModuleOp, options: RecomputeOptions) -> N
 
     Args:
         step: The name of the step, for the message.
-        module: The step, with or without calls of marks. It is left unchanged.
+        module: The step, with or without calls that mark values. It is left unchanged.
         options: The options of the rewrite.
 
     Raises:

@@ -193,7 +193,7 @@ def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
 def _rewrite_options(options: JitOptions) -> RecomputeOptions:
     """Return the options of the rewrite.
 
-    A budget is checked with the model of XLA:CPU, since the step is not compiled separately.
+    A budget is checked with the XLA:CPU model, since the step is not compiled separately.
     """
     if options.budget is None:
         return options.rewrite

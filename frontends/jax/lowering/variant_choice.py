@@ -160,11 +160,11 @@ def _may_measure(lowered: Lowered) -> bool:
 
 
 def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
-    """Return whether the predicted saving of a compiled rewritten step may be wrong.
+    """Return whether the memory reduction that is predicted for a compiled rewritten step may be wrong.
 
-    On several devices, the saving is always doubtful: the model counts whole arrays, but a device holds only its shards
-    of sharded arrays, so that unsharded arrays may make up most of its peak. A small step is doubtful if its compiled
-    size does not confirm the saving.
+    On several devices, the reduction is always doubtful: the model counts whole arrays, but a device holds only its
+    shards of sharded arrays, so that unsharded arrays may make up most of its peak. For a small step, it is doubtful if
+    the compiled size does not confirm it.
     """
     size = temporary_bytes(compiled)
     if size is None or lowered.module is None:

@@ -16,7 +16,7 @@ _MAX = 3
 def no_effect_lines(remarks: Iterable[Remark | str]) -> list[str]:
     """Return a line for each reason why marks or parts of the options have no effect.
 
-    After `_MAX` lines, a last line states the number of further reasons.
+    After `_MAX` lines, a last line gives the number of further reasons.
     """
     short = [
         replace(remark, place=base_name(remark.place or place_of(remark.operation)))

@@ -39,8 +39,8 @@ _USER_ERRORS = (TypeError, ValueError, ImportError)
 def shorten(error: BaseException) -> None:
     """Remove the frames of this package and of xDSL from the traceback of an error.
 
-    If this package raises the error, its causes are also removed, since the message states the reason. The tracebacks
-    of internal errors stay complete.
+    If this package raises the error, its causes are also removed, since the message gives the reason. The tracebacks of
+    internal errors stay complete.
 
     Call this function in the outermost function, and then `raise` without an argument: this adds no frame.
     """

@@ -54,7 +54,7 @@ _ONE_LAYER = (
     "in a model of one layer nothing can be freed: name the blocks of a larger model with jax.named_scope or "
     "recompute.jax.block, and choose them with segments='block*'"
 )
-SMALLER_BUDGET = 'a smaller budget, or "min", saves memory'
+SMALLER_BUDGET = 'a smaller budget, or "min", reduces memory'
 _LOOPS = (
     Topic.LOOP_LEFT,
     Topic.LOOP_STACKS_SMALLEST,
@@ -69,9 +69,9 @@ E = TypeVar("E", bound=Exception)
 def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
     """Return the message on a step in which nothing is recomputed, given the remarks of its rewrite.
 
-    The message states the reason of one remark. A failed proof of the loops has the highest priority, because it is
-    then the only reason why the loops are unchanged. Other remarks on loops follow, since loops save the most bytes,
-    and then remarks on collectives. The remark on the chosen attempt is not a reason.
+    The message gives the reason of one remark. A failed proof of the loops has the highest priority, because it is then
+    the only reason why the loops are unchanged. Other remarks on loops follow, since loops save the most bytes, and
+    then remarks on collectives. The remark on the chosen attempt is not a reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
@@ -125,8 +125,9 @@ def refused(name: str, error: Exception) -> str:
 
 
 def in_jax_terms(name: str, error: E) -> E | NoGradient:
-    """Return the error to raise for a step that cannot be rewritten. If the step has no gradient, the error states a
-    remedy in JAX's terms."""
+    """Return the error to raise for a step that cannot be rewritten. If the step has no gradient, the error suggests a
+    remedy in JAX's terms.
+    """
     if not isinstance(error, NoGradient) or isinstance(error, ForwardOverReverse):
         return error
     reason = (
@@ -179,8 +180,8 @@ def options_are_ignored(name: str, outer: str) -> str:
 def barriers_are_dropped(name: str) -> str:
     """Return the text of the warning `BarriersDropped` for a step."""
     return (
-        f"{name} is called inside another jax.jit, which drops the barriers on CPU, so that the saving is lost; "
-        "use recompute.jax.jit as the outer jit, which rewrites both as one step, or keep the barriers with "
+        f"{name} is called inside another jax.jit, which drops the barriers on CPU, so that memory is no longer "
+        "reduced; use recompute.jax.jit as the outer jit, which rewrites both as one step, or keep the barriers with "
         "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'} of the outer jit, or in XLA_FLAGS"
     )
 
@@ -189,7 +190,7 @@ def barriers_are_dropped_after_export(name: str) -> str:
     """Return the text of the warning `BarriersDropped` for a step that `jax.export` lowers."""
     return (
         f"{name} is exported with its recomputation, but jax.jit drops the barriers on CPU when it compiles the "
-        "exported step, so that the saving is lost; keep the barriers where the exported step is compiled: "
+        "exported step, so that memory is no longer reduced; keep the barriers where the exported step is compiled: "
         "jax.jit(exported.call, compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'}), or XLA_FLAGS"
     )
 
@@ -201,7 +202,7 @@ def several_platforms(name: str, platforms: Sequence[str]) -> str:
 
 
 def reason_in_model(remark: Remark) -> str:
-    """Return the reason that a remark states, with the segment's name replaced by a name that the user knows. The
+    """Return the reason that a remark gives, with the segment's name replaced with a name that the user knows. The
     replacement is the name of a scope, a source line, or a module of the model. The remark is located at an operation
     of the segment. A reason that names no segment, or several, is returned unchanged.
     """
@@ -214,13 +215,13 @@ def reason_in_model(remark: Remark) -> str:
 
 
 def main_reason(remarks: Sequence[Remark]) -> Remark | None:
-    """Return the last remark that states a specific reason, or else the last remark; None without remarks."""
+    """Return the last remark that gives a specific reason, or else the last remark; None without remarks."""
     specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
     return next(reversed(specific or remarks), None)
 
 
 def _failed_proof(remarks: Sequence[Remark]) -> list[Remark]:
-    """Return the remarks which state that the rewrite of the loops is not proved equal."""
+    """Return the remarks that report that the rewrite of the loops is not proved equal."""
     return [remark for remark in remarks if remark.topic is Topic.LOOPS_NOT_PROVED]
 
 

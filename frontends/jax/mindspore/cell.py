@@ -1,7 +1,7 @@
 """MindSpore's `nn.Cell.recompute`, `ops.Primitive.recompute` and `mindspore.recompute`.
 
-A cell makes each call of a function or module a segment, a primitive is always or never recomputed, and
-`mindspore.recompute` makes a single call a segment.
+A cell turns each call to a function or module into a segment. A primitive is always or never recomputed.
+`mindspore.recompute` turns a single call into a segment.
 """
 
 from __future__ import annotations

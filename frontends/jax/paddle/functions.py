@@ -38,9 +38,9 @@ def recompute(
     Args:
         function: Any callable, including a flax linen, flax nnx or equinox module.
         *args: Its positional arguments, of any type.
-        preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False, they
-            may draw other numbers. This cannot be proved equal, so `recompute.jax.jit(…, proof=False)` is needed.
-            Operations with explicit keys draw the same numbers either way.
+        preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False,
+            their copies may draw different numbers. This cannot be proved equal, so `recompute.jax.jit(…, proof=False)`
+            is needed. Operations with explicit keys draw the same numbers either way.
         use_reentrant: Has no effect; in Paddle, it selects one of two implementations. Inputs without gradient, keyword
             arguments, nested calls and results that are not arrays are supported either way.
         offload_indices: The indices of positional arguments that may be offloaded to the host; see
@@ -107,7 +107,7 @@ _PLAIN: Any = (list, tuple)
 
 
 def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call functions in sequence, grouped into segments, each of which is treated like a call of `recompute`.
+    """Call functions in sequence, grouped into segments, each of which is treated like a call to `recompute`.
 
     A result that is a tuple becomes the positional arguments of the next function; any other result is its only
     argument.

@@ -42,7 +42,8 @@ Loss = Callable[[Any], Any]
 
 
 class RecomputeOptimizer:
-    """An optimizer with checkpoints. In its steps, `recompute.jax.jit` recomputes the operations between them.
+    """An optimizer with checkpoints. In its steps, `recompute.jax.jit` recomputes the operations between the
+    checkpoints.
 
     Without checkpoints, `recompute.jax.jit` chooses the operations itself. Under plain `jax.jit` nothing is recomputed.
 
@@ -84,7 +85,7 @@ class RecomputeOptimizer:
     def set_checkpoints(self, checkpoints: Sequence[Any]) -> None:
         """Set the checkpoints: the borders between segments.
 
-        If the loss calls this method while `backward` or `minimize` runs it, the list applies to that run only.
+        If the loss calls this method while `backward` or `minimize` runs the loss, the list applies to that run only.
 
         Args:
             checkpoints: A list of names that `jax.ad_checkpoint.checkpoint_name` gives. If the loss calls this

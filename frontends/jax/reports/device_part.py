@@ -37,7 +37,7 @@ class NotPropagated(Exception):
 def part_of_a_device(module: ModuleOp) -> ModuleOp:
     """Return an inlined copy of the module in which values have the shapes of their shards.
 
-    `module`: the step, with or without calls of marks. It is left unchanged. Raises `NotPropagated`.
+    `module`: the step, with or without calls that mark values. It is left unchanged. Raises `NotPropagated`.
     """
     copy = flat_copy(as_module(module))
     propagated = private.propagate_shardings(crossing.to_mlir(copy))

@@ -1,8 +1,8 @@
 """Find arguments that a step could donate because it returns new values for them.
 
-A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This saves memory without extra
-work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its scaled
-gradient. A gradient has the type of its weight, but is not a new value of it, because the caller still needs the
+A new value could use the buffer of its argument, as with `donate_argnums` of `jax.jit`. This reduces memory without
+extra work. A new value is computed from an argument only by elementwise operations; an example is a weight minus its
+scaled gradient. A gradient has the type of its weight, but is not a new value of it, because the caller still needs the
 weight.
 """
 
@@ -46,7 +46,7 @@ class Donation:
     Attributes:
         option: The option of `recompute.jax.jit`, such as `donate_argnums=0`.
         bytes: The bytes of the results that would use donated buffers, counted for whole arrays.
-        caution: A clause that states the consequence for the caller.
+        caution: A clause that describes the consequence for the caller.
     """
 
     option: str
@@ -65,7 +65,7 @@ def possible_donation(
     Args:
         plain: The step.
         module: The step as a module of xDSL; None if it cannot be read.
-        options: The keywords of `jax.jit` with which it was jitted.
+        options: The keywords of `jax.jit` with which the step was jitted.
     """
     positional, named, returned = _arguments_and_results(plain)
     donated = Counter(_type_of(leaf) for leaf in _TREE.leaves((positional, named)) if leaf.donated)

@@ -43,7 +43,7 @@ class DeviceBytes:
 
     @property
     def place(self) -> str:
-        """The phrase that states where the bytes are: "per device" for several devices, otherwise "on the device"."""
+        """The phrase that says where the bytes are: "per device" for several devices, otherwise "on the device"."""
         return "per device" if self.devices > 1 else "on the device"
 
 

@@ -31,11 +31,13 @@ NEARLY, MUCH_CHEAPER = 1.1, 0.67
 """A plan is proposed if it needs at most the first factor times the memory, and at most the second factor times the
 extra work."""
 NOTABLE_WORK = 0.1
-"""The minimum extra work, as a share of the step's work, at which a saving that is smaller than it is mentioned."""
+"""The minimum extra work, as a share of the step's work, for advice on a step whose memory reduction is a smaller
+share.
+"""
 _NEARLY_AS_SMALL = "budget={share} needs {size}, hardly more than {least}, at {work} of the extra work of this plan"
 _LITTLE_SAVED = (
     '{extra} more FLOPs for {saved} less memory: policy="dots_saveable" avoids most of these FLOPs, because it saves '
-    "the matrix products; budget=0.9 finds the least work for a saving of 10 %; jax.jit runs the plain step"
+    "the matrix products; budget=0.9 finds the least work for a reduction of 10 %; jax.jit runs the plain step"
 )
 _LEAST = 'this is the least memory that the search finds; budget=0.5 or "8GiB" requires less extra work'
 _LEAST_SO_FAR = (
@@ -59,7 +61,7 @@ _DRAWS = (
     "which takes at least {size}"
 )
 _MAX_MASK_NAMES = 2
-_DONATE = "next: {option} saves up to {size}; {caution}"
+_DONATE = "next: {option} frees up to {size}; {caution}"
 
 
 def next_steps(report: Report) -> Iterator[str]:
@@ -106,10 +108,10 @@ def _donation_advice(donation: Donation) -> str:
 
 
 def _cheaper(report: Report) -> str | None:
-    """Return advice on a plan with less work; None if the work is worth the saving.
+    """Return advice on a plan with less work; None if the memory reduction is worth the work.
 
     With a budget, the advice names a plan that needs slightly more memory, but much less work. Without a budget, it
-    names options with less work for steps whose saving is small.
+    names options with less work for steps whose memory reduction is small.
     """
     plain, less, (plain_flops, flops) = report.plain, report.chosen, report.flops
     if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:

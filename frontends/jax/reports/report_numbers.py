@@ -26,14 +26,16 @@ _NOT_REPORTED = "not reported by the compiler"
 
 
 def headline(report: Report) -> str:
-    """Return the first line of the report: whether the step fits for `recompute.jax.explain`, otherwise the saving."""
+    """Return the first line of the report: for `recompute.jax.explain`, whether the step fits, otherwise the memory
+    reduction.
+    """
     return verdict(report) if report.fit is None else report.fit.text
 
 
 def verdicts(report: Report) -> list[str]:
-    """Return the line that states the saving, followed by lines on marks without effect.
+    """Return the line that gives the memory reduction, followed by lines on marks without effect.
 
-    For `recompute.jax.explain`, a line that states whether the step fits comes first.
+    For `recompute.jax.explain`, a line that says whether the step fits comes first.
     """
     lines = [verdict(report)] if report.fit is None else [report.fit.text, verdict(report)]
     lines.extend(f"warning: {line}" for line in no_effect_lines(report.remarks))
@@ -41,8 +43,9 @@ def verdicts(report: Report) -> list[str]:
 
 
 def verdict(report: Report) -> str:
-    """Return the saving in one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved
-    equal`."""
+    """Return the memory reduction in one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved
+    equal`.
+    """
     plain, less = report.plain, report.chosen
     if plain.temporaries is None or less.temporaries is None:
         return f"{report.name}: the compiler does not report temporaries"

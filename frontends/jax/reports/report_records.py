@@ -63,8 +63,8 @@ class StoredValues:
         saved: The values that are still saved for the backward pass, the largest first.
         modules: The bytes that are saved and recomputed, by module of the model. For a step inside a loop, they are
             counted for one iteration.
-        timelines: The live bytes over time before and after the rewrite, under the model of XLA:CPU; for each step
-            inside a loop, also the live bytes in one iteration.
+        timelines: The live bytes over time before and after the rewrite, under the XLA:CPU model; for each step inside
+            a loop, also the live bytes in one iteration.
         is_per_device: Whether all bytes are counted for one device; otherwise, they are counted for whole arrays.
     """
 

@@ -1,7 +1,7 @@
-"""Print the remarks of a report, and state the place in the model of each segment that they name.
+"""Print the remarks of a report, and give the place in the model of each segment that they name.
 
 The rewrite numbers the segments that it derives from the structure of the step, such as `segment3`. A module, a source
-line, or a phrase such as `between LM/Block_0 and LM/Block_1` states the place of such a segment in the model.
+line, or a phrase such as `between LM/Block_0 and LM/Block_1` gives the place of such a segment in the model.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Report:
         search: The budget and the search for a plan within it: `limit_bytes`, `candidates` and `refused`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         fit: For reports of `recompute.jax.explain`, whether the step fits; None for other reports.
-        donation: The arguments whose donation would save memory; None without such arguments.
+        donation: The arguments whose donation would reduce memory; None without such arguments.
     """
 
     name: str

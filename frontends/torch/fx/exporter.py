@@ -95,7 +95,7 @@ class _NewNode:
 
 @dataclass
 class _Writer:
-    """A writer that builds the graph, operation by operation.
+    """Builds the graph, operation by operation.
 
     Attributes:
         joint: The graph that the module was imported from.
@@ -235,7 +235,7 @@ class _Writer:
     def _call(
         self, op: Operation, target: Any, operands: Sequence[SSAValue], first: int = 0, before: tuple[Any, ...] = ()
     ) -> torch.fx.Node:
-        """Write the call of an operation.
+        """Write the call to an operation.
 
         `first`: the operand index of the first entry of `operands`. `before`: arguments to insert before the others.
         """

@@ -297,7 +297,7 @@ class _Reader:
         )
 
     def _add_call(self, call: _Call) -> Results:
-        """Add the operation of a call. Return its results."""
+        """Add the operation that represents a call. Return its results."""
         node, value = call.node, call.value
         operands = list(call.before)
         indices = dict[torch.fx.Node, int]()
@@ -324,7 +324,7 @@ class _Reader:
         """Return the value that `node` gets when it reads the node `read`.
 
         If the step overwrites the argument `read`, the forward pass reads the value before the write, and the backward
-        pass the value after the write.
+        pass reads the value after the write.
         """
         value = self._single(read, node)
         if read not in self.written or self._writes(node, read):

@@ -31,7 +31,7 @@ def flops_of(target: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
 
 
 def _sizes_of(value: Any) -> Any:
-    """Return the value with each tensor replaced by its shape, and each symbolic size by its hint."""
+    """Return the value with each tensor replaced with its shape, and each symbolic size with its hint."""
     if isinstance(value, torch.Tensor):
         return tuple(hint_of(size) for size in value.shape)
     return hint_of(value)

@@ -6,7 +6,7 @@ import torch
 
 
 class Unsupported(Exception):
-    """Raised for a node that cannot be imported or exported. The message states the reason."""
+    """Raised for a node that cannot be imported or exported. The message gives the reason."""
 
     def __init__(self, node: torch.fx.Node | str, reason: str):
         self.node, self.reason = str(node), reason

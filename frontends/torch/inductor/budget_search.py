@@ -33,7 +33,7 @@ from .measurements import Measurement, Measurements
 MAX_COMPILES = 4
 """The maximum number of steps to compile for one budget, not counting the plain step."""
 NEARLY_FULL = 0.95
-"""The search ends at a measured peak of at least this share of the limit. A looser plan would save little work."""
+"""The search ends at a measured peak of at least this share of the limit. A looser plan would need hardly less work."""
 AIMED_SHARE = 0.99
 """The largest expected peak of a new plan, as a share of the limit. Forecasts between two measured plans have errors of
 about one percent."""
@@ -240,7 +240,7 @@ class _BudgetSearch:
 def _refusal_text(budget: str, limit: int, plain_bytes: int, least_bytes: int, rounds: list[Round]) -> str:
     """Return the message for a budget that no compiled step meets.
 
-    The message states the lowest peak of all steps that were compiled for any budget, then lists the steps that were
+    The message gives the lowest peak of all steps that were compiled for any budget, then lists the steps that were
     compiled for this budget.
     """
     failure = f"no compiled step is within the budget {budget}"

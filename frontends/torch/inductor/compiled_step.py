@@ -36,7 +36,7 @@ Device = str
 
 
 class NotMeasured(Exception):
-    """Raised for a step that cannot run on substitute arguments. The message states the reason."""
+    """Raised for a step that cannot run on substitute arguments. The message gives the reason."""
 
 
 def why_not_run(joint: torch.fx.GraphModule) -> str | None:

@@ -2,7 +2,7 @@
 
 A candidate that was measured for one budget is available to every other budget. If the candidate chosen for a larger
 budget is within a smaller budget, it is used without a further search, so peaks never rise when budgets fall. A refusal
-states the lowest measured peak.
+reports the lowest measured peak.
 """
 
 from __future__ import annotations

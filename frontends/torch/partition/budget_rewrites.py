@@ -21,7 +21,7 @@ MAX_TIGHTENED = 6
 FIRST_TIGHTENED, LAST_TIGHTENED = 0.93, 0.99
 """The first and the highest budget to try, as shares of the lowest peak so far.
 
-A higher budget would save less than one percent.
+A higher budget would lower the peak by less than one percent.
 """
 MAX_LOWERED = 4
 """The maximum number of plans for a budget.
@@ -84,7 +84,7 @@ def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
 def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, error: Refusal) -> RewrittenStep:
     """Return the rewrite with the lowest peak, after the search has refused a budget.
 
-    If this peak exceeds the limit, raise a `Refusal` that states the reason of `error` and this peak.
+    If this peak exceeds the limit, raise a `Refusal` that gives the reason in `error` and this peak.
     """
     try:
         smallest = smallest_rewrite(step, options)

@@ -13,7 +13,7 @@ from .rewritten_step import RewrittenStep
 
 
 def report_of(step: JointStep, rewritten: RewrittenStep) -> GraphReport:
-    """Return the report on a rewritten graph. If the rewrite changes nothing, its remarks state the reason."""
+    """Return the report on a rewritten graph. If the rewrite changes nothing, its remarks give the reason."""
     result = rewritten.result
     return replace(
         report_unchanged(step),

@@ -34,7 +34,7 @@ NO_BACKWARD = "its backward pass has no operations, so no value is saved for it"
 
 
 class BudgetNotKept(RuntimeError):
-    """Raised if no plan meets the budget. The message states the lowest peak that was reached."""
+    """Raised if no plan meets the budget. The message gives the lowest peak that was reached."""
 
 
 @dataclass

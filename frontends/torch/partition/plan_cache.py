@@ -3,7 +3,7 @@
     key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
     record: the plan as JSON, its peak, remarks, and the lower bound on its work
 
-A stored plan is applied, exported and proved like any other plan, so the cache saves only the search. A plan that does
+A stored plan is applied, exported and proved like any other plan, so the cache avoids only the search. A plan that does
 not apply to the graph, or that yields a different peak, is ignored.
 """
 

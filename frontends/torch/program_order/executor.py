@@ -58,7 +58,9 @@ def replay_on_cpu(state: torch.Tensor, operation: Callable[..., Any], *args: Any
 
 
 def replay_on_cuda(state: torch.Tensor, operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Run a random operation from the given state of the current CUDA device's generator, and restore it afterwards."""
+    """Run a random operation from a given generator state on the current CUDA device, and restore the generator
+    afterwards.
+    """
     now = torch.cuda.get_rng_state()
     torch.cuda.set_rng_state(state)
     try:

@@ -33,7 +33,7 @@ def program_order_peak(halves: Halves, num_fwd_outputs: int) -> int:
 
 
 class _Liveness:
-    """A recorder of the live range of each storage: the call that allocates it, and its last use.
+    """Records the live range of each storage: the call that allocates it, and its last use.
 
     A copy has the same fake value as its original, but a different storage at run time. A result therefore shares the
     storage of an operand with the same fake storage, and gets a new storage otherwise.

@@ -3,10 +3,10 @@
 // RUN: recompute-opt %s -p 'recompute{preserve-rng-state=false}' --no-proof | filecheck %s
 // RUN: recompute-opt --help-pass recompute | filecheck %s --check-prefix=HELP
 
-// A copy of an operation with a hidden state draws other numbers: the proof refuses it, and says why.
+// A copy of an operation with a hidden state draws different numbers: the proof refuses it, and says why.
 
 // KEPT: stablehlo.rng is not recomputed
-// REFUSED: nothing is written: the result is not proved equal to the input: {{.*}} (preserve-rng-state is false: copies of stablehlo.rng draw other numbers) (--no-proof writes it anyway)
+// REFUSED: nothing is written: the result is not proved equal to the input: {{.*}} (preserve-rng-state is false: copies of stablehlo.rng draw different numbers) (--no-proof writes it anyway)
 // HELP: preserve-rng-state
 // HELP-SAME: The proof rejects such a result, so it is written only with `--no-proof`
 

@@ -236,7 +236,9 @@ def test_stripped_copies_count() -> None:
 
 def test_errors_of_wrong_arguments_name_the_remedy() -> None:
     options: Any = {"budget": 0.5}
-    with pytest.raises(TypeError, match=r"options must be recompute\.RecomputeOptions, not dict; .*keywords"):
+    with pytest.raises(
+        TypeError, match=r"options must be a recompute\.RecomputeOptions, not dict; .*keyword arguments"
+    ):
         recompute.rewrite(CHAIN.read_text(), options)
     with pytest.raises(ParseError, match=r"not the name of a file: write Path\('step.mlir'\).read_text\(\)"):
         recompute.rewrite("step.mlir")

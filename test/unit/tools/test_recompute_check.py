@@ -290,7 +290,7 @@ def test_repeated_custom_call_is_refused_with_the_remedy(tmp_path: Path, capsys:
     pair = write(tmp_path / "a.mlir", CALLS), write(tmp_path / "b.mlir", twice)
     assert check(*pair) == 1
     assert capsys.readouterr().out.endswith(
-        " (calls of @my_kernel may have effects, and B contains more of them; if they have none, give "
+        " (calls to @my_kernel may have effects, and B contains more of them; if they have none, give "
         "--repeatable my_kernel)\n"
     )
     assert check(*pair, "--repeatable", "my_kernel") == 0

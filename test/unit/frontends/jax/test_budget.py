@@ -509,7 +509,7 @@ def test_explain_and_a_call_within_a_budget_are_about_the_same_step(budget: floa
     if budget == "8GiB":
         text = str(explained)
         assert re.match(r"fits: the plain step needs \S+ \S+ of 8\.0 GiB on the device\n", text)
-        assert 'next: a smaller budget, or "min", saves memory' in text
+        assert 'next: a smaller budget, or "min", reduces memory' in text
 
 
 def test_explain_reports_that_no_plan_fits() -> None:

@@ -218,4 +218,4 @@ def test_donation_hint_states_that_all_arguments_are_donated():
     donation = Donation("donate_argnums=(0,)", 2**20)
     report = recompute.eqx.filter_jit(train_step).report(*start())
     hint = str(recompute.eqx.filter_jit(train_step).reworded_report(replace(report, donation=donation)))
-    assert 'next: donate="all" saves up to 1.0 MiB; it donates all arrays among the arguments, also the batch' in hint
+    assert 'next: donate="all" frees up to 1.0 MiB; it donates all arrays among the arguments, also the batch' in hint

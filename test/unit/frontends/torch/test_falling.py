@@ -41,7 +41,7 @@ def test_rising_peaks_and_wrong_results_are_faults():
     assert list(faults_of(steps, 1000, 0.0)) == [
         "budget 0.8: 865 bytes exceed the 800 allowed",
         "budget 0.7: a result differs by 1.0e-01",
-        "budget 0.6: the refusal states no peak",
+        "budget 0.6: the refusal reports no peak",
         "budget 0.8: 865 bytes, but only 800 at the larger budget 0.9",
     ]
     faults = faults_of([FallingStep(0.5, 500, state_is_equal=False)], 1000, 0.0)
