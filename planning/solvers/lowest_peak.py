@@ -98,7 +98,7 @@ def _lowered(problem: Problem, best: LowPeak, bound_bytes: int, method: Lower, l
     Args:
         problem: The problem.
         best: The plan to start from.
-        bound_bytes: The lower bound of the peak of every plan.
+        bound_bytes: A lower bound on the peak of every plan.
         method: The method.
         limits: The maximum number of limits to try.
         stop: A predicate that ends the search with the best plan so far.

@@ -117,7 +117,7 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
 
 
 def minimum_clause(minimum_bytes: int) -> str:
-    """Return the clause that states a proven lower bound on the peak."""
+    """Return the clause that gives a proven lower bound on the peak."""
     return f"no plan needs less than {readable_bytes(minimum_bytes)}"
 
 
