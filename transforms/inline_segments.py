@@ -1,4 +1,4 @@
-"""recompute-inline-segments: replace each `recompute.segment` by its operations, with marks.
+"""recompute-inline-segments: replace each `recompute.segment` with its operations, and mark them.
 
     %y = recompute.segment "block0" {                   %a = stablehlo.sine %x
       %a = stablehlo.sine %x : tensor<8xf32>                {recompute.segment = "block0", recompute.recompute = true}

@@ -83,7 +83,7 @@ def asks_to_recompute(op: Operation) -> bool:
 
 
 def is_forced(op: Operation) -> bool:
-    """Return whether the mark of some result is `must_recompute`, which applies even if it saves no memory."""
+    """Return whether the mark of some result is `must_recompute`, which applies even if it frees no memory."""
     return MarkKind.MUST_RECOMPUTE in marks_of(op)
 
 

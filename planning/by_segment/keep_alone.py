@@ -46,7 +46,7 @@ def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
 def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], smaller: frozenset[int]) -> frozenset[int]:
     """Return a set within the budget that leaves little work. The search starts from a set that exceeds the budget
     (`larger`) and a set within it (`smaller`). Each iteration computes the cut at the byte price at which both sets
-    cost the same (Eisner and Severance, 1976), and replaces one of the two sets by this cut."""
+    cost the same (Eisner and Severance, 1976), and replaces one of the two sets with this cut."""
     for _ in range(MAX_PRICES):
         saved = piece.bytes(larger) - piece.bytes(smaller)
         extra = _work(piece, smaller) - _work(piece, larger)

@@ -79,7 +79,7 @@ def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> fro
     if _StateSearch(problem, budget, stop, any_order=True).copies() is None:
         return None
     raise TooManyStates(
-        "nothing is proved: the copies of a schedule within the budget may run in another order, and the search "
+        "nothing is proved: the copies of a schedule within the budget may run in a different order, and the search "
         "ignores the bytes of small storages"
     )
 

@@ -178,8 +178,8 @@ class _StepAttempts:
     def score(self, planned: PlannedAttempt) -> ScoredAttempt:
         """Forecast the peaks of a planned attempt.
 
-        All peaks except the one under the model of XLA:CPU are computed at once, so that the graph of the attempt is
-        released before the next attempt is planned.
+        All peaks except the one under the XLA:CPU model are computed immediately rather than on first access, so that
+        the graph of the attempt can be released before the next attempt is planned.
         """
         peaks = self.forecast.of_plan(planned.plan, planned.segments)
         return ScoredAttempt(planned, peaks.with_orders())

@@ -216,5 +216,5 @@ def _why_not(plan: Plan, demanded: bool) -> str | None:
         return NOTHING_FREED
     if freed <= pinned and not demanded:
         cost = f"keeps {readable_bytes(pinned)} alive in their place"
-        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {cost}"
+        return f"no memory would be freed on balance: recomputing frees {readable_bytes(freed)} and {cost}"
     return None

@@ -42,7 +42,8 @@ def decision_remarks(function: FuncOp, decided: SegmentDecisions, selection: Sel
 
 
 def write_chosen_marks(step: Step, marks: Mapping[Operation, ChosenMark]) -> None:
-    """Write the chosen marks of a step, and note on the dependents of their values that they are kept."""
+    """Write the chosen marks of a step. Values that would be recomputed only because they depend on marked values are
+    marked as kept."""
     requested = demanded_values(step)
     for op, mark in marks.items():
         if mark.segment is not None:
@@ -53,7 +54,8 @@ def write_chosen_marks(step: Step, marks: Mapping[Operation, ChosenMark]) -> Non
 
 
 def write_decisions(decided: SegmentDecisions) -> None:
-    """Write the decisions on segments as marks, and note on the dependents of their values that they are kept."""
+    """Write the decisions on segments as marks. Values that would be recomputed only because they depend on marked
+    values are marked as kept."""
     requested = demanded_values(decided.step)
     write_marks(decided)
     keep_dependents(decided.step, requested)

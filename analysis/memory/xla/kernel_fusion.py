@@ -290,8 +290,8 @@ class _Rules:
         return members
 
     def do_not_duplicate(self, producer: int) -> bool:
-        """Return whether to fuse the producer into all readers or none, since duplicates would read more memory than
-        its result occupies."""
+        """Return whether the producer must not be duplicated, because its copies would read more memory than its result
+        occupies. It is then fused into all of its readers or into none."""
         is_shared = self.shared_everywhere.get(producer)
         if is_shared is None:
             program = self.program
