@@ -97,8 +97,8 @@ def verify_nested(root: Operation) -> None:
 
 
 def _verify_pointers(block: Block, region: Region) -> None:
-    """Verify the parent pointer of a block and, for an empty block, that it may be empty. xDSL makes the same
-    checks."""
+    """Verify the parent pointer of a block. Also verify that a block without operations is allowed there. xDSL makes
+    the same checks."""
     if block.parent is not region:
         raise ValueError("the parent pointer of a block does not refer to the region that contains it")
     if block.is_empty:

@@ -149,7 +149,7 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Run the stages. They inline calls and restore them. Rerun the stages for the alternatives in this module's table.
 
-    A refused run with joined branches leaves the result without them.
+    If the run with joined branches is refused, the result of the run without them is used.
     """
     result, alternative = _run_for_plan(module, options)
     joins_branches = False

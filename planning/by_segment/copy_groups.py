@@ -103,7 +103,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
-    """Return the targets of a segment whose copies the operation `reader` reads."""
+    """Return the targets in a segment of which the operation `reader` reads a copy."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value

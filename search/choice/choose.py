@@ -32,7 +32,7 @@ from .segment_decisions import Segmentation
 from .vetoes import why_too_much_work, why_worse
 
 BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
-"""The policies of `jax.checkpoint` under which a search under a budget tries attempts again. They recompute no matrix
+"""The policies of `jax.checkpoint` with which a search for a budget tries attempts again. They recompute no matrix
 products."""
 
 

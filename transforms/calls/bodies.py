@@ -171,7 +171,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values. One of them must be the other one after it has passed through barriers.
+    """Return the later of two values. One of them must be derived from the other through barriers.
 
     The restored call may read the later value, because it may wait for more operations than the original call did.
 

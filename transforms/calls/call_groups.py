@@ -256,9 +256,9 @@ def insert_call(call: CallOp, point: InsertionPoint, positions: Positions) -> No
 def redirect_passed_arguments(
     call: CallOp, group: Group, template: CallTemplate, enclosing: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Restore the uses of call results that the function passes through from its arguments.
+    """Redirect uses to those results of the call that the function passes through from its arguments.
 
-    Inlining redirected these uses to the operands of the call.
+    Inlining had redirected these uses to the operands of the call.
 
     Args:
         call: The new call.

@@ -155,8 +155,8 @@ class _Descendants:
     """The transitive readers of each operation, as bit sets. They are added from the last operation to the first.
 
     The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
-    It is deleted once all producers of the operation have been added, so that the total memory is not quadratic in the
-    length of the program.
+    A row is deleted once all producers of its operation have been added, so that the total memory is not quadratic in
+    the length of the program.
     """
 
     def __init__(self, program: KernelProgram):

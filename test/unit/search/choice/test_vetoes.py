@@ -31,7 +31,8 @@ def peaks(in_order: int, eager: int, xla: int) -> Peaks:
         (
             peaks(995, 995, 995),
             True,
-            "from 1000 bytes to 995 bytes, and from 1000 bytes to 995 bytes under XLA:CPU: a reduction of less than 1 %",
+            "from 1000 bytes to 995 bytes, and from 1000 bytes to 995 bytes under XLA:CPU: "
+            "a reduction of less than 1 %",
         ),
         (peaks(1000, 900, 500), False, "the peak from 1000 bytes to 1000 bytes: a reduction of less than 1 %"),
     ],
