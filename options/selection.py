@@ -48,25 +48,32 @@ class Selection:
     """The segments of a step, and the values that are saved inside segments.
 
     segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`; with `none`, only marks select operations,
-    as in MindSpore's `Cell.recompute`. segment_count: merge the segments, in program order, into this number of
-    segments (0: no merging), as `recompute_sequential` does. checkpoints: names of values that cut the step into
-    segments, as in Paddle's `RecomputeOptimizer`; replaces `segments`. skip: indices of segments that are not
-    recomputed: Paddle's `no_recompute_segments`. outputs: also recompute the outputs of segments: MindSpore's
-    `output_recompute`. policy: the values that are saved inside segments, as the name of a policy in
-    `jax.checkpoint_policies`. names: the names for a policy that selects by name: names of operations, preceded by
-    scopes (`attn/tanh`; `attn/*` for all in a scope), or names given by `recompute.name`. save: patterns of operations
-    that are saved, like the list of a selective checkpoint in PyTorch. exclude: patterns of chains of operations that
-    are saved, `"pre:a>b; main:c; suf:d; num:1"`: Paddle's `refined_ops_patterns`. segment_budgets:
-    `"layer*:30%,head:8MiB"`: the maximum bytes that a segment saves for the backward pass, or a share of the bytes that
-    it saves without recomputation; the extra work is minimized. Without `segments`, segments that no pattern matches
-    are not recomputed. collectives: allow collectives to be recomputed, equally often on all devices and on new
-    channels: MindSpore's `mp_comm_recompute`. preserve_rng_state: never recompute unseeded random operations; if false,
-    a copy may draw different numbers. The proof rejects such a result, so it is written only with `--no-proof` (in
-    Python, `proof=False`). repeatable: target patterns of custom calls without side effects whose results depend only
-    on their operands. The proof assumes this without verification. The targets of LAPACK, cuDNN, Pallas and others are
-    known. primal_results: indices of the results of the forward pass, such as the loss, for steps whose operations have
-    no phase. primal_values: names of values of the forward pass, such as a loss that is not returned. cotangents:
-    indices of the arguments that are cotangents; phases can also be inferred from these.
+    as in MindSpore's `Cell.recompute`.
+    segment_count: merge the segments, in program order, into this number of segments (0: no merging), as
+    `recompute_sequential` does.
+    checkpoints: names of values that cut the step into segments, as in Paddle's `RecomputeOptimizer`; replaces
+    `segments`.
+    skip: indices of segments that are not recomputed: Paddle's `no_recompute_segments`.
+    outputs: also recompute the outputs of segments: MindSpore's `output_recompute`.
+    policy: the values that are saved inside segments, as the name of a policy in `jax.checkpoint_policies`.
+    names: the names for a policy that selects by name: names of operations, preceded by scopes (`attn/tanh`; `attn/*`
+    for all in a scope), or names given by `recompute.name`.
+    save: patterns of operations that are saved, like the list of a selective checkpoint in PyTorch.
+    exclude: patterns of chains of operations that are saved, `"pre:a>b; main:c; suf:d; num:1"`: Paddle's
+    `refined_ops_patterns`.
+    segment_budgets: `"layer*:30%,head:8MiB"`: the maximum bytes that a segment saves for the backward pass, or a share
+    of the bytes that it saves without recomputation; the extra work is minimized. Without `segments`, segments that no
+    pattern matches are not recomputed.
+    collectives: allow collectives to be recomputed, equally often on all devices and on new channels: MindSpore's
+    `mp_comm_recompute`.
+    preserve_rng_state: never recompute unseeded random operations; if false, a copy may draw different numbers.
+    The proof rejects such a result, so it is written only with `--no-proof` (in Python, `proof=False`).
+    repeatable: target patterns of custom calls without side effects whose results depend only on their operands. The
+    proof assumes this without verification. The targets of LAPACK, cuDNN, Pallas and others are known.
+    primal_results: indices of the results of the forward pass, such as the loss, for steps whose operations have no
+    phase.
+    primal_values: names of values of the forward pass, such as a loss that is not returned.
+    cotangents: indices of the arguments that are cotangents; phases can also be inferred from these.
     """
 
     segments: str = "auto"

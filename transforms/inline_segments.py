@@ -64,7 +64,7 @@ class FlattenedSegment:
 
 def inline_segments(module: ModuleOp) -> int:
     """Flatten every segment, and mark its operations. Return the number of segments. Scopes that mark segments are
-    turned into attributes.
+    converted to attributes.
 
     Raises:
         Refusal: A scope is malformed, or the phases of a function contradict each other.

@@ -34,7 +34,7 @@ class Crossings:
     def __init__(self, block: Block, outputs: bool = False):
         """Analyse the loops of a function, given its body.
 
-        `outputs`: whether to recompute stacks that a forward loop reads too, as in `Selection`.
+        `outputs`: whether to recompute stacks that a forward loop also reads, as in `Selection`.
         """
         function = block.parent_op()
         self._outputs = outputs

@@ -93,8 +93,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the operand producers of `ops` that have no reader outside the group, each as a pair with True, because
-        it precedes the group."""
+        """Yield the producers of operands of `ops` that have no reader outside the group. Each is a pair with True,
+        which says that it precedes the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
