@@ -194,7 +194,7 @@ class _StepAttempts:
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 
     def with_policy(self, attempt: Attempt, policy: str) -> PlannedAttempt:
-        """Plan the attempt with another policy."""
+        """Plan the attempt with a different policy."""
         return self._plan(replace(attempt, policy=policy))
 
     def distinct_attempts(self) -> Iterator[PlannedAttempt]:
