@@ -48,8 +48,8 @@ class DropUnreadDepend(RewritePattern):
 
 
 class DropRepeatedDelay(RewritePattern):
-    """Replace each result of a `depend` operation whose operand another `depend` has already delayed after the same
-    token."""
+    """If another `depend` has already delayed an operand of a `depend` operation after the same token, replace the
+    result with this operand."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:

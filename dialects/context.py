@@ -46,7 +46,7 @@ class RecomputeContext(RemarkContext):
 
 
 def make_context() -> RecomputeContext:
-    """Return a new context with these dialects loaded.
+    """Return a new context in which all dialects that this project knows are loaded.
 
     Operations of other dialects are parsed and printed in generic form.
     """

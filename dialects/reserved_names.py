@@ -31,7 +31,7 @@ class ReservedName:
 RESERVED_NAMES: tuple[ReservedName, ...] = (
     ReservedName(
         "xla.sdy.manual_computation_body",
-        "XLA's Shardy round trip makes a manual computation of the call",
+        "XLA's Shardy round trip turns the call into a manual computation",
         "openxla/xla: kManualComputationFuncName in xla/service/spmd/shardy/constants.h, read by "
         "sdy_round_trip/shard_map_import.cc, which aborts on GlobalToLocalShape without such a call",
     ),

@@ -176,7 +176,7 @@ class GradientOp(GroupOp):
 
 
 def splice(group: GroupOp) -> list[Operation]:
-    """Replace the group by the operations of its region. Return them in order.
+    """Replace the group with the operations of its region. Return them in order.
 
     Raises `Refusal` if the group has an attribute of another dialect, since the attribute would be lost.
     """

@@ -4,7 +4,7 @@
 
 `torch.args` is the argument list of the call in Python's syntax, where `%i` is operand i. The list is compared as text,
 so nothing here depends on schemas. `torch.node` is the name of the node. Copies inherit it. `torch.flops` is PyTorch's
-FLOP count. It exists for products. `torch.stored` is the size of the storage that the operation allocates, if it is
+FLOP count, which only products have. `torch.stored` is the size of the storage that the operation allocates, if it is
 larger than the elements of the result.
 
 A random operation is represented by two operations. `torch.draw` returns the state of the generator. The second one,

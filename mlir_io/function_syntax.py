@@ -1,5 +1,5 @@
-"""The complete custom form of `func.func`, including the attributes of arguments and results of declarations, which
-xDSL drops.
+"""The complete custom form of `func.func`, including the argument and result attributes of declarations, which xDSL
+drops.
 
 func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """

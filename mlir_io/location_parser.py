@@ -1,4 +1,4 @@
-"""xDSL's parser, extended by all forms of MLIR's locations. Equal locations become one object."""
+"""xDSL's parser, extended to accept all forms of MLIR's locations. Equal locations become one object."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LocationParser(AliasParser):
         if match is None:
             return None
         if match[1]:
-            # Nearly every location has this form. One lookup saves the parsing of four tokens.
+            # Nearly every location has this form. One lookup replaces the parsing of four tokens.
             location = self.aliased_location(match[1])
             self._resume_from(match.end())
         else:

@@ -1,6 +1,6 @@
 """Verification of modules that checks equal operations only once.
 
-This saves time because a step contains thousands of additions of the same type, and its rewritten form contains the
+This is faster, because a step contains thousands of additions of the same type, and its rewritten form contains the
 same operations. Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of
 its operands and results, and its properties. Some operations, such as reductions and sorts, apply a small region to
 elements. Their validity also depends on the same facts about the operations in the region, and on the values that these
@@ -97,8 +97,8 @@ def verify_nested(root: Operation) -> None:
 
 
 def _verify_pointers(block: Block, region: Region) -> None:
-    """Verify the parent pointer of a block and, for an empty block, that it may be empty. xDSL makes the same
-    checks."""
+    """Verify the parent pointer of a block. Also verify that a block without operations is allowed there. xDSL makes
+    the same checks."""
     if block.parent is not region:
         raise ValueError("the parent pointer of a block does not refer to the region that contains it")
     if block.is_empty:
@@ -150,7 +150,7 @@ def key_of(op: Operation) -> tuple[object, ...] | None:
 
 
 def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
-    """Add an operation to the parts of a key. Return whether it may belong to a key.
+    """Append an operation to the parts of a key. Return False if it cannot be part of a key.
 
     `values`: maps the ids of the values in the key to their indices. The results of the operation are added.
     """
@@ -174,7 +174,8 @@ def _add(op: Operation, shape: list[object], facts: list[Attribute], values: dic
 
 
 def _add_with_regions(op: Operation, shape: list[object], facts: list[Attribute]) -> bool:
-    """Add an operation and the operations in its regions to the parts of a key; return whether it may have a key."""
+    """Append an operation and the operations in its regions to the parts of a key. Return False if the operation cannot
+    have a key."""
     values = dict[int, int]()
     if not _add(op, shape, facts, values):
         return False
@@ -188,7 +189,8 @@ def _add_with_regions(op: Operation, shape: list[object], facts: list[Attribute]
 
 
 def _add_block(block: Block, shape: list[object], facts: list[Attribute], values: dict[int, int]) -> bool:
-    """Add the arguments and the operations of a block to the parts of a key; return whether the key may have them."""
+    """Append the arguments and the operations of a block to the parts of a key. Return False if the block cannot be
+    part of a key."""
     shape.append(len(block.args))
     for argument in block.args:
         facts.append(argument.type)

@@ -79,7 +79,7 @@ class ReshapeSyntax(ReshapeOp):
 
 
 class EmptySyntax(EmptyOp):
-    """Parser of `tensor.empty` with attributes, for which xDSL has no syntax."""
+    """A parser for `tensor.empty` with attributes, for which xDSL has no syntax."""
 
     @classmethod
     def parse(cls, parser: Parser) -> EmptyOp:
@@ -95,7 +95,7 @@ class EmptySyntax(EmptyOp):
 
 
 class DimSyntax(DimOp):
-    """Parser of `tensor.dim` with attributes after the operands; xDSL expects them before the operands."""
+    """A parser for `tensor.dim` with attributes after the operands; xDSL expects them before the operands."""
 
     @classmethod
     def parse(cls, parser: Parser) -> DimOp:
@@ -115,7 +115,7 @@ class DimSyntax(DimOp):
 
 
 class TransposeSyntax(TransposeOp):
-    """Parser of `linalg.transpose` with attributes, for which xDSL has no syntax."""
+    """A parser for `linalg.transpose` with attributes, for which xDSL has no syntax."""
 
     @classmethod
     def parse(cls, parser: Parser) -> TransposeOp:
@@ -125,7 +125,7 @@ class TransposeSyntax(TransposeOp):
 
 
 class BroadcastSyntax(BroadcastOp):
-    """Parser of `linalg.broadcast` with attributes, for which xDSL has no syntax."""
+    """A parser for `linalg.broadcast` with attributes, for which xDSL has no syntax."""
 
     @classmethod
     def parse(cls, parser: Parser) -> BroadcastOp:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..support.suggestions import suggestion
 
 ORDER, XLA = "order", "xla"
-"""The model in program order, and the model of XLA:CPU with its fusion and its schedule."""
+"""The model in program order, and the XLA:CPU model with its fusion and its schedule."""
 MODELS = (ORDER, XLA)
 
 

@@ -45,7 +45,7 @@ def parse_offload(text: str, cost: str) -> Offload:
     speed = stated or device.host_bytes_per_second
     if speed is None:
         raise BadOffload(
-            f"the transfer speed of {device.name} to its host is unknown: state one, such as offload=25GB/s"
+            f"the transfer speed of {device.name} to its host is unknown: give one, such as offload=25GB/s"
         )
     return Offload(True, int(speed), cost=cost)
 

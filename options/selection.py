@@ -1,6 +1,6 @@
 """The selection of operations to recompute: the options of `recompute-mark`, and hints about the phases of a step.
 
-The hints are for steps whose operations do not state their phases.
+The hints are for steps whose operations have no phases.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PhaseHint:
 
 
 class BadSelection(ValueError):
-    """Raised for a selection that is invalid or does not apply to the step. The message states the option and the
+    """Raised for a selection that is invalid or does not apply to the step. The message names the option and the
     remedy."""
 
 
@@ -66,7 +66,7 @@ class Selection:
     pattern matches are not recomputed.
     collectives: allow collectives to be recomputed, equally often on all devices and on new channels: MindSpore's
     `mp_comm_recompute`.
-    preserve_rng_state: never recompute unseeded random operations; if false, a copy may draw other numbers.
+    preserve_rng_state: never recompute unseeded random operations; if false, a copy may draw different numbers.
     The proof rejects such a result, so it is written only with `--no-proof` (in Python, `proof=False`).
     repeatable: target patterns of custom calls without side effects whose results depend only on their operands. The
     proof assumes this without verification. The targets of LAPACK, cuDNN, Pallas and others are known.

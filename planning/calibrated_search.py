@@ -16,7 +16,7 @@ from functools import partial
 
 LAST_TRY_SHARE = 0.95
 """The last try is used only for a plan whose predicted need is at most this share of the limit. No try is left to
-correct an error of the prediction, so a plan with a margin is preferred."""
+correct an error in the prediction, so a plan with a margin is preferred."""
 CHEAPER_SHARE = 0.97
 """A further plan is tried only if its extra work is below this share of the extra work of the best plan so far. A
 smaller gain is not worth the time of a measurement."""
@@ -106,7 +106,7 @@ class CalibratedSearch:
         """Return the candidate with the lowest need if no candidate is expected to fit; None if no candidate is
         promising.
 
-        With a limit, prefer the candidate with the most work among equal needs: its copies may save bytes that the
+        With a limit, prefer the candidate with the most work among equal needs: its copies may free bytes that the
         model does not predict.
         """
         sign = -1 if self.limit else 1

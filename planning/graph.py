@@ -199,7 +199,8 @@ class Graph:
 
     @cached_property
     def needs_cotangent(self) -> frozenset[int]:
-        """The gradient operations that depend, directly or not, on a cotangent that the step takes as an argument.
+        """The gradient operations that depend, directly or indirectly, on a cotangent that the step takes as an
+        argument.
 
         An argument that no forward operation reads is taken to be a cotangent.
         """
@@ -245,7 +246,7 @@ class Graph:
         return tuple(map(tuple, views))
 
     def outside_of(self, operations: Iterable[int]) -> tuple[int, ...]:
-        """Return the values from outside the operations that they read, in order of use.
+        """Return the values that the operations read but do not make, in order of use.
 
         Constants are left out, unless an operation that is not a constant depends only on them, such as a loop that
         draws random numbers from a constant key: nothing else could delay a copy of it.
@@ -259,7 +260,7 @@ class Graph:
         )
 
     def _constant_inputs(self, members: Sequence[int]) -> Set[int]:
-        """Return the constants on which those members depend that are not constants and read nothing else."""
+        """Return the constants read by those members that depend only on constants but are not constants themselves."""
         constants, inputs = self.constants, set[int]()
         pending = [
             value

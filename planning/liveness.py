@@ -75,7 +75,7 @@ class StorageRanges:
     last: Numbers
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield a tuple (owner, bytes, first step, last step) for each storage."""
+        """Yield a tuple (owner, bytes, first position, last position) for each storage."""
         columns: list[list[int]] = [array.tolist() for array in (self.owners, self.sizes, self.first, self.last)]
         return zip(*columns, strict=True)  # pyright: ignore[reportReturnType]
 

@@ -1,8 +1,9 @@
 """The objective of planning: what is minimized, and when a plan is worth applying.
 
-Without a budget, the plan with the lowest peak wins (`search/choice/best_attempt.py`). It is applied only if it saves
-enough, and if it also saves memory under an executor that starts operations as soon as they are ready. With a budget in
-bytes, the cost of the copies is minimized, among the plans whose peak is within the budget (`solvers/`).
+Without a budget, the plan with the lowest peak wins (`search/choice/best_attempt.py`). It is applied only if it reduces
+the peak enough, and if it also reduces the peak under an executor that starts operations as soon as they are ready.
+With a budget in bytes, the cost of the copies is minimized, among the plans whose peak is within the budget
+(`solvers/`).
 
 The peak counts temporaries in program order (`liveness.py`), and the cost is the sum of `Graph.cost` over all copies.
 This module defines the thresholds that several methods share; a threshold of a single method is defined in its module.
@@ -17,22 +18,22 @@ MAX_EAGER_FACTOR = 1.10
 it, copy groups are chained: each group also waits for the gradient operation before it."""
 
 MIN_SAVED_SHARE = 0.01
-"""Share of the peak that an automatic choice must save to be applied, because barriers and copies have a cost. A rise
-of the peak by a smaller share does not rule out a choice."""
+"""Share by which an automatic choice must reduce the peak to be applied, because barriers and copies have a cost. A
+rise of the peak by a smaller share does not rule out a choice."""
 
 
 MAX_WORK_FACTOR = 1.5
-"""Multiple of the work of an alternative above which a choice must save memory in proportion to its work. Recomputing
+"""Multiple of the work of an alternative above which a choice must reduce memory in proportion to its work. Recomputing
 the whole forward pass once takes a factor of about 1.33, which is always accepted. Larger factors occur where the same
 values are copied for several backward passes, as in steps with second derivatives."""
 
 
 def is_too_much_work(work: int, peaks: Iterable[int], other_work: int, other_peaks: Iterable[int]) -> bool:
-    """Return whether a choice takes much more work than an alternative, out of proportion to the memory that it saves.
+    """Return whether a choice takes much more work than an alternative, out of proportion to its reduction of memory.
 
     Args:
         work: The cost of the step with the choice, such as its FLOPs.
-        peaks: The peaks with the choice, in bytes, one for each memory model. A saving in one model suffices.
+        peaks: The peaks with the choice, in bytes, one for each memory model. A reduction in one model suffices.
         other_work: The cost of the step with the alternative, in the same unit.
         other_peaks: The peaks with the alternative, in bytes, in the same order.
     """
@@ -42,7 +43,7 @@ def is_too_much_work(work: int, peaks: Iterable[int], other_work: int, other_pea
 
 
 def is_worth_it(before: int, after: int) -> bool:
-    """Return whether a choice saves enough to be applied: more than `MIN_SAVED_SHARE` of the peak.
+    """Return whether a choice is worth applying: it reduces the peak by more than `MIN_SAVED_SHARE`.
 
     Args:
         before: The peak without the choice, in bytes.

@@ -52,8 +52,8 @@ def eager_order(graph: Graph) -> list[int]:
     it. An update that a later forward or gradient operation reads, as between two steps in one function, runs in its
     place among the forward operations.
 
-    In this order, a program saves memory only if its copies wait for gradients. Without tokens, the copies run during
-    the forward pass and the peak equals the peak of the plain step. So this order detects missing gates.
+    In this order, recomputation reduces memory only if the copies wait for gradients. Without tokens, the copies run
+    during the forward pass and the peak equals the peak of the plain step. So this order detects missing gates.
     """
     last = _last_updates(graph)
     ready = ReadyTracker({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})

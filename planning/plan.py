@@ -72,7 +72,7 @@ class CopyGroup:
 
     @property
     def saved_bytes(self) -> int:
-        """An estimate of the bytes that the group saves."""
+        """An estimate of the net reduction of memory: the freed bytes minus the pinned bytes."""
         return self.freed_bytes - self.pinned_bytes
 
 

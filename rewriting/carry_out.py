@@ -42,8 +42,8 @@ class CarriedOut(Cloned):
         before: The original peaks of the steps with copies, by function name.
         optional: The names of the functions whose steps may still be left unchanged.
         forecasts: The forecast peaks of the steps with copies, by function name.
-        saved_share: The share of the peak that is saved according to the model of XLA:CPU; None if there is no forecast
-            for the whole module.
+        saved_share: The share by which the peak falls according to the XLA:CPU model; None if there is no forecast for
+            the whole module.
     """
 
     before: Mapping[str, Peaks] = field(default_factory=dict[str, Peaks])
@@ -74,8 +74,8 @@ class CarriedOut(Cloned):
 def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
     """Return the peaks of an emitted step.
 
-    CSE may extend live ranges beyond the plan. If neither peak exceeds the forecast, the peak under the model of
-    XLA:CPU is taken from the forecast.
+    CSE may extend live ranges beyond the plan. If neither peak exceeds the forecast, the peak under the XLA:CPU
+    model is taken from the forecast.
     """
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:
@@ -162,8 +162,8 @@ def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, Cho
 
 
 def _predicted_share(module: ModuleOp, applied: Mapping[FuncOp, ChosenAttempt]) -> float | None:
-    """Return the share of the peak that a choice is predicted to save under the model of XLA:CPU; None unless it is for
-    the only function of the module."""
+    """Return the share by which a choice is predicted to lower the peak under the XLA:CPU model; None unless the choice
+    is for the only function of the module."""
     if len(applied) != 1 or list(applied) != functions_of(module):
         return None
     (choice,) = applied.values()

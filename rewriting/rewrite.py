@@ -1,12 +1,12 @@
 """Rewrite every step of a module, with or without a budget, by running the stages in `stages.py`.
 
-    rewrite_in_place           for passes: verifies the module, and replaces its content by the rewritten copy
+    rewrite_in_place           for passes: verifies the module, and replaces its content with the rewritten copy
     rewritten_copy             a new module, within the budget of the options if they have one
     search_within              a new module, within a given budget; measures results of `run_with_alternatives`
     run_with_alternatives      a new module, without a budget: the best result of the runs below
     run_stages (`stages.py`)   the result of one run
 
-A run with other options follows if it may be better:
+A run with different options follows if it may be better:
 
     run                 if                                                   replaces the result before it
     loops alone         copies lower no peak, but loops were cut             always
@@ -73,7 +73,7 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
 
 
 def replace_content(module: ModuleOp, source: ModuleOp) -> None:
-    """Replace the operations of the module by the operations of `source`. Afterwards, `source` is empty."""
+    """Replace the operations of the module with the operations of `source`. Afterwards, `source` is empty."""
     for op in list(module.ops):
         module.body.block.erase_op(op)
     for op in list(source.ops):
@@ -149,7 +149,7 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Run the stages. They inline calls and restore them. Rerun the stages for the alternatives in this module's table.
 
-    A refused run with joined branches leaves the result without them.
+    If the run with joined branches is refused, the result of the run without them is used.
     """
     result, alternative = _run_for_plan(module, options)
     joins_branches = False

@@ -158,7 +158,7 @@ class _ModuleToEmit:
                 after = after or Peaks.of_step(function, step)
                 changes[name] = PeakChange((prepared.peaks_before_loops[name], after.in_order))
             elif before is not None and after is not None and not prepared.rolled.copies:
-                # The model of XLA:CPU is slow, and its peaks are only known if a share has been predicted from them.
+                # The XLA:CPU model is slow, and its peaks are only known if a share has been predicted from them.
                 xla = None if carried_out.saved_share is None else (before.xla, after.xla)
                 changes[name] = PeakChange((before.in_order, after.in_order), xla)
         return changes
@@ -246,7 +246,7 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
 def _with_reason(module: ModuleOp, remarks: Sequence[Remark], reason: str, topic: Topic) -> tuple[Remark, ...]:
     """Return the remarks, followed by a remark with the reason why the module stays unchanged.
 
-    No remark is added if the last one already states that the step is left unchanged.
+    No remark is added if the last one already says that the step is left unchanged.
     """
     if remarks and remarks[-1].topic is Topic.STEP_LEFT:
         return tuple(remarks)

@@ -1,4 +1,4 @@
-"""Facts about ATen and the other operations of `dialects/torch.py`, as far as schemas and tags do not contain them.
+"""Facts about ATen and the other operations of `dialects/torch.py` that schemas and tags do not contain.
 
 `dialects/aten.py` lists the names of operations according to their schemas and tags. PyTorch allocates every result at
 run time, including constants and returned values.

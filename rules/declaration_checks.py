@@ -1,5 +1,5 @@
-"""Checks of declarations: facts that cannot hold for an operation, and functions in facts that fail or return no
-number."""
+"""Checks of user declarations. They find facts that cannot hold for an operation, and functions in facts that fail or
+do not return a number."""
 
 from __future__ import annotations
 

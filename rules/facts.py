@@ -71,7 +71,7 @@ class Carry(Enum):
 
 
 class FusionRole(Enum):
-    """The part of an operation in the kernels of XLA:CPU. Source: `xla/service/cpu/cpu_instruction_fusion.cc`."""
+    """The role of an operation in the kernels of XLA:CPU. Source: `xla/service/cpu/cpu_instruction_fusion.cc`."""
 
     CHEAP = "fused into its users; each kernel that uses the result computes it"
     EXPENSIVE = "fused into its users only if it is computed once: in one kernel, and once for each element"
@@ -94,7 +94,7 @@ class RegionStorage:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about all operations with a certain name.
+    """Facts about all operations with a given name.
 
     Attributes:
         effect: Whether the operation may run twice.
@@ -104,7 +104,7 @@ class Facts:
         view: How the results share the storage of an operand; None if they do not.
         view_of: Index of this operand.
         flops: Returns the FLOPs of one execution without its regions; None means one FLOP for each result element.
-        transcendentals: Returns the number of calls of functions such as `exp`, which `flops` does not include; None
+        transcendentals: Returns the number of calls to functions such as `exp`, which `flops` does not include; None
             means 0.
         body_runs: Returns how many times the regions run. A tuple has one function for each region. None if `flops`
             includes the work of the regions.
@@ -116,8 +116,8 @@ class Facts:
             returned, as PyTorch does. XLA, in contrast, folds constant results, and its caller provides the memory of
             returned results.
         stored_bytes: Returns the size, in bytes, of the storage of each result; None if the result types determine it.
-        fusion: The part of the operation in fused kernels; None if it is a kernel of its own. The XLA:CPU model reads
-            this fact and the next two.
+        fusion: The role of the operation in fused kernels; None if it forms a kernel of its own. The XLA:CPU model
+            reads this fact and the next two.
         in_kernel_library: Whether XLA:CPU's kernel library, YNNPACK, can compute the operation for large tensors of
             floats. Conditions of single operations are in `analysis/memory/xla/traits.py`.
         overwrites_operand: Whether the operation updates operand 0 in place if that has no other use.
@@ -157,11 +157,11 @@ def once(op: Operation) -> int:
 def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
     """Return the facts about a pure operation. It is a function of its operands and attributes, so it may run twice.
 
-    The proof does not read these facts; it needs a call of `recompute.proof.register_pure`.
+    The proof does not read these facts; it needs a call to `recompute.proof.register_pure`.
 
     Args:
         flops: Returns the FLOPs of one execution of an operation; by default one FLOP for each element of the results.
-        transcendentals: Returns the number of calls of functions such as `exp`; by default 0.
+        transcendentals: Returns the number of calls to functions such as `exp`; by default 0.
 
     Example:
         >>> from recompute.rules import pure, register
@@ -231,12 +231,12 @@ def random(state: int = 0, flops: Count | None = None, transcendentals: Count | 
     """Return the facts about an operation that draws random numbers from a state operand.
 
     A copy reads the same state, so it draws the same numbers. An operation that lacks the operand is never copied. As
-    for `pure`, the proof needs a call of `recompute.proof.register_pure`.
+    for `pure`, the proof needs a call to `recompute.proof.register_pure`.
 
     Args:
         state: Index of the operand that contains the state.
         flops: Returns the FLOPs of one execution of an operation; by default one FLOP for each element of the results.
-        transcendentals: Returns the number of calls of functions such as `exp`; by default 0.
+        transcendentals: Returns the number of calls to functions such as `exp`; by default 0.
 
     Example:
         >>> from recompute.rules import random, register
@@ -270,7 +270,7 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def fused(facts: Facts, role: FusionRole = FusionRole.CHEAP) -> Facts:
-    """Return the facts with a part in the fused kernels of XLA:CPU.
+    """Return the facts with a role in the fused kernels of XLA:CPU.
 
     Args:
         facts: The facts about the operation, such as `pure()`.

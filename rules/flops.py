@@ -1,6 +1,6 @@
 """FLOPs of an operation, counted as in XLA's cost analysis: a multiply-add is two FLOPs.
 
-XLA counts calls of functions such as `exp` separately from FLOPs, and so does `work`. In the result of `flops`, such a
+XLA counts calls to functions such as `exp` separately from FLOPs, and so does `work`. In the result of `flops`, such a
 call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both counts with XLA's counts, operation by
 operation. `xla_cases.py` in the same folder lists the differences and their reasons.
 """
@@ -24,7 +24,7 @@ class Work:
 
     Attributes:
         flops: Number of additions, multiplications, comparisons and similar operations.
-        transcendentals: Number of random draws and of calls of functions such as `exp`, `tanh` and `sqrt`. Each of
+        transcendentals: Number of random draws and of calls to functions such as `exp`, `tanh` and `sqrt`. Each of
             these may take several machine instructions.
     """
 

@@ -43,7 +43,7 @@ def register(name: str, facts: Facts) -> None:
     If the facts cannot hold for an operation, or a function in them fails, the passes raise `Refusal` at that
     operation.
 
-    The proof does not read these facts: a pure operation also needs a call of `recompute.proof.register_pure`.
+    The proof does not read these facts: a pure operation also needs a call to `recompute.proof.register_pure`.
 
     Args:
         name: Name of the operation with its dialect, such as `acme.swish`.
@@ -145,7 +145,7 @@ class OperationNames(Set[str]):
     @classmethod
     @override
     def _from_iterable(cls, names: Iterable[_NameT]) -> frozenset[_NameT]:
-        """Return the result of a set operation, such as a difference: the names of this moment."""
+        """Return the result of a set operation, such as a difference: the names that are registered at this moment."""
         return frozenset(names)
 
     @override

@@ -1,5 +1,5 @@
-"""Plan a step under a budget if some of its segments have their own budgets. These segments are planned first, then all
-other operations.
+"""Plan a step within a budget if some of its segments have their own budgets. These segments are planned first, then
+all other operations.
 
 The planner for the other operations gets the graph of the step with the copies that the segment budgets require. It
 must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment would have

@@ -2,8 +2,8 @@
 
 Every schedule respects operands, captured values, the order of effects, and the sequence of phases. Since the position
 in the program determines phases (`analysis/step/phases.py`), a forward operation stays on its side of each gradient
-operation. So the block is a sequence of stretches, whose operations are either all forward operations or all others,
-and each stretch is scheduled on its own. The values that are live between two stretches do not depend on the order
+operation. So the block is a sequence of stretches, whose operations either all belong to the forward pass or all do
+not, and each stretch is scheduled on its own. The values that are live between two stretches do not depend on the order
 within them, so the peak is the maximum over the stretches. The first operation of each later stretch stays first,
 because its location may be all that marks the start of the backward pass.
 

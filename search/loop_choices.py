@@ -2,7 +2,7 @@
 
 The first schedule leaves loops uncut, so that they store all stacks. Further schedules store fewer and fewer bytes at
 the cost of more work; they are corners of the trade-off curve in `local_choices/loop_cut_curve.py`. The smallest sets
-of stacks follow. The last schedule saves the carries of a loop only once in several iterations.
+of stacks follow. The last schedule saves the carries of a loop only at intervals of iterations.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ class Recomputation(Cloned):
         containing_functions: For each step inside a loop, branch or per-device body, the enclosing public function.
         run_counts: For each step in `containing_functions`, the number of its executions in one run of this function; 1
             for steps without an entry.
-        saved_share: The share of the peak that is saved under the model of XLA:CPU; None if there is no forecast for
-            the module as a whole.
-        peak_changes: The peaks of each function before and after the rewrite; empty under a budget, whose remark states
+        saved_share: The share by which the peak falls under the XLA:CPU model; None if there is no forecast for the
+            module as a whole.
+        peak_changes: The peaks of each function before and after the rewrite; empty under a budget, whose remark gives
             the peaks, and for modules with steps inside loops, branches or per-device bodies.
     """
 

@@ -1,4 +1,4 @@
-"""Compute the extra cost of plans and the cost of the plain step, in the unit that planners minimize."""
+"""Compute the extra cost of plans and the cost of the plain step, in the unit of the cost that planners minimize."""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins
 
 
 def _peaks_before_loops(module: ModuleOp) -> dict[str, int]:
-    """Return the peaks of a flat module with loops in program order; nothing without loops or for dynamic shapes."""
+    """Return the peaks of a flat module with loops, in program order; empty if there are no loops or if shapes are
+    dynamic."""
     try:
         return peaks_in_order(module) if any(isinstance(op, WhileOp) for op in every_operation(module)) else {}
     except DynamicShape:

@@ -54,8 +54,8 @@ def place_of(op: Operation) -> str:
 
 
 def _symbol_of_whole(op: ModuleOp | FuncOp) -> str:
-    """Return the symbol of a module. `op`: the module, or its function `main`. The result is "" for any other function
-    and for a module without a symbol."""
+    """Return the symbol of a module, given the module or its function `main`. Return "" for any other function, and for
+    a module without a symbol."""
     is_main = op.properties.get("sym_name") == StringAttr("main")
     module = op.parent_op() if isinstance(op, FuncOp) and is_main else op
     return module.sym_name.data if isinstance(module, ModuleOp) and module.sym_name is not None else ""

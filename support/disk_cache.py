@@ -127,7 +127,7 @@ def _pack(key: str, entry: Entry) -> bytes:
 
 
 def _unpack(data: bytes, key: str) -> Entry | None:
-    """Decode a cache file; return None if it is damaged, has another format, or belongs to another key."""
+    """Decode a cache file; return None if it is damaged, has a different format, or belongs to a different key."""
     start = len(MAGIC) + _DIGEST
     body = data[start:]
     if not data.startswith(MAGIC) or sha256(body).digest() != data[len(MAGIC) : start]:

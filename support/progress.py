@@ -58,7 +58,7 @@ class ProgressLine:
         share: The share of the work that is done, from 0 to 1.
         result: The text of the last line; if it is empty, no last line is printed.
         span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
-            this part, so that a part that repeats them does not end at once.
+            this part, so that a part that repeats them does not end immediately.
         expected_seconds: The estimate of the total time, updated whenever the share rises; infinite if there is no
             estimate.
         start: The start time, as `time.monotonic` gives it.

@@ -19,7 +19,7 @@ class RemarkKind(StrEnum):
     Attributes:
         PASSED: The pass made a change.
         MISSED: The pass did not make a change.
-        ANALYSIS: The remark states a fact.
+        ANALYSIS: The remark reports a fact.
         FAILURE: A request failed.
     """
 
@@ -48,8 +48,8 @@ class Topic(StrEnum):
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.
         PEAK_RAISED: Copies that marks or segment budgets demand, but that raise a peak.
-        RECOMPUTED: The recomputed operations, and the saving in the whole module. Tools print these remarks only on
-            request.
+        RECOMPUTED: The recomputed operations, and the reduction of memory in the whole module. Tools print these
+            remarks only on request.
     """
 
     OTHER = ""

@@ -7,7 +7,7 @@ import re
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """The units of printed byte counts: powers of 1024."""
 MINIMUM = "min"
-"""The budget that asks for the lowest possible peak."""
+"""The budget that requests the lowest possible peak."""
 _PREFIXES = " KMGT"
 _AMOUNT = re.compile(
     r"\s*(?P<number>\d+(?:\.\d*)?(?:e\d+)?|\.\d+)\s*(?P<unit>%|(?P<prefix>[kmgt]?)(?P<binary>i?)b?)\s*", re.IGNORECASE
@@ -143,7 +143,7 @@ def _tenths(size: int, power: int) -> int:
 
 
 def unit_for(count: int) -> tuple[int, str]:
-    """Return the largest binary unit that does not exceed `count` bytes, for the axis of a chart: its size in bytes and
-    its name."""
+    """Return the size in bytes and the name of the largest binary unit that does not exceed `count` bytes, for the axis
+    of a chart."""
     power = min(max(count.bit_length() - 1, 0) // 10, len(UNITS) - 1)
     return 1024**power, UNITS[power]

@@ -49,7 +49,7 @@ def flatten_tuples(module: ModuleOp) -> int:
 
 
 def read_elements(module: ModuleOp) -> None:
-    """Replace each extracted tuple element by the value that the tuple was created from, and erase unused tuples."""
+    """Replace each extracted tuple element with the value that the tuple was created from, and erase unused tuples."""
     operations = every_operation(module)
     for op in operations:
         if type(op) is GetTupleElementOp and (value := _element(op)) is not None:

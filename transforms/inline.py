@@ -1,4 +1,4 @@
-"""recompute-inline: replace calls of private functions by the bodies of these functions, also inside loops.
+"""recompute-inline: replace calls to private functions with their bodies, also inside loops.
 
     %1 = call @_where(%m, %x) loc("jit(f)/jvp(block0)/jit(_where)")
 
@@ -6,7 +6,7 @@ becomes the body of `@_where`. The path of each inlined operation begins with th
 `jit(f)/jvp(block0)/jit(_where)/select_n`. JAX splits every nested jit into a forward and a backward function; the
 residuals between the two become visible only after inlining. Private functions that are never called are erased.
 
-Two kinds of calls stay unchanged: calls of functions whose names have a meaning for a consumer
+Two kinds of calls stay unchanged: calls to functions whose names have a meaning for a consumer
 (`dialects/reserved_names.py`), and calls with attributes that inlining would lose, such as the attributes of JAX's
 `compute_on`. The pipeline `recompute` inlines calls of the second kind for planning, because it re-outlines them.
 """
@@ -41,7 +41,7 @@ doubles at each level."""
 
 
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:
-    """Inline every call of a private function, and erase private functions that are no longer referenced.
+    """Inline every call to a private function, and erase private functions that are no longer referenced.
 
     Functions with a reserved name or the attribute `recompute.whole` stay unchanged, and so do their calls.
 
@@ -73,8 +73,8 @@ def _names_of_staying_functions(functions: Iterable[FuncOp]) -> set[str]:
 
 
 def why_calls_stay(module: ModuleOp) -> list[Remark]:
-    """Return a remark for each function whose calls are not inlined. The remark is at the first call, and states the
-    reason."""
+    """Return a remark for each function whose calls are not inlined. The remark is located at the first call, and gives
+    the reason."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     staying = _names_of_staying_functions(functions.values())
     others_on = functions_with_attributes(module)
@@ -86,13 +86,13 @@ def why_calls_stay(module: ModuleOp) -> list[Remark]:
         others = others_on.get(functions[name])
         why = "it has the attribute recompute.whole" if others is None else f"{others} would be lost"
         why = why if entry is None else f"{entry.reader}, by its name"
-        first[name] = Remark(call, f"the call of '{name}' is neither inlined nor recomputed: {why}")
+        first[name] = Remark(call, f"the call to '{name}' is neither inlined nor recomputed: {why}")
     return list(first.values())
 
 
 @dataclass
 class _Inliner:
-    """Inlines the calls of a module, except calls of the functions in `staying`."""
+    """Inlines the calls of a module, except calls to the functions in `staying`."""
 
     functions: Mapping[str, FuncOp]
     staying: Container[str]

@@ -1,9 +1,9 @@
-"""recompute-inline-composites: replace composites by their decompositions, and inline all calls of private functions.
+"""recompute-inline-composites: replace composites with their decompositions, and inline all calls to private functions.
 
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
-A composite represents an operation of another library. It is never copied: a consumer may replace it by its own kernel,
-and so compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
+A composite represents an operation of another library. It is never copied: a consumer may replace it with its own
+kernel, and so compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .inline import inline, why_calls_stay
 
 
 def call_decompositions(module: ModuleOp) -> int:
-    """Replace each composite by a call of its decomposition. Return the number of composites.
+    """Replace each composite with a call to its decomposition. Return the number of composites.
 
     Raises:
         Refusal: A composite has regions, or its decomposition is not in the module.

@@ -1,4 +1,4 @@
-"""recompute-inline-gradient: replace each `recompute.gradient` by its operations, and write their phase as attributes.
+"""recompute-inline-gradient: replace each `recompute.gradient` with its operations, and write phase attributes on them.
 
     %g = recompute.gradient {
       %h = stablehlo.multiply %ct, %a : tensor<8xf32>          %h = stablehlo.multiply %ct, %a

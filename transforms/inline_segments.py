@@ -1,4 +1,4 @@
-"""recompute-inline-segments: replace each `recompute.segment` by its operations, with marks.
+"""recompute-inline-segments: replace each `recompute.segment` with its operations, and mark them.
 
     %y = recompute.segment "block0" {                   %a = stablehlo.sine %x
       %a = stablehlo.sine %x : tensor<8xf32>                {recompute.segment = "block0", recompute.recompute = true}
@@ -64,7 +64,7 @@ class FlattenedSegment:
 
 def inline_segments(module: ModuleOp) -> int:
     """Flatten every segment, and mark its operations. Return the number of segments. Scopes that mark segments are
-    turned into attributes.
+    converted to attributes.
 
     Raises:
         Refusal: A scope is malformed, or the phases of a function contradict each other.

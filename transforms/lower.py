@@ -34,7 +34,7 @@ NO_TOKENS = "nothing is lowered: there is no recompute.token and no copy; run re
 
 
 def lower(module: ModuleOp, target: str) -> None:
-    """Replace each operation of the recompute dialect by operations of the target.
+    """Replace each operation of the recompute dialect with operations of the target.
 
     Raises:
         ValueError: The target is unknown.
@@ -62,7 +62,7 @@ def _lower_to_barriers(token: TokenOp, order: Order) -> None:
 
 
 def _insert_barrier(depend: DependOp, gates: list[SSAValue], order: Order) -> list[SSAValue]:
-    """Replace a `recompute.depend` by a barrier. Return the results that replace the gates for later readers."""
+    """Replace a `recompute.depend` with a barrier. Return the results that replace the gates for later readers."""
     values = [*depend.values, *(gate for gate in gates if gate not in depend.values)]
     barrier = OptimizationBarrierOp(values)
     barrier.location = depend.location

@@ -168,8 +168,8 @@ def insert_host_moves(
         module: The module, which is changed in place.
         selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
             values; all of them are always moved.
-        offload: The offloading option. It states whether marked values are moved, and the transfer speed.
-        offered: Other values of each step. They are moved only if that saves memory.
+        offload: The offloading option. It says whether marked values are moved, and the transfer speed.
+        offered: Other values of each step. They are moved only if that reduces memory.
 
     Returns:
         Remarks on marks without effect.
@@ -219,7 +219,7 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
     Args:
         values: Results of operations.
         speed: The transfer speed in bytes per second; 0 if transfers are free.
-        forced: Whether to fetch the values in the backward pass even if that saves no memory.
+        forced: Whether to fetch the values in the backward pass even if that frees no memory.
     """
     count = 0
     for value in values:

@@ -1,4 +1,4 @@
-"""recompute-take-marks: turn marks that a framework writes as calls into attributes of the marked operations.
+"""recompute-take-marks: convert marks, which a framework writes as calls, to attributes of the marked operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
@@ -50,7 +50,7 @@ class ImportedMarks:
 
 
 def take_marks(module: ModuleOp) -> ImportedMarks:
-    """Turn all calls that mark values into attributes, in place.
+    """Convert all calls that mark values to attributes, in place.
 
     Raises:
         Refusal: A mark is unknown or malformed.

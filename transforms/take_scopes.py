@@ -1,4 +1,4 @@
-"""recompute-take-scopes: turn scopes that a framework opens around marked calls into attributes.
+"""recompute-take-scopes: convert scopes, which a framework opens around marked calls, to attributes.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")

@@ -93,7 +93,7 @@ class CloneOptions:
 
     Attributes:
         grouping: Options for grouping copies. The copies of a group wait together for the same gradient values.
-        each_pass: Whether to copy a segment again for each pass of the gradient over it; see
+        each_pass: Whether to copy a segment again for each backward pass through it; see
             `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
@@ -138,7 +138,8 @@ def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, 
 def with_dependent_targets(
     step: Step, targets: Targets, marked: Collection[int], requested: Collection[SSAValue] | None = None
 ) -> Targets:
-    """Add to the targets their views, and the values computed from demanded targets that only the backward pass reads.
+    """Add two kinds of values to the targets: their views, and the values that are computed from demanded targets and
+    read only by the backward pass.
 
     Args:
         step: The step.

@@ -21,7 +21,7 @@ class MarkSource(Enum):
 
     DECISION = "the decision for its segment"
     USER = "the user's mark, which takes precedence over the decision"
-    REFUSED_PREFERENCE = "the user's preference for recomputation, in a segment in which that saves nothing"
+    REFUSED_PREFERENCE = "the user's preference for recomputation, in a segment in which that frees no memory"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Remarks on user-given marks that a plan does not follow, or that save no memory."""
+"""Remarks on user-given marks that a plan does not follow, or that free no memory."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ NOT_FORWARD = (
     "saved or recomputed; remove the mark"
 )
 NOT_PREFERRED = "the mark 'prefer_recompute' on {operation} is not followed: {reason}"
-NO_SAVING = "recomputing it saves no memory"
+NO_SAVING = "recomputing it frees no memory"
 SAVES_NOTHING = (
-    "the mark to recompute {operation} saves no memory: {freed} need not be saved, but {pinned} are kept instead; "
+    "the mark to recompute {operation} frees no memory: {freed} need not be saved, but {pinned} are kept instead; "
     "remove the mark, or also mark the operations that compute its operands"
 )
 
@@ -46,7 +46,7 @@ SAVES_NOTHING = (
 def remarks_on_marks(
     decided: SegmentDecisions, plan: Plan, permission: Permission, chosen: Set[Operation] = frozenset()
 ) -> Iterator[Remark]:
-    """Yield a remark on each operation that the user marked, if the mark has no effect, is not followed, or saves no
+    """Yield a remark on each operation that the user marked, if the mark has no effect, is not followed, or frees no
     memory.
 
     Marks on operations that must not be recomputed are left out: `refused_marks` reports them. A source line in a layer
@@ -117,7 +117,7 @@ class _MarkEffects:
         return NOT_PREFERRED.format(operation=operation, reason=reason)
 
     def useless_marks(self, group: CopyGroup) -> Iterator[Remark]:
-        """For each copy group of user-marked operations that saves no memory, yield a remark on the group's first
+        """For each copy group of user-marked operations that frees no memory, yield a remark on the group's first
         operation."""
         operations = [self.step.operation(number) for number in group.operations]
         is_marked = all(

@@ -88,7 +88,7 @@ class Peaks:
 
     def to_compare(self, keeps_barriers: bool) -> tuple[int, ...]:
         """Return the peaks by which attempts are compared: the peak of the target, and the peak in program order. A
-        saving in one of them suffices."""
+        reduction of one of them suffices."""
         return (self.xla, self.in_order) if keeps_barriers else (self.in_order,)
 
     @property
@@ -120,7 +120,7 @@ class PeakChange:
 
     Attributes:
         in_order: The peaks in program order.
-        xla: The peaks under the model of XLA:CPU; None if they are not known.
+        xla: The peaks under the XLA:CPU model; None if they are not known.
     """
 
     in_order: tuple[int, int]
@@ -133,7 +133,7 @@ class Forecast:
 
     Attributes:
         graph: The graph of the step.
-        plain: A function that returns the unchanged step in the form of the XLA:CPU model.
+        plain: A function that returns the unchanged step as the XLA:CPU model represents it.
         keeps_barriers: Whether the target keeps the barriers that enforce the order of copies.
         staggered: Whether early parts of segments are delayed.
     """

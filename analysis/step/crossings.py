@@ -5,7 +5,7 @@ only for these pairs.
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
     …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
 
-Recomputing a stack that only a forward loop reads saves nothing, because the stack is read soon after it is written,
+Recomputing a stack that only a forward loop reads frees no memory, because the stack is read soon after it is written,
 and the copy would not belong to the gradient. The same holds for stacks that loops read to compute metrics or to update
 parameters.
 """
@@ -34,7 +34,7 @@ class Crossings:
     def __init__(self, block: Block, outputs: bool = False):
         """Analyse the loops of a function, given its body.
 
-        `outputs`: whether to recompute stacks that a forward loop reads too, as in `Selection`.
+        `outputs`: whether to recompute stacks that a forward loop also reads, as in `Selection`.
         """
         function = block.parent_op()
         self._outputs = outputs

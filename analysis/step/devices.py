@@ -21,7 +21,7 @@ def partitions_of(module: ModuleOp) -> int:
 
 
 def devices_of(module: ModuleOp) -> int:
-    """Return the number of devices that the module states, or else the size of the largest mesh over which an argument
+    """Return the number of devices that the module gives, or else the size of the largest mesh over which an argument
     of a function is sharded. Shardings inside `sdy.manual_computation` do not count, because its values are local to
     one device.
     """

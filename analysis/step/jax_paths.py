@@ -140,7 +140,7 @@ def scope_of(location: Attribute) -> JaxPath:
 
 @lru_cache(maxsize=100_000)
 def transpositions(path: str) -> int | None:
-    """Return the number of reverse differentiations that the path states; None for a path without a differentiation.
+    """Return the number of reverse differentiations that the path contains; None for a path without a differentiation.
 
     Operations that are recomputed, by `jax.checkpoint` or as copies, belong to the backward pass, but count as deep as
     the forward operations that they repeat.

@@ -24,7 +24,8 @@ def is_copy(op: Operation) -> bool:
 
 
 def is_repeated_inside(op: Operation) -> bool:
-    """Return whether another loop recomputes operations of this loop, whose body then contains originals of copies."""
+    """Return whether another loop recomputes operations of this loop. The body of this loop then contains originals of
+    copies."""
     inside = every_operation(op)[1:] if op.regions else []
     return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)
 
@@ -83,7 +84,7 @@ def asks_to_recompute(op: Operation) -> bool:
 
 
 def is_forced(op: Operation) -> bool:
-    """Return whether the mark of some result is `must_recompute`, which applies even if it saves no memory."""
+    """Return whether the mark of some result is `must_recompute`, which applies even if it frees no memory."""
     return MarkKind.MUST_RECOMPUTE in marks_of(op)
 
 

@@ -104,7 +104,7 @@ class Order:
         return dict.fromkeys(self._constant_operations(set()))
 
     def add_constants(self, values: set[SSAValue]) -> None:
-        """Add to a set of captured constants the values of this block that are computed only from constants."""
+        """Extend a set of captured constants with the values of this block that are computed only from constants."""
         operations = self._constant_operations(set(map(id, values))) if values else self.constant_operations
         values.update([result for op in operations for result in op.results])
 

@@ -1,4 +1,4 @@
-"""Phase sources: attributes, locations and declarations that state the direction of an operation.
+"""Phase sources: attributes, locations and declarations that give the direction of an operation.
 
 A frontend that does not write JAX's paths registers its own source:
 
@@ -26,7 +26,7 @@ from .jax_paths import path_of, scope_of
 
 @dataclass(frozen=True)
 class PhaseSource:
-    """A source that states whether an operation belongs to the forward or to the backward pass.
+    """A source that says whether an operation belongs to the forward or to the backward pass.
 
     Attributes:
         direction: A function that returns the direction of an operation: `Direction.NONE` if it belongs to neither
@@ -64,7 +64,7 @@ def _of_attribute(op: Operation) -> Direction | None:
 
 
 def _of_jax_path(op: Operation) -> Direction | None:
-    """Return the direction that JAX's path states, or None for a path without `jvp`."""
+    """Return the direction that JAX's path gives, or None for a path without `jvp`."""
     direction = scope_of(op.location).direction
     return None if direction is _NOTHING else direction
 

@@ -131,7 +131,7 @@ def _explicit_phases(order: Order) -> dict[Operation, Phase]:
 
 
 def _stated_phases(order: Order, explicit: Mapping[Operation, Phase]) -> dict[Operation, Phase] | None:
-    """Return the phases of a function whose attributes state all of them, or None if some are missing.
+    """Return the phases of a function whose attributes give all of them, or None if some are missing.
 
     Terminators and constants need no attribute: a constant without one takes the phase of its first reader.
     """

@@ -1,4 +1,4 @@
-"""Values that may reside outside device memory, so that they must not be moved to the host.
+"""Values that may reside outside device memory, and therefore must not be moved to the host.
 
 A value is in the same memory as the operands of its operation. An operation with unknown effects may put its results
 into any memory, as may an attribute that names a memory or a device on which to compute.

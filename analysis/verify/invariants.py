@@ -1,8 +1,8 @@
 """Invariants of a step with copies. Copies must wait for gradient values, their *gates*: a token or barrier depends on
 the gates, and the copies depend on the token or barrier.
 
-The results of a step do not reveal a violation, since a step whose copies save nothing computes the same results. Each
-check yields `(operation, message)`, and `recompute-verify` reports the first violation as an error.
+The results of a step do not reveal a violation, since a step whose copies free no memory computes the same results.
+Each check yields `(operation, message)`, and `recompute-verify` reports the first violation as an error.
 """
 
 from __future__ import annotations

@@ -375,7 +375,7 @@ class AllReduceOp(ReducingOp):
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         pairs = zip(operand.dimensions, result.dimensions, strict=True)
         if any(before.axes != after.axes for before, after in pairs):
-            raise VerifyException("the dimensions of operand and result must be sharded along the same axes")
+            raise VerifyException("the dimensions of the operand and the result must be sharded along the same axes")
         axes = self.reduction_axes.data
         check_axis_lists("reduction_axes", [axes], mesh)
         check_order("reduction", axes, mesh)
@@ -446,7 +446,7 @@ class ReplicatedToUnreducedOp(CollectiveOp):
 
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         if operand.dimensions != result.dimensions:
-            raise VerifyException("the dimensions of operand and result must have the same shardings")
+            raise VerifyException("the dimensions of the operand and the result must have the same shardings")
         axes = self.axes.data
         if not axes:
             raise VerifyException("the list of axes must not be empty")

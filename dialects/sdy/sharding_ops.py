@@ -115,7 +115,7 @@ class ShardingConstraintOp(ShardedCopyOp):
 
 @irdl_op_definition
 class ReshardOp(ShardedCopyOp):
-    """Return the operand with another sharding. The partitioner lowers this operation to collectives."""
+    """Return the operand with a different sharding. The partitioner lowers this operation to collectives."""
 
     name = "sdy.reshard"
 

@@ -193,7 +193,7 @@ def _check_mapping(subject: str, mapping: TensorMapping, sizes: Sequence[int]) -
             raise VerifyException(f"{subject}: each dimension must have at least one factor")
         for factor in factors:
             if factor >= len(sizes):
-                raise VerifyException(f"{subject}: the rule states no size for factor {factor_symbol(factor)}")
+                raise VerifyException(f"{subject}: the rule gives no size for factor {factor_symbol(factor)}")
             if factor in used:
                 raise VerifyException(f"{subject}: factor {factor_symbol(factor)} occurs more than once")
             if sizes[factor] == 1 and len(factors) > 1:
@@ -210,4 +210,4 @@ def _check_group(name: str, factors: Sequence[int], count: int) -> None:
     if len(set(factors)) != len(factors):
         raise VerifyException(f"the factors of the group {name} must be distinct")
     if factors and factors[-1] >= count:
-        raise VerifyException(f"the rule states no size for factor {factor_symbol(factors[-1])} of the group {name}")
+        raise VerifyException(f"the rule gives no size for factor {factor_symbol(factors[-1])} of the group {name}")

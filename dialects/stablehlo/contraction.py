@@ -168,11 +168,11 @@ def _check_result(op: DotGeneralOp) -> None:
 def _check_default_precision(op: DotGeneralOp) -> None:
     precisions = op.precision_config if op.precision_config is not None else ()
     if op.algorithm is not None and any(precision.data != Precision.DEFAULT for precision in precisions):
-        raise VerifyException("if there is an algorithm, each precision must be DEFAULT")
+        raise VerifyException("if an algorithm is specified, each precision must be DEFAULT")
 
 
 def _requires_positive(name: str) -> Check:
-    """Return a check that the field `name` of the algorithm is positive, if there is an algorithm."""
+    """Return a check that the field `name` of the algorithm is positive, if an algorithm is specified."""
 
     def check(op: DotGeneralOp) -> None:
         if op.algorithm is not None and (count := getattr(op.algorithm.data, name)) < 1:

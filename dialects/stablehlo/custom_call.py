@@ -1,4 +1,4 @@
-"""`stablehlo.custom_call`, a call of a function outside the program.
+"""`stablehlo.custom_call`, a call to a function outside the program.
 
 Errors begin with the label of the input in StableHLO's specification (I4, I5, …). The specification defines no
 constraints on layouts, so errors about layouts have no such label.

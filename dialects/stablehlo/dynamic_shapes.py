@@ -265,7 +265,7 @@ def _slice_shape(
 
 
 def _check_same_element(op: Operation) -> None:
-    """Check that operand and result have the same element type. Quantized types may differ, for example in the
+    """Check that the operand and the result have the same element type. Quantized types may differ, for example in the
     quantization dimension."""
     operand, result = element_of(op.operands[0]), element_of(op.results[0])
     if is_numeric(operand) or is_numeric(result):

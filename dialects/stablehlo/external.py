@@ -1,4 +1,4 @@
-"""Operations that are implemented outside the program: random generators, and calls of foreign functions."""
+"""Operations that are implemented outside the program: random generators, and calls to foreign functions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _check_elements(op: RngOp) -> None:
 
 def _check_distribution(op: RngOp) -> None:
     if op.rng_distribution.data is RngDistribution.NORMAL and not is_float(element_of(op.a)):
-        raise VerifyException(f"a normal distribution has elements of type {element_of(op.a)}, expected floats")
+        raise VerifyException(f"a normal distribution requires floats, found {element_of(op.a)}")
 
 
 def _check_shape(op: RngOp) -> None:

@@ -86,7 +86,7 @@ def rank_of_indices(op: IndexingOp) -> int:
 def rank_of_windows(window: str) -> Callable[[IndexingOp], int]:
     """Return a function that computes the rank of an operation's batched windows.
 
-    They have the batch dimensions, and the dimensions in the property `window`.
+    Batched windows have the batch dimensions, and the dimensions in the property `window`.
     """
     return lambda op: len(op.batch()) + len(op.dimensions(window))
 

@@ -75,7 +75,8 @@ def _check_rank(op: FftOp) -> None:
 
 
 _REAL_SIDE: dict[FftType, str] = {FftType.RFFT: "operand", FftType.IRFFT: "result"}
-"""For the transforms with a real side, whether it is the operand or the result. For the others, both are complex."""
+"""The real tensor, the operand or the result, of each transform that has one. All other transforms have only complex
+tensors."""
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:

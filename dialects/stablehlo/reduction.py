@@ -60,7 +60,8 @@ from .tensors import numbers
 def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
     """Return the types of the values that the region combines.
 
-    Raises `VerifyException` unless the region returns `count` tensors, and takes two arguments of each of their types.
+    Raises `VerifyException` unless the region returns `count` tensors, and takes two arguments of the type of each
+    tensor.
     """
     returned = returned_types(block)
     check_count("values that the region returns", len(returned), count)

@@ -1,4 +1,4 @@
-"""Workarounds for bugs of xDSL 0.73 and 0.74. `install()` applies them.
+"""Workarounds for bugs in xDSL 0.73 and 0.74. `install()` applies them.
 
 Each workaround is applied only if a check at run time shows that the bug is present, and changes only the behaviour
 that is wrong. docs/upstream.md describes the bugs for xDSL's developers.

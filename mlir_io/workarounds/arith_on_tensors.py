@@ -5,7 +5,8 @@
 %3 = arith.select %2, %1, %1 : tensor<2xi1>, tensor<2xi32>
 
 xDSL 0.73 and 0.74 define these operations for scalars only, in both forms. `repair_arith` relaxes the constraints in
-their definitions, and replaces their verifiers by ones that follow MLIR: https://mlir.llvm.org/docs/Dialects/ArithOps/.
+their definitions, and replaces their verifiers with ones that follow MLIR:
+https://mlir.llvm.org/docs/Dialects/ArithOps/.
 """
 
 from __future__ import annotations

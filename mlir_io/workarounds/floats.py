@@ -103,7 +103,7 @@ def _repair_type(kind: Any) -> None:
 
 
 def _with_nans(values: Iterable[float], buffer: bytes, kind: AnyFloat) -> Iterator[float]:
-    """Yield the values, replacing each NaN by the NaN decoded from the buffer."""
+    """Yield the values, replacing each NaN with the NaN decoded from the buffer."""
     for index, value in enumerate(values):
         nan = None if value == value else decode_nan(_bits_at(index, buffer, kind.size), kind)
         yield value if nan is None else nan

@@ -27,7 +27,7 @@ the segment."""
 def split_into_batches(
     graph: Graph, operations: Sequence[int], freed_bytes: int, only_concurrent: bool = False
 ) -> tuple[Batch, ...]:
-    """Split the copies of a group into two batches if delaying the second one saves enough.
+    """Split the copies of a group into two batches if delaying the second batch frees enough memory.
 
     Args:
         graph: The graph of the step.

@@ -203,8 +203,8 @@ class _CutPlaces:
         return sorted(by_bounds.values(), key=lambda cuts: (cuts.score, len(cuts.bounds)))
 
     def cut(self, bound: int) -> Cuts | None:
-        """Return the cuts with the fewest live bytes among those into segments of at most `bound` residual bytes; None
-        if there are no such cuts.
+        """Return the cuts with the fewest live bytes among all cuts into segments of at most `bound` residual bytes;
+        None if there are no such cuts.
 
         This is a dynamic program over the places. It uses a monotone queue and takes linear time.
         """

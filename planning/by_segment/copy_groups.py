@@ -4,9 +4,9 @@ wait for one token. The token exists once the group's gates exist. Gates are cot
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
 - A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
-  If the whole inside were live from then on, no memory would be saved. So the outputs are copied first, on a *spine*
-  whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives (T. Chen et
-  al., "Training deep nets with sublinear memory cost", 2016).
+  If the whole inside were live from then on, recomputation would not reduce memory. So the outputs are copied first, on
+  a *spine* whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives
+  (T. Chen et al., "Training deep nets with sublinear memory cost", 2016).
 - The backward pass enters the segment several times, so that there is a group for each entry (`segment_arrivals.py`).
 
 A group is split into batches if one token for all of its copies would release too many copies at once (`batches.py`).
@@ -103,7 +103,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
-    """Return the targets of a segment whose copies the operation `reader` reads."""
+    """Return the targets in a segment of which the operation `reader` reads a copy."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value
@@ -226,7 +226,7 @@ class _Planner:
 
     def _drop_saved_targets(self, operations: Iterable[int], before: int) -> None:
         """Drop the targets that a gradient operation before `before` reads without a copy. They are saved for this
-        operation, so that a later copy would save no memory."""
+        operation, so a later copy would free no memory."""
         saved = {
             value
             for value in self._targets_of(operations)

@@ -3,8 +3,8 @@ operations to copy there. The outputs of a segment are the values that later for
 values are its inside.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
-copied together, unless the backward pass enters other segments between the first uses of the two. In this case the
-inside has a later request of its own, because it would be live in between.
+copied together, unless the backward pass enters other segments between the first use of the outputs and the first use
+of the inside. In this case the inside has a later request of its own, because it would be live in between.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CopyRequest:
         before: The operation before which the copies are needed.
         rank: The sort key among requests at the same place.
         segment: The segment of the copies.
-        operations: The operations to copy; empty for `reads_outputs`.
+        operations: The operations to copy; empty if `reads_outputs` is true.
         reads_outputs: Whether the outputs that the operation `before` reads are to be copied.
     """
 

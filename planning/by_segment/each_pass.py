@@ -21,8 +21,8 @@ from ..unsplit_groups import unsplit_group, with_numbers
 
 
 def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
-    """Add copy groups where the backward pass enters segments again. Returns the same plan if it enters most segments
-    only once."""
+    """Add copy groups where the backward pass enters segments again. Returns the same plan if the backward pass enters
+    most segments only once."""
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
         return plan

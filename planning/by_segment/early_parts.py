@@ -38,7 +38,8 @@ class EarlyPart:
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
-    """Return the early parts that a barrier can delay at their present position, and whose delay saves enough memory.
+    """Return the early parts that are worth delaying: a barrier can delay them at their present position, and this
+    frees enough memory.
 
     Args:
         graph: The graph of the step.
@@ -65,8 +66,8 @@ def _turns(graph: Graph, segment_of: Mapping[int, str]) -> list[int]:
 
 
 def _early_part(graph: Graph, segment: str, operations: Sequence[int], turns: Sequence[int]) -> EarlyPart | None:
-    """Return the early part of a segment; None if there is no such part, if its delay saves too little, or if it cannot
-    be delayed."""
+    """Return the early part of a segment; None if there is no such part, if delaying it frees too little memory, or if
+    it cannot be delayed."""
     inputs = graph.outside_of(operations)
     turn_of = {value: 0 if graph.maker[value] == NO_MAKER else turns[graph.maker[value]] for value in inputs}
     last_turn = max(turn_of.values(), default=0)

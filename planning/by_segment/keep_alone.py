@@ -1,7 +1,7 @@
 """Choose the storages that one segment keeps within a byte budget, so that recomputing the others takes the least work.
 
 A byte price converts bytes to work. Minimum cuts at several byte prices give a solution, as for the stacks of loops
-(`search/local_choices/min_loop_cut.py`). The remaining budget is filled greedily with the storages that save the most
+(`search/local_choices/min_loop_cut.py`). The remaining budget is filled greedily with the storages that avoid the most
 work. If HiGHS is installed (`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
 """
 
@@ -46,7 +46,7 @@ def keep_within(piece: SegmentProblem, most: int) -> frozenset[int] | None:
 def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], smaller: frozenset[int]) -> frozenset[int]:
     """Return a set within the budget that leaves little work. The search starts from a set that exceeds the budget
     (`larger`) and a set within it (`smaller`). Each iteration computes the cut at the byte price at which both sets
-    cost the same (Eisner and Severance, 1976), and replaces one of the two sets by this cut."""
+    cost the same (Eisner and Severance, 1976), and replaces one of the two sets with this cut."""
     for _ in range(MAX_PRICES):
         saved = piece.bytes(larger) - piece.bytes(smaller)
         extra = _work(piece, smaller) - _work(piece, larger)
@@ -61,7 +61,7 @@ def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], sma
 
 
 def _fill_budget(piece: SegmentProblem, kept_storages: frozenset[int], most: int) -> frozenset[int]:
-    """Add storages to the kept ones while the budget allows it. Each iteration adds the storage that saves the most
+    """Add storages to the kept ones while the budget allows it. Each iteration adds the storage that avoids the most
     work."""
     while True:
         least_work, best = _work(piece, kept_storages), None

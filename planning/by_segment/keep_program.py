@@ -1,7 +1,7 @@
 """The integer program, for HiGHS, that chooses the storages that segments keep.
 
 For each storage v of a segment, keep[v] = 1 if it is kept. For each operation i that may be rerun, run[i] = 1 if it is
-rerun. The rows of a segment state that
+rerun. The rows of a segment require that
 
 - the kept bytes are within its budget;
 - storages that must be recomputed because of a mark are not kept;

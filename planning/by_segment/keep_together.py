@@ -2,7 +2,7 @@
 program.
 
 This program is needed if the segments cannot be planned one after the other (`segment_limits.py`) because each reads
-storages of the other ones. `keep_program.py` defines the rows of the program.
+storages of the others. `keep_program.py` defines the rows of the program.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets that may be copied and whose copies can save memory. A value that stays live after the
+    """Return the targets that may be copied and whose copies can free memory. A value that stays live after the
     backward pass in every plan is removed.
 
     Args:

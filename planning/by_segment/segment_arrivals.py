@@ -122,8 +122,8 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 
 def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
-    """Return the sorted arrivals. Where an operation would be copied before it has run, the earliest first use of it or
-    of a later operation is added.
+    """Return the sorted arrivals. If an operation would be copied before it has run, add an arrival: the earliest first
+    use of this operation or of a later one.
 
     This happens only in steps with several gradients in sequence.
 
@@ -143,8 +143,8 @@ def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[i
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Count, for each operation in `uses`, how often a data-flow path that leads to it leaves the segment and re-enters
-    it; the maximum over all paths."""
+    """Return, for each operation in `uses`, how often a data-flow path to it leaves the segment and re-enters it. If
+    there are several paths, the maximum counts."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]

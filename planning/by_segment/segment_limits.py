@@ -24,7 +24,7 @@ class Segment:
 
     Attributes:
         operations: Its operations, all in the forward pass.
-        budget_bytes: The maximum number of bytes that it may save for the backward pass; None to save as little as
+        budget_bytes: The maximum number of bytes that it may save for the backward pass; None to save as few bytes as
             possible.
     """
 
@@ -199,7 +199,7 @@ class _SegmentPlanner:
 
     def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
         """Return the failure, marked as proved if possible. It is proved if the segment exceeds its budget although no
-        storage is barred: then it does so under every plan of the other segments."""
+        storage is barred, because it then exceeds its budget under every plan of the other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = smallest_kept(piece)
         if piece.bytes(least) <= failure.budget_bytes:

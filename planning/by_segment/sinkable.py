@@ -2,7 +2,7 @@
 
 For example, masks and local derivatives are computed in the forward pass, next to their primal operation. A copy in the
 backward pass replaces the original, which becomes dead, so no arithmetic is added. The caller must check that sinking
-saves bytes: for example, sinking a comparison pins its large operand instead of its small result.
+frees memory: for example, sinking a comparison pins its large operand instead of its small result.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""
 SKIPPED = "listed among the segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"
-NOTHING_FREED = "nothing is saved: all values that would be recomputed stay alive for other uses"
+NOTHING_FREED = "no memory would be freed: all values that would be recomputed stay alive for other uses"
 
 
 def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:

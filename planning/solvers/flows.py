@@ -139,8 +139,8 @@ class CutNetwork:
         )
 
     def _unit(self, prices: Any, costs: Any) -> float:
-        """Return the unit of the integer capacities. It is a fraction of the total cost, or of the price of all
-        storages, that is coarse enough to avoid integer overflow."""
+        """Return the unit of the integer capacities: a fixed fraction of an upper bound on the cut, which avoids
+        integer overflow."""
         largest_cut = float(prices.sum())
         if self.problem.may_run_again[: self.cut + 1].all():
             largest_cut = min(largest_cut, float(costs.sum()))

@@ -1,4 +1,4 @@
-"""Read graphs of other tools from JSON files, and write the chosen copies as JSON.
+"""Read graphs from JSON files that other tools write, and write the chosen copies as JSON.
 
 A graph lists its nodes in the order of execution, as partitioners of joint graphs do:
 

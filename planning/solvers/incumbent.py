@@ -26,7 +26,7 @@ def ignore_progress(_: str) -> None:
 
 @dataclass
 class Incumbent:
-    """The incumbent of a search. `offer` replaces it by copies that are within the budget and cheaper.
+    """The incumbent of a search. `offer` replaces it with copies that are within the budget and cheaper.
 
     Attributes:
         problem, budget: The problem, and its budget in bytes.

@@ -79,7 +79,7 @@ def copies_within(problem: Problem, budget: int, stop: Stop = never_stop) -> fro
     if _StateSearch(problem, budget, stop, any_order=True).copies() is None:
         return None
     raise TooManyStates(
-        "nothing is proved: the copies of a schedule within the budget may run in another order, and the search "
+        "nothing is proved: the copies of a schedule within the budget may run in a different order, and the search "
         "ignores the bytes of small storages"
     )
 
@@ -177,8 +177,8 @@ class _StateSearch:
         return self._keep_largest(_maximal(np.unique(after) if op == stage else np.union1d(states, after), self._bits))
 
     def _fitting_subsets(self, states: States, required_bits: int, room: int) -> States:
-        """Return the largest subsets of the states among those that take at most `room` bytes and include the storages
-        of `required_bits`."""
+        """Return the maximal subsets of the states that take at most `room` bytes and include the storages of
+        `required_bits`."""
         droppable = self._bits[(self._bits & np.uint64(required_bits)) == 0]
         fitting = list[States]()
         while len(states):
@@ -320,6 +320,6 @@ def _has_superset(states: States, needed: int) -> bool:
 
 
 def _maximal(states: States, bits: States) -> States:
-    """Return the states, sorted, and without each state to which another state adds exactly one storage."""
+    """Return the sorted states, except each state that another one extends by exactly one storage."""
     larger = states[:, None] | bits
     return states[~((larger != states[:, None]) & np.isin(larger, states)).any(axis=1)]

@@ -3,8 +3,8 @@
     lowest_peak_plan(problem)             the plan with the lowest peak that all methods together find
     greedy_lowest_peak_plan(problem)      the plan of the greedy search alone
 
-Four methods run one after the other. Each of them lowers the peak of the plan of the preceding one, and the search ends
-when the peak is equal to the proven lower bound:
+Four methods run one after the other. Each of them starts from the plan of the preceding method and lowers its peak. The
+search ends when the peak is equal to the proven lower bound:
 
 1. the greedy search, by bisection above the largest working set;
 2. ruin and recreate, which needs only milliseconds for a plan below a limit, because its start is the best plan so far;
@@ -98,7 +98,7 @@ def _lowered(problem: Problem, best: LowPeak, bound_bytes: int, method: Lower, l
     Args:
         problem: The problem.
         best: The plan to start from.
-        bound_bytes: The lower bound of the peak of every plan.
+        bound_bytes: A lower bound on the peak of every plan.
         method: The method.
         limits: The maximum number of limits to try.
         stop: A predicate that ends the search with the best plan so far.

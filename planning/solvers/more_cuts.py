@@ -41,7 +41,6 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
         effort: The limits.
         bounds: The bounds from single cuts. They are raised in place.
 
-
     Returns:
         For each solution, the bytes above the budget at each operation.
     """

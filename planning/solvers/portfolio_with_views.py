@@ -99,8 +99,8 @@ def _select_views(best: Incumbent, cost: int | None) -> list[SmallView]:
 
 
 def _first_feasible(best: Incumbent, views: Sequence[SmallView]) -> tuple[list[SmallView], int | None]:
-    """Return the first selection of views for which there is a plan, and the cost of this plan. First each single view
-    is tried, then all views but one: copies of all views together may exceed the budget."""
+    """Return the first selection of views for which there is a plan, and the cost of this plan. First each view is
+    tried alone, then all views except one of them, because copies of all views together may exceed the budget."""
     selections = [[view] for view in views] + [[view for view in views if view is not other] for other in views]
     for selection in selections if len(best.problem) <= LARGE_PROBLEM else ():
         if best.should_stop():

@@ -259,13 +259,14 @@ def _starts(counts: Sequence[int]) -> Ints:
 
 
 def _rows_of(entries: Ints, starts: Ints) -> list[tuple[int, ...]]:
-    """Return the rows of a table in compressed form: the slice of the entries between each two consecutive starts."""
+    """Return the rows of a table in compressed form: the slice of the entries between each pair of consecutive
+    starts."""
     flat, bounds = tuple(entries.tolist()), starts.tolist()
     return [flat[start:end] for start, end in pairwise(bounds)]
 
 
 def _sums(values: Ints, starts: Ints) -> Ints:
-    """Return the sums of the rows of a table in compressed form: the sum of the values between each two consecutive
+    """Return the sums of the rows of a table in compressed form: the sum of the values between each pair of consecutive
     starts."""
     total = np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
     return total[starts[1:]] - total[starts[:-1]]

@@ -40,7 +40,7 @@ class Repeats:
     count: int
 
     def counterpart(self, op: int, by: int) -> int | None:
-        """Return the operation with the same index `by` blocks later; None if there is none."""
+        """Return the operation at the same index in the block that is `by` blocks later; None if there is none."""
         return self._operation_at.get((int(self.offset[op]), int(self.block[op]) + by)) if self.is_inside(op) else None
 
     def is_inside(self, op: int) -> bool:

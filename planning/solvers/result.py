@@ -34,8 +34,8 @@ class NoPlan(Exception):
 
     Attributes:
         budget: The budget as a phrase.
-        reason: A function that returns the reason, with the lower bound on the peak and the lowest peak reached, given
-            a function that names operations. The planner knows operations by their indices; its caller knows their
+        reason: A function that takes a function that names operations, and returns the reason with the lower bound on
+            the peak and the lowest peak reached. The planner knows operations by their indices; its caller knows their
             source lines.
     """
 
@@ -117,7 +117,7 @@ def refusal(problem: Problem, budget: int) -> Infeasible | None:
 
 
 def minimum_clause(minimum_bytes: int) -> str:
-    """Return the clause that states a proven lower bound on the peak."""
+    """Return the clause that gives a proven lower bound on the peak."""
     return f"no plan needs less than {readable_bytes(minimum_bytes)}"
 
 

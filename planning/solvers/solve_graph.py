@@ -31,7 +31,7 @@ from .two_point_bound import TwoPointBound, two_point_bound
 from .working_set import largest_working_set, live_values_clause
 
 MAX_SOLVES = 5
-"""Maximum number of times that the problem is solved. After each time, the limit is lowered by the excess of the
+"""Maximum number of times that the problem is solved. After each attempt, the limit is lowered by the excess of the
 rewritten graph; beyond the limit, the budget is refused."""
 
 

@@ -7,8 +7,8 @@ Let operation t read a value v that may be recomputed, and let operation s run b
 - The operation m that makes v ran between s and t. The values that are made up to s, read at t or later, and never
   recomputed were live while m ran, together with all values that m needs.
 
-For every such s, t and v, the peak is at least the smaller one of the two sums of bytes. First executions follow the
-given order; any copies are allowed.
+For every such s, t and v, the peak is at least the smaller of the two sums of bytes. First executions follow the given
+order; any copies are allowed.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
 
 
 def _values_and_stages_before(problem: Problem, values: Iterable[int], t: int) -> Iterator[tuple[int, int]]:
-    """Yield each value with the operations s at most `MAX_DISTANCE` before t at which it has been computed, the last
-    operation first."""
+    """Yield pairs of a value and an operation s, at most `MAX_DISTANCE` before t, at which the value has been computed.
+    For each value, the last operation comes first."""
     for v in values:
         first = max(problem.earliest_stage, int(problem.makers[v]) + 1, t - MAX_DISTANCE)
         for s in range(t - 1, first - 1, -1):

@@ -21,7 +21,7 @@ Sources:
            AMD EPYC server
 
 A transfer to or from the host uses one direction at a time, with half of the bidirectional bandwidth. For a device
-without a published bandwidth (TPU v5e), the user must state the bandwidth of transfers.
+without a published bandwidth (TPU v5e), the user must give the bandwidth of transfers.
 
 On GPUs, f32 products have the rate of TF32, XLA's default precision. If a device has no rate for transcendentals, each
 of them takes as long as a FLOP.
@@ -40,11 +40,11 @@ from ...support.strict_json import parse_strictly
 
 
 class BadCost(ValueError):
-    """Raised for an unknown cost model, and for an invalid cost or device file. The message states the cause."""
+    """Raised for an unknown cost model, and for an invalid cost or device file. The message gives the cause."""
 
 
 MAX_RATE = 1e21
-"""Maximum rate that a file may state, in FLOPs or bytes per second; no current machine is faster."""
+"""Maximum rate that a file may give, in FLOPs or bytes per second; no current machine is faster."""
 ELEMENTS = ("f64", "f32", "bf16", "f16", "f8", "i8")
 """Element types for which a device may have a rate for products."""
 _FIELDS = ("name", "products", "elementwise", "transcendentals", "bytes_per_second", "host_bytes_per_second")

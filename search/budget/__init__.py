@@ -1,1 +1,1 @@
-"""Search for rewrites within a memory budget: in program order with proven bounds, or under the model of XLA:CPU."""
+"""Search for rewrites within a memory budget: in program order with proven bounds, or under the XLA:CPU model."""

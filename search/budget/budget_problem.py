@@ -100,13 +100,13 @@ class BudgetProblem:
 
     @property
     def counted_values(self) -> str:
-        """A clause for refusals that states whether the budget includes arguments and results."""
+        """A clause for refusals that says whether the budget includes arguments and results."""
         if is_share(self.budget.text):
             return "a share counts temporaries only, without arguments and results"
         return "a budget in bytes includes arguments and results"
 
     @property
     def refused_wording(self) -> str:
-        """The phrase in a refusal that states the budget, the plain step's temporaries and the memory model."""
+        """The phrase in a refusal that gives the budget, the plain step's temporaries and the memory model."""
         limits = "" if self.limits.limit_bytes is None else f" ({self.limits.wording_with_plain})"
         return f"of {self.budget.text}{limits} {self.budget.model_phrase}"

@@ -53,7 +53,7 @@ class FailedSearch:
     def refusal(self, pool: Pool, compilers_key: str) -> BudgetNotReached:
         """Return the refusal.
 
-        Its first line states the smallest size that this search or an earlier one on the step measured. A line for each
+        Its first line gives the smallest size that this search or an earlier one on the step measured. A line for each
         candidate that this search compiled follows.
 
         Args:
@@ -76,7 +76,7 @@ class FailedSearch:
 
     @property
     def _beside(self) -> str:
-        """A phrase that states the bytes of arguments and results, which a budget in bytes includes; "" for a share."""
+        """A phrase that gives the bytes of arguments and results, which a budget in bytes includes; "" for a share."""
         return "" if is_share(self.budget) else " beside the arguments and results"
 
     @property

@@ -146,7 +146,7 @@ class _OrderSearch:
 
 @dataclass
 class _SolverRounds:
-    """Rewrites according to plans of the solvers. They are repeated while the result exceeds the budget.
+    """Rewrites a module according to the solvers' plans, repeatedly while the result exceeds the budget.
 
     If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered,
     until the plans cost too much.

@@ -1,8 +1,8 @@
 """Rewrite a module within a memory budget: plan, rewrite, measure, and re-plan if necessary.
 
-In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in another order. For
-XLA:CPU, plans of all kinds are forecast with its model, and the cheapest plans that are predicted to fit are applied
-until one of them fits. The choice that is made without a budget is used if it is within the budget and cheaper.
+In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in a different order.
+For XLA:CPU, plans of all kinds are forecast with its model, and the cheapest plans that are predicted to fit are
+applied until one of them fits. The choice that is made without a budget is used if it is within the budget and cheaper.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ model. Beyond the limit, the best result so far is returned, or the budget is re
 
 
 def search_by_model(problem: BudgetProblem) -> RewriteResult:
-    """Find the cheapest rewrite within the budget under the model of XLA:CPU. Raises `Refusal` if none is found."""
+    """Find the cheapest rewrite within the budget under the XLA:CPU model. Raises `Refusal` if none is found."""
     limits = problem.limits
 
     def measure(candidate: ModuleCandidate, _: float) -> tuple[float, RewriteResult] | None:
@@ -83,7 +83,7 @@ def cheapest_within_budget(
         stop: A predicate that ends the search with the best result so far.
 
     Raises:
-        Refusal: If no plan is within the budget. The reason contains the minimum if it is proven.
+        Refusal: If no plan is within the budget. The reason contains the minimum if it is proved.
     """
     limits = budget_limits(module, budget)
     problem = BudgetProblem(module=module, budget=budget, run=run, limits=limits, options=options, stop=stop)

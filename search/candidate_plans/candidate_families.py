@@ -22,9 +22,8 @@ from .plan_reduction import group_subsets, mix, thin_out, with_groups
 from .step_forecasts import StepCandidate
 
 MAX_THINNED = 4
-"""Maximum number of attempts that are also tried with fewer segments, since each makes a family of plans to search:
-half of them are those with the lowest peaks under the model of XLA:CPU, and half of them those with the fewest extra
-FLOPs."""
+"""Maximum number of attempts that are also tried with fewer segments, since each makes a family of plans to search.
+Half of these attempts have the lowest peaks under the XLA:CPU model, and the other half have the fewest extra FLOPs."""
 
 
 @dataclass(frozen=True)

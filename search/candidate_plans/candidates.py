@@ -131,8 +131,8 @@ class StepCandidates:
 
 
 def _without_policy(attempt: Attempt, wholes: Mapping[Attempt, StepCandidate]) -> list[StepCandidate]:
-    """Return the candidates of the attempts that differ from the attempt only in the policy inside segments; none for
-    an attempt without a policy of its own."""
+    """Return the candidates of those attempts that differ from `attempt` only in the policy inside segments. The result
+    is empty for an attempt without a policy of its own."""
     if not attempt.policy:
         return []
     return [

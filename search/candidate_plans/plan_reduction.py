@@ -1,8 +1,7 @@
-"""Derive smaller plans from a plan: drop some of its copies, or replace them by the copies of a cheaper plan.
+"""Derive smaller plans from a plan: drop some of its copies, or replace them with the copies of a cheaper plan.
 
 Copies are dropped by segment or by copy group, in two orders: in the order of the backward pass, and by increasing
-number of saved bytes per FLOP.
-"""
+reduction of memory per FLOP."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
 
 def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
     """Yield two sequences of shrinking subsets of the plan's groups. The first sequence drops groups in the order of
-    the backward pass. The second one drops them by increasing number of saved bytes per FLOP."""
+    the backward pass. The second one drops them by increasing reduction of memory per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         yield list(_shorter_suffixes(order, steps))

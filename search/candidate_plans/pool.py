@@ -231,7 +231,7 @@ def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast:
 
 
 def _need_share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
-    """Return the need as a share of the need of the plain step. Needs are peaks under the model of XLA:CPU; if values
+    """Return the need as a share of the need of the plain step. Needs are peaks under the XLA:CPU model; if values
     may move to the host, which XLA:CPU cannot do, they are peaks in program order."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 

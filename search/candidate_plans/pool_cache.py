@@ -79,8 +79,9 @@ def _digest(module: ModuleOp) -> str:
     """Return a digest of the module. Modules with the same digest have the same candidates.
 
     Candidates depend on the paths in locations, and on which operations share a location. They do not depend on the
-    positions in locations, which include the caller of the step: the same step is often called from another line with
-    another budget. However, a phase source that the user registers may read the positions, so they are included then.
+    positions in locations, which include the caller of the step: the same step is often called from a different line,
+    with a different budget. However, a phase source that the user registers may read the positions, so they are
+    included then.
     """
     if registered_sources():
         return sha256(print_module(module, debuginfo=True).encode()).hexdigest()

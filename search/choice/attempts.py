@@ -22,7 +22,7 @@ class Attempt:
     Attributes:
         segmentation: The segments, and which of their values may be recomputed.
         splits_only_concurrent, chain: How copies are grouped, as in `GroupOptions`.
-        each_pass: Whether to copy a segment again for each pass of the gradient over it, as in `CloneOptions`.
+        each_pass: Whether to copy a segment again for each backward pass through it, as in `CloneOptions`.
         policy: The name of the policy that determines the values to save inside segments; "" for the policy of the
             selection.
     """
@@ -39,8 +39,8 @@ class Attempt:
         return cls(Segmentation(cuts))
 
     def copying_variants(self) -> Iterator[Attempt]:
-        """Yield attempts with the same cuts that copy the segments in other ways; none for named segments, for which
-        `attempts_for` lists these ways."""
+        """Yield attempts with the same cuts that copy the segments in different ways; none for named segments, for
+        which `attempts_for` lists these ways."""
         if self.segmentation.cuts is not None:
             yield replace(self, segmentation=replace(self.segmentation, own_outputs=True))
             yield replace(self, splits_only_concurrent=False)

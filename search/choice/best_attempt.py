@@ -24,14 +24,14 @@ from .proposed_attempts import MANY_OPERATIONS
 from .vetoes import why_peak_rises, why_worse
 
 EQUAL_PEAK_FACTOR = 1.02
-"""If the peaks of two attempts differ by at most this factor, the model of XLA:CPU cannot rank the attempts."""
+"""If the peaks of two attempts differ by at most this factor, the XLA:CPU model cannot rank the attempts."""
 HIGH_PEAK_FACTOR = 1.3
-"""In a step with at least `MANY_OPERATIONS` operations, an attempt is not evaluated under the model of XLA:CPU if its
+"""In a step with at least `MANY_OPERATIONS` operations, an attempt is not evaluated under the XLA:CPU model if its
 peak in program order exceeds the lowest one by more than this factor. Among 89 choices for such steps in the examples
 and benchmarks, this limit changes none."""
 MAX_RATIO_TO_NAMED = 0.8
 """Segments by structure replace named segments if a product is below this limit: the squared ratio of their peaks under
-the model of XLA:CPU, times the ratio of their peaks in program order. The reason is that the model errs by about 7 %
+the XLA:CPU model, times the ratio of their peaks in program order. The reason is that the model errs by about 7 %
 between programs that differ so much. On 32 steps, this rule is on average as good as trusting the model, and much
 better in the worst case."""
 MAX_RATIO_TO_BLOCKS = 0.88
@@ -78,11 +78,11 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
     1. The attempt has copies.
     2. In a large step, its peaks that are cheap to compute are low enough to win (`_contenders`).*
     3. It improves on the unchanged step (`why_worse` in `vetoes.py`).
-    4. It does not raise the peak of the unchanged step under the model of XLA:CPU.*
-    5. It does not take too much work for what it saves, compared with the unchanged step and with each remaining
-       attempt (`is_too_much_work` in `planning/objective.py`).
-    6. Its kind of segments is the most trusted one. A less trusted kind replaces a more trusted one only if it saves
-       much more (`_select_by_trust`).
+    4. It does not raise the peak of the unchanged step under the XLA:CPU model.*
+    5. It does not take too much work for its reduction of memory, compared with the unchanged step and with each
+       remaining attempt (`is_too_much_work` in `planning/objective.py`).
+    6. Its kind of segments is the most trusted one. A less trusted kind replaces a more trusted one only if it reduces
+       memory much more (`_select_by_trust`).
     7. Its peak is the lowest one, up to `EQUAL_PEAK_FACTOR`.
     8. Its peak in program order is the lowest one, up to `EQUAL_PEAK_FACTOR`.
     9. It comes first.
@@ -93,7 +93,7 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
         scored: The attempts, the most promising ones first; at least one.
         before: The peaks of the unchanged step.
         keeps_barriers: Whether the target keeps the barriers that enforce the order of copies. In this case, peaks are
-            those under the model of XLA:CPU.
+            those under the XLA:CPU model.
     """
     if len(scored) == 1:
         return scored[0]
@@ -131,13 +131,13 @@ def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt) -> ScoredAttem
 
 
 def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[ScoredAttempt]:
-    """Return the attempts that may have the lowest peak under the model of XLA:CPU, selected by peaks that are cheap to
+    """Return the attempts that may have the lowest peak under the XLA:CPU model, selected by peaks that are cheap to
     compute.
 
     For a step with at least `MANY_OPERATIONS` operations, an attempt is excluded if it raises a peak, or if its peak in
     program order is more than `HIGH_PEAK_FACTOR` times the lowest one. The attempt with a single segment for the whole
-    step is never excluded, because only the model shows what it saves. For smaller steps the model takes little time,
-    so no attempt is excluded.
+    step is never excluded, because only the model shows how much memory it frees. For smaller steps the model takes
+    little time, so no attempt is excluded.
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored
@@ -177,7 +177,7 @@ def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
 
 
 def _combined_peak(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:
-    """Return the square of the lowest peak under the model of XLA:CPU, times the lowest peak in program order."""
+    """Return the square of the lowest peak under the XLA:CPU model, times the lowest peak in program order."""
     return min(map(size, scored)) ** 2 * min(attempt.peaks.in_order for attempt in scored)
 
 

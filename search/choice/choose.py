@@ -32,7 +32,7 @@ from .segment_decisions import Segmentation
 from .vetoes import why_too_much_work, why_worse
 
 BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
-"""The policies of `jax.checkpoint` under which a search under a budget tries attempts again. They recompute no matrix
+"""The policies of `jax.checkpoint` with which a search for a budget tries attempts again. They recompute no matrix
 products."""
 
 
@@ -178,8 +178,8 @@ class _StepAttempts:
     def score(self, planned: PlannedAttempt) -> ScoredAttempt:
         """Forecast the peaks of a planned attempt.
 
-        All peaks except the one under the model of XLA:CPU are computed at once, so that the graph of the attempt is
-        released before the next attempt is planned.
+        All peaks except the one under the XLA:CPU model are computed immediately rather than on first access, so that
+        the graph of the attempt can be released before the next attempt is planned.
         """
         peaks = self.forecast.of_plan(planned.plan, planned.segments)
         return ScoredAttempt(planned, peaks.with_orders())
@@ -194,7 +194,7 @@ class _StepAttempts:
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 
     def with_policy(self, attempt: Attempt, policy: str) -> PlannedAttempt:
-        """Plan the attempt with another policy."""
+        """Plan the attempt with a different policy."""
         return self._plan(replace(attempt, policy=policy))
 
     def distinct_attempts(self) -> Iterator[PlannedAttempt]:

@@ -24,7 +24,7 @@ def remarks_on_raised_peaks(
         before: The peaks of the original steps in which marks or segment budgets demand copies, by function name.
         after: The peaks of the emitted steps.
         budgeted: The names of the functions with segment budgets.
-        keeps_barriers: Whether the target keeps barriers, so that the peak under the model of XLA:CPU also counts.
+        keeps_barriers: Whether the target keeps barriers, so that the peak under the XLA:CPU model also counts.
     """
     for function, peaks in after.items():
         name = function.sym_name.data

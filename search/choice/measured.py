@@ -35,8 +35,8 @@ class MeasuredChoice(Generic[Result]):
     """The choice among measured results.
 
     Attributes:
-        smallest: The result with the fewest bytes, and with the fewest extra FLOPs among equals; None if it saves too
-            little.
+        smallest: The result with the fewest bytes, and with the fewest extra FLOPs among equals; None if it reduces
+            memory too little.
         summary: The measured bytes of the unchanged module and of each result, as a string.
     """
 

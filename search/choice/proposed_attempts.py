@@ -33,7 +33,7 @@ class SegmentSource(Enum):
     """The source of the segments of a step.
 
     Attributes:
-        USER: Segments that the user states, by attributes or by a selection that leaves no choice. Only the way of
+        USER: Segments that the user defines, by attributes or by a selection that leaves no choice. Only the way of
             copying them varies. Marks on single operations are not a source: they apply within every attempt.
         NAMES: The scopes of the step. The search may also divide the step in other ways.
         STRUCTURE: The structure of a step without scopes.

@@ -1,6 +1,6 @@
 """Decide for each segment whether to recompute the values inside it, or to skip it for a stated reason.
 
-If a scope of the model is entered several times, each time is a separate segment *instance*. The decisions follow from
+If a scope of the model is entered several times, each entry is a separate segment *instance*. The decisions follow from
 the selection by fixed rules: a segment is skipped if its copies would free no memory. Marking and explaining both use
 these decisions, so that they always agree.
 """
@@ -136,7 +136,7 @@ class _SegmentAnalysis:
     ) -> Decision:
         """Return the decision for one segment.
 
-        `outputs`: whether to recompute its outputs too; None to follow the selection's option `outputs`.
+        `outputs`: whether to recompute its outputs as well; None to follow the selection's option `outputs`.
         """
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs
@@ -216,5 +216,5 @@ def _why_not(plan: Plan, demanded: bool) -> str | None:
         return NOTHING_FREED
     if freed <= pinned and not demanded:
         cost = f"keeps {readable_bytes(pinned)} alive in their place"
-        return f"nothing is saved: recomputing frees {readable_bytes(freed)} and {cost}"
+        return f"no memory would be freed on balance: recomputing frees {readable_bytes(freed)} and {cost}"
     return None

@@ -50,12 +50,14 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
         else ""
     )
     old, new = readable_bytes(before.in_order), readable_bytes(after.in_order)
-    return f"recomputing changes the peak from {old} to {new}{xla}: less than {100 * MIN_SAVED_SHARE:g} % saved"
+    return (
+        f"recomputing changes the peak from {old} to {new}{xla}: a reduction of less than {100 * MIN_SAVED_SHARE:g} %"
+    )
 
 
 def why_too_much_work(work: int, extra_work: int, before: Sequence[int], after: Sequence[int]) -> str | None:
-    """Return the reason why the unchanged step is better if the copies take too much work for what they save, and None
-    otherwise.
+    """Return the reason why the unchanged step is better if the copies take too much work for their reduction of
+    memory, and None otherwise.
 
     Args:
         work: The cost of the unchanged step, such as its FLOPs.
@@ -83,7 +85,7 @@ def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | N
 
 
 def _peaks_without_xla(before: Peaks, after: Peaks, keeps_barriers: bool) -> list[tuple[str, int, int]]:
-    """Return the peaks that do not require the model of XLA:CPU, as tuples of name, bytes before and bytes after the
+    """Return the peaks that do not require the XLA:CPU model, as tuples of name, bytes before and bytes after the
     choice."""
     pairs = [("the peak", before.in_order, after.in_order)]
     if keeps_barriers:
@@ -140,7 +142,7 @@ def why_calls_stay_inlined(called: ModuleOp, inlined: ModuleOp) -> Remark | None
         if raises_peak(least[name], peak := peaks_in_order(module)[name]):
             return Remark(
                 function,
-                "functions stay inlined: calling them again would raise the peak in program order from "
+                "functions stay inlined: restoring their calls would raise the peak in program order from "
                 f"{readable_bytes(least[name])} to {readable_bytes(peak)}",
             )
     return None

@@ -40,7 +40,7 @@ among sets of equal size: it lowers the peak of the writing loop."""
 
 
 def loop_cut(pair: LoopPair, may_repeat: MayRepeat, price: Fraction | None = None) -> LoopCut:
-    """Return the minimum cut of the writing loop's body. Its `why_not` is set if it saves too little.
+    """Return the minimum cut of the writing loop's body. Its `why_not` is set if it reduces the stacks too little.
 
     If no smaller set of values exists, all stacks are kept.
 

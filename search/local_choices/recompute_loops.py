@@ -1,6 +1,6 @@
 """Choose the cuts and the saved carries of loops under a loop schedule, and rewrite the loops accordingly.
 
-The schedule states what is minimized: the bytes of the stacks, or the work within a limit on these bytes. With an
+The schedule determines what is minimized: the bytes of the stacks, or the work within a limit on these bytes. With an
 interval or a number of slots, the pairs of loops that were not cut save their carries.
 """
 

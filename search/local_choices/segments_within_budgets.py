@@ -77,7 +77,7 @@ class SegmentChoice:
     Attributes:
         limits: The limits, with a plan that meets them.
         marks: The marks to write.
-        remarks: One remark for each set of segments with equal savings.
+        remarks: One remark for each set of segments with equal numbers.
     """
 
     limits: SegmentLimits
@@ -166,7 +166,7 @@ class _Chooser:
         return frozenset(saved).difference(*(solution.kept for solution in self.solutions.values()))
 
     def _update_marks(self) -> None:
-        """Replace the marks by the marks of the current choice.
+        """Replace the marks with the marks of the current choice.
 
         An operation whose segment recomputes nothing in this choice keeps the segment name from an earlier choice.
         """
@@ -207,7 +207,7 @@ class _Chooser:
         )
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield a remark for each set of segments with equal savings, at the first of them."""
+        """Yield a remark for each set of segments with equal numbers, at the first of them."""
         names_by_text = dict[str, list[str]]()
         for name, solution in self.solutions.items():
             budget = self._budget(name)

@@ -1,7 +1,7 @@
 """Propagate the switches of a segment to its operations.
 
-A switch is a boolean attribute from MindSpore's interface. For example, `mp_comm_recompute` states whether collectives
-in the segment may run twice.
+A switch is a boolean attribute from MindSpore's interface. For example, `mp_comm_recompute` says whether collectives in
+the segment may run twice.
 """
 
 from __future__ import annotations

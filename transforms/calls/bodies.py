@@ -117,7 +117,7 @@ class MatchedCall:
     def _clone(self, index: int, template_value: OpResult, value: SSAValue) -> None:
         if not isinstance(value, OpResult) or value.index != template_value.index:
             raise LeftInlined(
-                f"it reads another value where the called function reads the result of {name_of(template_value.op)}"
+                f"it reads a different value where the called function reads the result of {name_of(template_value.op)}"
             )
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
             raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
@@ -171,7 +171,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 
 
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
-    """Return the later of two values. One of them must be the other one after it has passed through barriers.
+    """Return the later of two values. One of them must be derived from the other through barriers.
 
     The restored call may read the later value, because it may wait for more operations than the original call did.
 

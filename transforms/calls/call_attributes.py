@@ -151,7 +151,7 @@ def location_in_call(call: LocationAttr, location: LocationAttr) -> LocationAttr
 
 
 class AttributePropagator:
-    """A propagator of call attributes to inlined operations. It does not replace existing attributes.
+    """Propagates call attributes to inlined operations, without replacing existing attributes.
 
     Each operation of a copied call gets an id that it shares only with its original.
     """

@@ -1,4 +1,4 @@
-"""Replace groups of operations by calls. All operations of a group come from one inlined call. The module finds the
+"""Replace groups of operations with calls. All operations of a group come from one inlined call. The module finds the
 insertion point, and redirects uses.
 
 The operations of a group need not be adjacent.
@@ -109,7 +109,7 @@ def insertion_point_of(
 class Effects:
     """The order of effects in a block.
 
-    `pure`: the calls of functions without effects; every other call counts as an effect.
+    `pure`: the calls to functions without effects; every other call counts as an effect.
     """
 
     pure: set[Operation] = field(default_factory=set[Operation])
@@ -256,9 +256,9 @@ def insert_call(call: CallOp, point: InsertionPoint, positions: Positions) -> No
 def redirect_passed_arguments(
     call: CallOp, group: Group, template: CallTemplate, enclosing: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Restore the uses of call results that the function passes through from its arguments.
+    """Redirect uses to those results of the call that the function passes through from its arguments.
 
-    Inlining redirected these uses to the operands of the call.
+    Inlining had redirected these uses to the operands of the call.
 
     Args:
         call: The new call.

@@ -241,7 +241,7 @@ def _nested_instance(
     mapping: Mapping[int, SSAValue],
     new_instances: dict[InlinedCall, InlinedCall],
 ) -> InlinedCall:
-    """Return the instance that represents the call `inner` of a callee after the callee was inlined for `outer`."""
+    """Return the instance that represents a callee's call `inner` after the callee was inlined for the call `outer`."""
     if inner not in new_instances:
         nearest = (
             outer if inner.at.instance is None else _nested_instance(outer, inner.at.instance, mapping, new_instances)

@@ -105,7 +105,7 @@ OF_THE_WHOLE = "its attributes apply to the call as a whole, with all of its ope
 
 
 def _call_of(function: str, body: InlinedBody, attributes: CallAttributes) -> CallOp:
-    """Return a call of the function that computes the body, with the attributes of the operations that it replaces."""
+    """Return a call to the function that computes the body, with the attributes of the operations that it replaces."""
     types = [value.type for value in body.returned]
     call = CallOp.create(
         operands=body.call_operands, result_types=types, properties={"callee": SymbolRefAttr(function)}

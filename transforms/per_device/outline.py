@@ -198,7 +198,7 @@ def _outline(module: ModuleOp, pair: DevicePair, parent: str, number: int, held:
 def _empty_bodies(
     pair: DevicePair, joined: _JoinedBodies, indices: Sequence[int], unlinked: Sequence[int]
 ) -> tuple[ManualComputationOp, ManualComputationOp]:
-    """Replace both bodies of a pair by empty ones.
+    """Replace both bodies of a pair with empty ones.
 
     Args:
         pair, joined: The pair, and its bodies as one block.
@@ -279,7 +279,7 @@ def _replace_by_empty(
     indices: Sequence[int],
     values: Sequence[SSAValue],
 ) -> ManualComputationOp:
-    """Replace the body by an empty one that returns only the results at the indices in `indices`.
+    """Replace the body with an empty one that returns only the results at the indices in `indices`.
 
     Args:
         op: The body.

@@ -64,7 +64,7 @@ def clone_with_plans(
 
 
 def _wrong_program_message(difference: str) -> str:
-    """Return the error message for a plan that was made for another program; `difference` states how they differ."""
+    """Return the error message for a plan that was made for another program; `difference` says how they differ."""
     return (
         f"the plan is for another program: {difference}; make a plan for this program, with the options of the rewrite "
         "that will apply it"

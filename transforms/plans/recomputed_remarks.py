@@ -1,6 +1,6 @@
 """Report the recomputed operations of a plan as remarks.
 
-Each remark states a segment's number of copied operations, the bytes that no longer need to be saved, and the FLOPs.
+Each remark gives a segment's number of copied operations, the bytes that no longer need to be saved, and the FLOPs.
 These are `passed` remarks in LLVM's sense, with the topic `RECOMPUTED`. Tools print them only on request, because a
 step may have hundreds of segments.
 """

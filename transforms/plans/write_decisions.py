@@ -43,7 +43,8 @@ def decision_remarks(function: FuncOp, decided: SegmentDecisions, selection: Sel
 
 
 def write_chosen_marks(step: Step, marks: Mapping[Operation, ChosenMark]) -> None:
-    """Write the chosen marks of a step, and note on the dependents of their values that they are kept."""
+    """Write the chosen marks of a step. Values that would be recomputed only because they depend on marked values are
+    marked as kept."""
     requested = demanded_values(step)
     for op, mark in marks.items():
         if mark.segment is not None:
@@ -60,7 +61,8 @@ def remove_segments(operations: Iterable[Operation]) -> None:
 
 
 def write_decisions(decided: SegmentDecisions) -> None:
-    """Write the decisions on segments as marks, and note on the dependents of their values that they are kept."""
+    """Write the decisions on segments as marks. Values that would be recomputed only because they depend on marked
+    values are marked as kept."""
     requested = demanded_values(decided.step)
     write_marks(decided)
     keep_dependents(decided.step, requested)

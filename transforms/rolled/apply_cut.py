@@ -106,7 +106,7 @@ class _Recomputation:
     written: Affine
 
     def replace(self, readings: Sequence[StackRead], stacked_values: Sequence[_StackedValue]) -> int:
-        """Replace the reads by copies. The copies are inserted before the first read. Return the number of copies."""
+        """Replace the reads with copies. The copies are inserted before the first read. Return the number of copies."""
         ops = {reading.op for reading in readings}
         first = next(op for op in self.cut.pair.reader.block.ops if op in ops)
         mapping = self._inputs(stacked_values, first)

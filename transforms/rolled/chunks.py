@@ -52,7 +52,7 @@ class _SavedCarries:
 
 
 class _ForwardInChunks:
-    """A rewriter that replaces the forward loop by a loop over chunks. The new loop saves the carries at the start of
+    """A rewriter that replaces the forward loop with a loop over chunks. The new loop saves the carries at the start of
     each chunk.
 
     Attributes:
@@ -97,7 +97,7 @@ class _ForwardInChunks:
 
 
 class _BackwardInChunks:
-    """A rewriter that replaces the backward loop by a loop over chunks. Each iteration reruns a chunk from its saved
+    """A rewriter that replaces the backward loop with a loop over chunks. Each iteration reruns a chunk from its saved
     carries, then computes its gradients.
 
     Attributes:

@@ -110,7 +110,7 @@ class Iterations:
         clone: CloneOperation,
         extra: ExtraValues | None = None,
     ) -> Sequence[SSAValue]:
-        """Emit a loop over iterations. Return its final carries.
+        """Emit a loop that runs the given iterations. Return its final carries.
 
         Args:
             builder: The builder that inserts the operations.

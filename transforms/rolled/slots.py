@@ -140,7 +140,7 @@ def _write_to_slot(
 
 
 class _ForwardInSlots:
-    """Replaces the forward loop by loops that also fill the first slots.
+    """Replaces the forward loop with loops that also fill the first slots.
 
     Attributes:
         needed: The part of the forward loop that is still needed without the dropped stacks.
@@ -189,8 +189,8 @@ class _ForwardInSlots:
 
 
 class _BackwardInSlots:
-    """A rewriter that replaces the backward loop by a new loop. Each of its iterations reruns forward iterations from a
-    slot, fills further slots, and computes one gradient.
+    """A rewriter that replaces the backward loop with a new loop. Each of its iterations reruns forward iterations from
+    a slot, fills further slots, and computes one gradient.
 
     Attributes:
         reruns: The iterations of the forward loop that compute the dropped slices.

@@ -93,8 +93,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the operand producers of `ops` that have no reader outside the group, each as a pair with True, because
-        it precedes the group."""
+        """Yield the producers of operands of `ops` that have no reader outside the group. Each is a pair with True,
+        which says that it precedes the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -155,8 +155,8 @@ class _Descendants:
     """The transitive readers of each operation, as bit sets. They are added from the last operation to the first.
 
     The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
-    It is deleted once all producers of the operation have been added, so that the total memory is not quadratic in the
-    length of the program.
+    A row is deleted once all producers of its operation have been added, so that the total memory is not quadratic in
+    the length of the program.
     """
 
     def __init__(self, program: KernelProgram):
@@ -290,8 +290,8 @@ class _Rules:
         return members
 
     def do_not_duplicate(self, producer: int) -> bool:
-        """Return whether to fuse the producer into all readers or none, since duplicates would read more memory than
-        its result occupies."""
+        """Return whether the producer must not be duplicated, because its copies would read more memory than its result
+        occupies. It is then fused into all of its readers or into none."""
         is_shared = self.shared_everywhere.get(producer)
         if is_shared is None:
             program = self.program

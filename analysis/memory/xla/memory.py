@@ -3,8 +3,8 @@
 This is the memory model `xla`. It keeps barriers. The model `order`, in contrast, stores every result and runs in
 program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules kernels
 breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`), and assigns
-several values to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` states
-its accuracy.
+several values to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` gives its
+accuracy.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PlainStep:
-    """The unchanged step in the form of the memory model `xla`.
+    """The unchanged step, as the memory model `xla` represents it.
 
     Its operations and values have the same indices as in the step's graph. `donated`: see `donations`.
     """

@@ -373,7 +373,7 @@ def unchanged_carries(loop: Operation) -> frozenset[int]:
 
 
 def _before_loops(value: SSAValue) -> SSAValue:
-    """Look through nested loops that carry the value unchanged to its initial value."""
+    """Return the value that loops, possibly nested ones, pass through unchanged to this value."""
     while isinstance(value, OpResult) and name_of(value.op) == _LOOP and value.index in unchanged_carries(value.op):
         value = value.op.operands[value.index]
     return value

@@ -74,7 +74,7 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 
     The loops allocate nothing, so arguments need no reference counting, which would take half of the time of a call.
     """
-    # The copy has its own globals, in which the caller replaces kernels by compiled ones.
+    # The copy has its own globals, in which the caller replaces kernels with compiled ones.
     copy = FunctionType(function.__code__, dict(function.__globals__), function.__name__)
     flags = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": not is_entry}
     try:
@@ -89,7 +89,7 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 
 
 def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
-    """Compile a kernel for the argument types, after replacing literal types by their general types. Otherwise numba
+    """Compile a kernel for the argument types, after replacing literal types with their general types. Otherwise numba
     would compile the kernel once for each literal value."""
     return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 

@@ -34,8 +34,8 @@ INDEX_BITS, COST_BITS = 28, 32
 
 @kernel
 def reverse_delete(board: Board, discards_log: bool, passes: int) -> None:
-    """Remove copies in order of decreasing cost, each with the copies that only it used, while the overflow does not
-    grow.
+    """Remove copies in order of decreasing cost, each together with the copies that only it used, while the overflow
+    does not grow.
 
     Args:
         discards_log: Whether the log is discarded, because nothing will be undone.

@@ -54,7 +54,7 @@ func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // JSON:            {"part": "total/recompute-clone/plan", "seconds":
 
 // LIST:      Passes of recompute:
-// LIST:        recompute-inline{{ +}}- replace calls of private functions by the bodies of these functions, also inside loops
+// LIST:        recompute-inline{{ +}}- replace calls to private functions with their bodies, also inside loops
 // LIST:      recompute-merge-remat
 // LIST:      recompute-take-scopes
 // LIST:      recompute-inline-segments

@@ -37,7 +37,7 @@
 
 // BAD:   offload must be marked, auto, or a speed such as 25GB/s, not 'everything'
 // COST:  offload=auto compares transfers and work in seconds: give a device, for example cost=roofline(h100)
-// SPEED: the transfer speed of tpuv5e to its host is unknown: state one, such as offload=25GB/s
+// SPEED: the transfer speed of tpuv5e to its host is unknown: give one, such as offload=25GB/s
 // MODEL: host memory is counted only in program order: use memory-model=order
 
 func.func @step(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {

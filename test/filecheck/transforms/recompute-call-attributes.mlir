@@ -8,7 +8,7 @@
 
 // If a call with attributes of other tools cannot be restored from its copied operations, such calls stay in place, since the
 // attributes would be lost. With calls=false and under budgets they always stay; a plan applies to the original step.
-// SAYS: remark: the call of 'host' is neither inlined nor recomputed: mhlo.frontend_attributes would be lost
+// SAYS: remark: the call to 'host' is neither inlined nor recomputed: mhlo.frontend_attributes would be lost
 func.func @s(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   %s0 = stablehlo.sine %x : tensor<64xf32> loc("jit(s)/jvp(block0)/sin")
   %h0:2 = func.call @host(%s0) {mhlo.frontend_attributes = {_xla_compute_type = "host"}} : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) loc("jit(s)/jvp(block0)/jit(host)")

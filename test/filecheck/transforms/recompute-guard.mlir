@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @peak_in_update
 // CHECK:         optimization_barrier
 // CHECK-NEXT:    stablehlo.sine {{.*}}recompute.duplicated
-// NONE:        remark: recomputing changes the peak from 28.0 KiB (28672 bytes) to 28.0 KiB (28672 bytes): less than 1 % saved: the step is left as it is
+// NONE:        remark: recomputing changes the peak from 28.0 KiB (28672 bytes) to 28.0 KiB (28672 bytes): a reduction of less than 1 %: the step is left as it is
 // NONE-LABEL:  func.func @peak_in_update
 // NONE-NOT:      recompute.duplicated
 

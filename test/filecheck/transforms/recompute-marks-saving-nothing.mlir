@@ -5,7 +5,7 @@
 func.func @step(%x: tensor<1024xf32>, %ct: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")
-  // expected-remark@+1 {{the mark to recompute stablehlo.tanh saves no memory: 4.0 KiB (4096 bytes) need not be saved, but 4.0 KiB (4096 bytes) are kept instead; remove the mark, or also mark the operations that compute its operands}}
+  // expected-remark@+1 {{the mark to recompute stablehlo.tanh frees no memory: 4.0 KiB (4096 bytes) need not be saved, but 4.0 KiB (4096 bytes) are kept instead; remove the mark, or also mark the operations that compute its operands}}
   %c = stablehlo.tanh %b {recompute.recompute = "must_recompute"} : tensor<1024xf32> loc("jit(f)/jvp(block0)/tanh")
   %d = stablehlo.exponential %c : tensor<1024xf32> loc("jit(f)/jvp(block1)/exp")
   %y = stablehlo.tanh %d : tensor<1024xf32> loc("jit(f)/jvp(block1)/tanh")

@@ -161,7 +161,7 @@ TUPLE = Template(
             RNG,
             "C2",
             {"kind": "NORMAL", "a": "tensor<i32>", "b": "tensor<i32>", "result": "tensor<2x3xi32>"},
-            "a normal distribution has elements of type i32",
+            "a normal distribution requires floats, found i32",
         ),
         (RNG, "C3", CONSTANT, r"shape \[2, 3\], expected \[2, 4\]"),
         (RNG, "C3", {"shape": "tensor<3xi64>"}, "there are 3 elements of shape, expected 2"),

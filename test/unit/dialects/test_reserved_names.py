@@ -51,8 +51,8 @@ def test_inliner_skips_reserved_functions_with_one_remark() -> None:
     assert str(module) == str(parse_module(PROGRAM))
     (remark,) = context.remarks
     assert str(remark) == (
-        f"a.py:3:4: remark: the call of '{BODY}' is neither inlined nor recomputed: XLA's Shardy round trip makes a "
-        "manual computation of the call, by its name"
+        f"a.py:3:4: remark: the call to '{BODY}' is neither inlined nor recomputed: XLA's Shardy round trip turns the "
+        "call into a manual computation, by its name"
     )
 
 

@@ -100,7 +100,7 @@ def test_rule_with_invalid_syntax_is_rejected(rule: str, words: str) -> None:
         ("([i, j], [i, j])->([i, j], [i, j]) {i=2, j=4}", "the rule has 2 results, but the operation has 1"),
         ("([i, j], [i])->([i, j]) {i=2, j=4}", "operand 1 has rank 1 in the rule, but the tensor has rank 2"),
         ("([i,], [i, j])->([i, j]) {i=2, j=4}", "operand 0: each dimension must have at least one factor"),
-        ("([i, u], [i, j])->([i, j]) {i=2, j=4}", "operand 0: the rule states no size for factor u"),
+        ("([i, u], [i, j])->([i, j]) {i=2, j=4}", "operand 0: the rule gives no size for factor u"),
         ("([i, i], [i, j])->([i, j]) {i=2, j=4}", "operand 0: factor i occurs more than once"),
         ("([i, jk], [i, j])->([i, j]) {i=2, j=4, k=1}", "factor k has size 1, but its dimension has other factors"),
         ("([i, j], [i, j])->([i, j]) {i=2, j=4, k=2}", "factor k=2 occurs in no operand and no result"),
@@ -114,7 +114,7 @@ def test_rule_with_invalid_syntax_is_rejected(rule: str, words: str) -> None:
         ),
         (
             "([i, j], [i, j])->([i, j]) {i=2, j=4} permutation={z}",
-            "the rule states no size for factor z of the group permutation",
+            "the rule gives no size for factor z of the group permutation",
         ),
         (
             "([i, j], [i, j])->([i, j]) {i=2, j=4} need_replication={j} permutation={j}",

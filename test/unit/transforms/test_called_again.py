@@ -82,7 +82,7 @@ def rewritten_with(text: str, target: str, calls: bool = True) -> tuple[int, int
 @pytest.mark.parametrize("text", [WAITS, TWINS])
 def test_functions_stay_inlined_if_calls_need_more_memory(text: str) -> None:
     sizes = "from 16.0 KiB (16384 bytes) to 20.0 KiB (20480 bytes)"
-    stay = f"functions stay inlined: calling them again would raise the peak in program order {sizes}"
+    stay = f"functions stay inlined: restoring their calls would raise the peak in program order {sizes}"
     assert rewritten_with(text, "none") == (4, 0, stay)
     peak, calls, remark = rewritten_with(text, "none", calls=False)
     assert (peak, calls) == (4, 0) and remark != stay
