@@ -54,7 +54,7 @@ QUOTES: Mapping[str, tuple[str, ...]] = {
     ),
     "docs/concepts.md": (
         "{gpt unstaggered mib} MiB for the GPT of the examples instead of the plain step's {gpt plain mib} MiB",
-        "That leaves {gpt ours mib} MiB.",
+        "With this pass, the GPT needs {gpt ours mib} MiB.",
     ),
 }
 

@@ -95,8 +95,8 @@ def test_readme_states_the_number_of_external_steps() -> None:
     text, rows = " ".join(README.split()), savings_page.rows(list(savings_page.STORED.values()))
     better, equal, worse = savings_page.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
-    less = f"less memory on {better} of {len(rows)} steps by another author"
-    assert f"{less}, the same on {equal} and more on {worse}; it refuses none" in text
+    assert f"on {len(rows)} steps written by someone else" in text
+    assert f"less memory on {better} of them, the same on {equal} and more on {worse}; it refuses none" in text
     within = sum(row["bare"][0]["bytes"] <= (1 + savings_page.EQUAL) * row["checkpoint"]["bytes"] for row in rows)
     assert f"at most 2 % more than `jax.checkpoint` on {round(100 * within / len(rows))} % of the steps" in text
 
@@ -112,12 +112,14 @@ def test_modelled_numbers_of_the_concepts_page_are_current() -> None:
     tied = [round(peaks.in_order / 1e6) for peaks in (peaks_before(TIED), peaks_after(TIED))]
     assert "from {} to {} MB.".format(*tied) in page
     first, two = (outputs_too(copies) for copies in (1, 2))
-    assert f"leaves {first:.2f} of the plain peak" in page and f"On the chain this leaves {two:.2f}." in page
+    assert f"the peak with one copy of everything is {first:.2f} of the plain peak" in page
+    assert f"On the chain, this reduces the peak to {two:.2f}." in page
     reordered = [
         lowest_peak_schedule(functions_of(recomputed(name))[0]) for name in ("gpt_train.small.mlir", PEAK_IN_UPDATE)
     ]
     gpt, paddle = (item.peak_bytes / item.given_peak_bytes for item in reordered)
-    assert f"the peak falls to {gpt:.2f} of its value, and on the step of Paddle's four layers to {paddle:.2f}." in page
+    assert f"the peak falls to {gpt:.0%} of its previous value".replace("%", " %") in page
+    assert f"on the step of Paddle's four layers to {paddle:.0%}.".replace("%", " %") in page
 
 
 def test_readme_matches_demo_and_check_output() -> None:
