@@ -68,6 +68,8 @@ def next_steps(report: Report) -> Iterator[str]:
         yield 'next: budget="min" may find less memory; budget=0.5 or "8GiB" finds the least work within that limit'
     if report.variant is Variant.MERGED:
         yield from wrap_line(_MERGED)
+    if report.model.branch_advice:
+        yield from wrap_line(f"next: {report.model.branch_advice}")
     if report.donation is not None:
         yield from wrap_line(_donation_advice(report.donation))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'
