@@ -1,7 +1,7 @@
 """Advice on conditionals whose branches return residuals: put `jax.checkpoint` around the blocks in the branches.
 
-A conditional is copied as a whole, and the copy returns all residuals of its branches to the backward pass. With
-`jax.checkpoint` around the blocks in the branches, the branches return only the inputs of the blocks.
+A conditional is copied as a whole, so all residuals of a branch are live at once. With `jax.checkpoint` around the
+blocks in the branches, the blocks are recomputed one after another.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NOTABLE = 2
 """The minimum ratio of the bytes of residuals that a branch computes to the bytes that the conditional reads."""
 _ADVICE = (
     "put jax.checkpoint around the blocks inside the branches and keep recompute.jax.jit, which needed less memory on "
-    "every measured model: the {conditionals} at {places} return{s} the residuals of the branches to the backward pass "
-    "(section 'Blocks in branches' of the documented limits)"
+    "most measured models, and more on none: the {conditionals} at {places} return{s} the residuals of the branches to "
+    "the backward pass (section 'Blocks in branches' of the documented limits)"
 )
 
 
