@@ -125,12 +125,12 @@ def test_advice_on_conditionals_inside_a_checkpointed_layer():
     assert advice_on(model).startswith(ADVICE)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_advised_model_needs_no_more_memory(model: Model):
+@pytest.mark.parametrize(("model", "share"), [(cond_per_layer, 1.01), (cond_in_scan, 1.01), (switches, 0.8)])
+def test_advised_model_needs_no_more_memory(model: Model, share: float):
     ours, advised = (
         recompute.jax.jit(step_of(model(wrap))).lower(*arguments()).compile() for wrap in (unwrapped, jax.checkpoint)
     )
-    assert temporaries(advised) <= temporaries(ours)
+    assert temporaries(advised) < share * temporaries(ours)
 
 
 @pytest.mark.parametrize("budget", [None, "min"])
