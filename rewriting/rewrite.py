@@ -46,6 +46,7 @@ from ..support.timing import part
 from ..transforms.calls.call_attributes import keep_whole, remove_whole_marks
 from ..transforms.preparation.timelines import peaks_of
 from ..transforms.rolled.joined_branches import has_several_conditionals
+from ..transforms.rolled.merge_copied_branches import merge_copied_branches
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
 from .stages import Alternative, run_stages
@@ -143,6 +144,8 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
     else:
         if result.outcome.restored_calls.lost:
             result = _run_with_calls_in_place(module, options) or result
+    if result.module is not None:
+        merge_copied_branches(result.module)
     return replace(result, outcome=replace(result.outcome, remarks=(*mark_remarks, *result.outcome.remarks)))
 
 

@@ -81,10 +81,11 @@ def _may_be_merged(op: Operation) -> bool:
     The body of a loop in a second forward pass stays as it is, so that the whole loop equals the loop in the first one.
     """
     around = op.parent_op()
-    return is_constant(op) or (_is_in_second_pass(op) and (around is None or not _is_in_second_pass(around)))
+    return is_constant(op) or (is_in_second_pass(op) and (around is None or not is_in_second_pass(around)))
 
 
-def _is_in_second_pass(op: Operation) -> bool:
+def is_in_second_pass(op: Operation) -> bool:
+    """Return whether the operation belongs to a second forward pass of `jax.checkpoint`."""
     return _SECOND_PASS in split_path(path_of(op.location))
 
 
@@ -98,7 +99,7 @@ def _move_to_first_pass(block: Block) -> None:
         if positions.is_floating(op):
             continue
         if late.isdisjoint(producers(op)):
-            if _is_in_second_pass(op) and why_impure(op) is None and name_of(op) not in _CONTROL:
+            if is_in_second_pass(op) and why_impure(op) is None and name_of(op) not in _CONTROL:
                 positions.move(op)
                 continue
             if scope_of(op.location).direction is not Direction.BACKWARD:

@@ -25,6 +25,7 @@ from ....driver.rewrites.rewritten import Rewritten
 from ....driver.verification.verified import NotProved
 from ....options.selection import BadSelection
 from ....planning.plan_file import from_json
+from ....search.budget.compiled_refusal import BudgetNotReached
 from ....search.local_choices.limit_segments import selection_without_budgets
 from ....support.counted import counted_are
 from ....support.diagnostics import Refusal
@@ -47,6 +48,7 @@ from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
 from ..keywords.segment_check import demand_segments, in_terms_of_model
 from ..messages import why_plain
+from ..messages.branch_residuals import with_branch_advice
 from .lowered import (
     BEFORE_COMPILING,
     NOT_CACHED,
@@ -175,6 +177,8 @@ def _rewrite_uncached(
     except (Refusal, NotProved) as error:
         if isinstance(error.__cause__, BadSelection):
             raise in_terms_of_model(name, module, error.__cause__) from error
+        if isinstance(error, BudgetNotReached):
+            return step.refused(with_branch_advice(error, module))
         return step.refused(error)
     return replace(lowered, remarks=(*lowered.remarks, *host_remarks))
 

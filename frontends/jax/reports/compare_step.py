@@ -32,6 +32,7 @@ from ....support.remarks import Remark, Topic
 from ....support.type_guards import is_tensor
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.variants import CompiledStep, Variant
+from ..messages.branch_residuals import branch_advice
 from .device_part import NotPropagated, part_of_a_device
 from .donation import possible_donation
 from .redrawn_bits import redrawn_bits
@@ -92,7 +93,11 @@ def compare(lowered: Lowered) -> Report:
             timelines=(*_named(timelines), *_inside_loops(steps)),
             is_per_device=view.is_of_a_device,
         ),
-        model=ModelParts(names, () if rewritten is None else _modules_of_segments(rewritten, names)),
+        model=ModelParts(
+            names,
+            segments=() if rewritten is None else _modules_of_segments(rewritten, names),
+            branch_advice="" if _is_plain_within_budget(lowered, choice.variant) else branch_advice(lowered.module),
+        ),
         loops=LoopFacts(
             has_loops,
             positions=tuple(dict.fromkeys(step.place for step in steps if step.place)),
@@ -102,6 +107,11 @@ def compare(lowered: Lowered) -> Report:
         devices=devices,
         donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
     )
+
+
+def _is_plain_within_budget(lowered: Lowered, variant: Variant) -> bool:
+    """Return whether the plain step runs because it meets the caller's budget."""
+    return variant is Variant.PLAIN and lowered.within is not None and lowered.within.limit_bytes is not None
 
 
 def _recomputed_operations(rewritten: Rewritten | None, names: ModuleNames) -> RecomputedOperations:

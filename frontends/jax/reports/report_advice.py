@@ -90,6 +90,8 @@ def next_steps(report: Report) -> Iterator[str]:
         yield from wrap_line(_MERGED)
     if (draws := report.recomputed.draws) is not None and draws.share >= NOTABLE_DRAWS:
         yield from wrap_line(f"next: {_draws_advice(draws)}")
+    if report.model.branch_advice:
+        yield from wrap_line(f"next: {report.model.branch_advice}")
     if report.donation is not None:
         yield from wrap_line(_donation_advice(report.donation))
     yield 'more: print(report.details()) for charts and remarks, report.save("step.html") for a page'

@@ -81,10 +81,12 @@ class ModelParts:
     Attributes:
         names: The names of the modules.
         segments: For each segment by structure, its modules, or the line of its first operation.
+        branch_advice: The advice on conditionals whose branches return residuals; "" if it does not apply.
     """
 
     names: ModuleNames = field(default_factory=ModuleNames)
     segments: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    branch_advice: str = ""
 
 
 @dataclass(frozen=True)

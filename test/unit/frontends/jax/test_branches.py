@@ -51,6 +51,24 @@ def experts(weights: Any, x: Any, choice: Any) -> Any:
     return jax.lax.switch(choice, [*chosen, lambda weights, x: blocks(weights, x)], weights, x)
 
 
+def cond_per_block(weights: Any, x: Any, choice: Any) -> Any:
+    """Six blocks, each under its own conditional."""
+    for index, w in enumerate(weights):
+        x = jax.lax.cond(choice > index - 3, block, identity, w, x)
+    return x
+
+
+def cond_in_scan(weights: Any, x: Any, choice: Any) -> Any:
+    """A loop of six iterations with a conditional block."""
+
+    def body(x: Any, layer: Any) -> Any:
+        w, index = layer
+        return jax.lax.cond(choice > index - 3, block, identity, w, x), None
+
+    stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *weights)
+    return jax.lax.scan(body, x, (stacked, jnp.arange(LAYERS)))[0]
+
+
 def after_blocks(weights: Any, x: Any, choice: Any) -> Any:
     """Two blocks whose output, which the conditional reads, is itself recomputed."""
     return tower(weights, blocks(weights[:2], x), choice)
@@ -74,6 +92,13 @@ def arguments(choice: int = 1) -> tuple[Any, ...]:
     return weights, jnp.asarray(numbers.normal(size=(ROWS, WIDTH)), jnp.float32), jnp.int32(choice)
 
 
+@pytest.mark.parametrize("model", [cond_per_block, cond_in_scan])
+def test_residuals_of_copied_conditionals_stay_in_the_branches_of_the_gradient(model: Step):
+    step = step_of(model)
+    plain, ours = (jitted(step).lower(*arguments()).compile() for jitted in (jax.jit, recompute.jax.jit))
+    assert temporaries(ours) < 0.16 * temporaries(plain)
+
+
 @pytest.mark.parametrize(("model", "share"), [(tower, 0.35), (towers, 0.35), (experts, 0.4), (after_blocks, 0.4)])
 def test_blocks_in_branches_are_recomputed_in_the_branches_of_the_gradient(model: Step, share: float):
     step = step_of(model)
@@ -81,7 +106,7 @@ def test_blocks_in_branches_are_recomputed_in_the_branches_of_the_gradient(model
     assert temporaries(ours) < share * temporaries(plain)
 
 
-@pytest.mark.parametrize("model", [tower, towers, after_blocks])
+@pytest.mark.parametrize("model", [tower, towers, after_blocks, cond_per_block, cond_in_scan])
 @pytest.mark.parametrize("choice", [0, 1])
 def test_results_are_equal_whichever_branch_runs(model: Step, choice: int):
     step, inputs = step_of(model), arguments(choice)
