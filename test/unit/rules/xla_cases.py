@@ -292,7 +292,7 @@ COMPILED: Mapping[str, str] = {
     "reduce, all dimensions": "XLA:CPU reduces in two steps",
     "reduce, in bf16": "XLA:CPU reduces in two steps",
     "dot in bf16": "XLA:CPU has no products in bf16: it converts to f32 and back",
-    "outer product": "XLA:CPU replaces a product without contracted dimensions by an elementwise one",
+    "outer product": "XLA:CPU replaces a product without contracted dimensions with an elementwise one",
     "dynamic slice": "XLA:CPU merges the clamps of two equal indices",
     "while loop with a data-dependent condition": "XLA:CPU reduces in two steps",
     "random bits": "XLA:CPU expands the generator to integer operations",

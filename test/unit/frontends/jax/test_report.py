@@ -671,7 +671,7 @@ def test_explain_accepts_static_arguments():
 def _donation_in(step: Any, *args: Any, **kwargs: Any) -> str:
     report = recompute.jax.explain(step, *args, budget="1GiB", **kwargs)
     lines = " ".join(str(report).split())
-    return lines.partition("next: donate")[2].partition(" saves ")[0]
+    return lines.partition("next: donate")[2].partition(" frees ")[0]
 
 
 def test_donation_is_proposed_if_the_step_returns_an_updated_argument():
