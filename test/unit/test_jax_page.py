@@ -28,7 +28,7 @@ def run(snippet: str, folder: Path) -> None:
 
 
 def test_each_snippet_has_a_test():
-    counts = {"jax": 2, "jax_selection": 1, "jax_report": 2, "jax_compilation": 1}
+    counts = {"jax": 3, "jax_selection": 1, "jax_report": 2, "jax_compilation": 1}
     assert {name: len(snippets) for name, snippets in SNIPPETS.items()} == counts
 
 
@@ -58,6 +58,11 @@ def test_selection_snippet_applies_marks(tmp_path: Path, capsys: pytest.CaptureF
     message = capsys.readouterr().out
     assert re.search(r"stablehlo.tanh in layer0, layer1 and 2 more, .*: the selection saves it", message, re.MULTILINE)
     assert "recomputed: " in message
+
+
+def test_export_snippet_exports_the_rewritten_step(tmp_path: Path):
+    with pytest.warns(recompute.jax.BarriersDropped):
+        run(SNIPPETS["jax"][2], tmp_path)
 
 
 def test_report_snippet_warns(tmp_path: Path):

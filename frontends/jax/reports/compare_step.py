@@ -266,8 +266,8 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that a variant saves for its backward pass, in order of decreasing size.
 
-    A plain step saves every residual. The values of a rewritten step are those that its program saves. Their reasons
-    come from the user's selection if it leaves the same bytes, and otherwise from the rewrite.
+    A plain step saves every residual. The values of a rewritten step are those that its program saves. The reason for
+    a value comes from the user's selection if the selection keeps this value, and otherwise from the rewrite.
 
     Args:
         lowered: The step.
@@ -287,10 +287,13 @@ def _saved_values(
     values = [value for explanation in explanations for value in explanation.values]
     if rewritten is None:
         return _largest_first(replace(value, reason=value.reason or PLAIN_STEP) for value in values)
-    selected, still_saved = [value for value in values if value.reason is not None], rewritten.still_saved()
-    # A budget, or a budget of a segment, recomputes other values than the selection alone.
-    is_selected = sum(value.bytes for value in selected) == sum(value.bytes for value in still_saved)
-    return _largest_first(selected) if is_selected else still_saved
+    reasons = {_origin(value): value.reason for value in values if value.reason is not None}
+    return tuple(replace(value, reason=reasons.get(_origin(value), value.reason)) for value in rewritten.still_saved())
+
+
+def _origin(value: SavedValue) -> tuple[str, str, int]:
+    """Return the data that identify a value in the original and in the rewritten step."""
+    return value.operation, value.position, value.bytes
 
 
 def _largest_first(values: Iterable[SavedValue]) -> tuple[SavedValue, ...]:

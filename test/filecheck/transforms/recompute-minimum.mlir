@@ -5,7 +5,7 @@
 // In program order, `min` needs no more memory than any budget reaches. A refusal states the same minimum.
 
 // LEAST: remark: budget min: 1.0 MiB -> 384.0 KiB at the peak in program order; 15 operations are recomputed
-// HALF: remark: budget of 50% (512.0 KiB of temporaries): 1.0 MiB -> 384.0 KiB at the peak in program order
+// HALF: remark: budget of 50% (512.0 KiB of temporaries): 1.0 MiB -> 512.0 KiB at the peak in program order; 5 operations are recomputed, 163840 FLOPs more
 // REFUSED: error: no plan is within the budget of 30% (307.2 KiB of 1.0 MiB of temporaries) in program order: no plan needs less than 384.0 KiB (393216 bytes), which are live while {{.*}}
 
 func.func @step(%x: tensor<32768xf32>) -> (tensor<f32>, tensor<32768xf32>) {
