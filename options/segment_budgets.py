@@ -40,7 +40,8 @@ def _read(text: str) -> SegmentBudget:
     pattern, colon, budget = (part.strip() for part in text.rpartition(":"))
     if not colon or not pattern or not budget:
         raise BadSelection(
-            f"{option('segment-budgets')}: invalid segment budget '{text}': expected layer*:30% or head:8MiB"
+            f"{option('segment-budgets')}: invalid segment budget '{text}': expected PATTERN:LIMIT, such as "
+            "'layer*:30%' or 'head:8MiB'"
         )
     try:
         parse_budget(budget, 1)

@@ -25,8 +25,8 @@ rule below allows it, and each rule has a test. A part that cannot be compared, 
 Trusted code and declarations
 -----------------------------
 * The parser that built the two modules, and xDSL's attribute classes. `attribute_keys.py` says where it compares bits
-instead of using their equality. * `pure_operations.py`: each operation in that list is a deterministic function. An
-unused call or loop without effects
+  instead of using their equality.
+* `pure_operations.py`: each operation in that list is a deterministic function. An unused call or loop without effects
   may be removed, even if the loop may not terminate. An unstable `sort` always breaks ties in the same way.
 * `conditions.py`: operations that it does not name are defined for all operands with static extents.
   Implementation-defined behaviour of StableHLO is not a failure: integers wrap around.
@@ -77,7 +77,7 @@ The rules, applied to both programs alike
   same effects in the same order, and the result of an effect equals no other term. Every operation with a memref
   operand or result, or with such an operation in a region, is an effect, even if it is listed.
 * Two regions whose meaning is known (`COMPUTE_THEIR_REGIONS`) are equal if they compute the same results from their
-arguments and the same captured values. Any other region is compared literally, as is the top level of the module: all
+  arguments and the same captured values. Any other region is compared literally, as is the top level of the module: all
   operations and their order must agree, including barriers and dead operations.
 * Two `partition_id` operations are equal if both are in bodies on the same devices (`per_device.py`), or both are
   outside all such bodies.

@@ -300,7 +300,9 @@ def _spatial(op: ConvolvingOp) -> int:
 
 def _check_labels(labels: Sequence[str], value: SSAValue) -> None:
     if len(labels) != len(shape_of(value)):
-        raise VerifyException(f"there are {len(labels)} labels for the dimensions of {value.type}")
+        raise VerifyException(
+            f"there are {len(labels)} dimension labels, expected one for each dimension of {value.type}"
+        )
 
 
 def _extent(value: SSAValue, labels: Sequence[str], label: str) -> int:

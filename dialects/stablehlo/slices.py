@@ -242,7 +242,7 @@ def check_starts(
     of_indices, of_sizes, of_type = labels
     for label, count in ((of_sizes, len(sizes)), (of_indices, len(starts))):
         if count != len(shape):
-            words = f"there are {len(starts)} indices and {len(sizes)} sizes for {len(shape)} dimensions"
+            words = f"{len(starts)} start indices and {len(sizes)} slice sizes, expected {len(shape)} of each"
             raise VerifyException(f"{label}: {words}")
     for start in starts:
         check_shape(f"{of_type}: an index", shape_of(start), [])

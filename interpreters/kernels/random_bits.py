@@ -116,8 +116,8 @@ def three_fry(state: Array, shape: Sequence[int], wide: bool) -> Bits:
 
 
 def _split_dimension(shape: Sequence[int]) -> int | None:
-    """Return the dimension along which the two numbers of a counter are adjacent: the first dimension with an even
-    extent, or the longest dimension if no extent is even."""
+    """Return the dimension along which the two 32-bit words generated from one counter are adjacent: the first
+    dimension with an even extent, or the longest dimension if no extent is even."""
     even = (d for d, extent in enumerate(shape) if extent % 2 == 0)
     longest = max(range(len(shape)), key=shape.__getitem__) if shape else None
     return next(even, longest)

@@ -1,7 +1,7 @@
-"""Kernels of Shardy. They work on whole values, which all devices hold together.
+"""Kernels of Shardy. They operate on global values, which are not divided among the devices.
 
-%1 = sdy.all_gather [{"x"}] %0 …       the same whole value, of which each device holds more
-%1 = sdy.all_reduce {"x"} %0 …         the same whole value, if %0 is unreduced along x: the whole value is the sum (or
+%1 = sdy.all_gather [{"x"}] %0 …       the same global value, of which each device holds a larger part
+%1 = sdy.all_reduce {"x"} %0 …         the same global value, unless %0 is unreduced along x: then it is the sum (or
                                        maximum, minimum) of the values on the devices along x
 """
 

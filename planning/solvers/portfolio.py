@@ -138,12 +138,13 @@ def result_of(best: Incumbent, bound: float, by: str) -> Result:
 
 
 def bounds_for(best: Incumbent, effort: Effort, tighter: bool = False) -> Bounds:
-    """Return lower bounds and start solutions from single cuts.
+    """Return lower bounds and starting solutions from single cuts.
 
     Args:
         best: The incumbent, with the problem, the budget and the limits.
-        effort: The effort.
-        tighter: Whether to use integer programs up to `LARGE_PROBLEM` operations instead of `MIN_FLOW_OPERATIONS`.
+        effort: The limits on the work of the integer programs.
+        tighter: Whether to use integer programs for problems of up to `LARGE_PROBLEM` operations, not only of up to
+            `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if tighter else MIN_FLOW_OPERATIONS) and integer_program.is_installed():
         bounds = CutBounds(best.problem, best.budget, best.should_stop, best.remaining_seconds, effort.nodes)

@@ -34,9 +34,9 @@ class NoPlan(Exception):
 
     Attributes:
         budget: The budget as a phrase.
-        reason: A function that takes a function that names operations, and returns the reason with the lower bound on
-            the peak and the lowest peak reached. The planner knows operations by their indices; its caller knows their
-            source lines.
+        reason: A callback that formats the reason, including the lower bound on the peak and the lowest peak reached.
+            Its argument maps an operation index to a name: the planner knows operations by their indices, and its
+            caller knows their source lines.
     """
 
     def __init__(self, budget: str, reason: Callable[[NameOfOperation | None], str]):

@@ -156,8 +156,8 @@ class Wrapping:
     def wrap_state(self, around: Sequence[Head], state: int, numbers: Sequence[int]) -> int:
         """Wrap the state in terms with these heads, so that the attributes also apply to the effects inside.
 
-        The term of an attribute that does not apply to each value separately also contains the values that enter or
-        leave.
+        An attribute that does not apply to each value separately also wraps the values that are passed into or out of
+        the operation, so that the term depends on them.
         """
         for head in around:
             values = () if self._is_for_each_value(head) else numbers

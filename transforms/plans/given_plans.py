@@ -58,7 +58,7 @@ def clone_with_plans(
     if plans:
         raise Refusal(
             module,
-            _wrong_program_message(f"the module has no step @{next(iter(plans))}, for which the plan has an entry"),
+            _wrong_program_message(f"it has an entry for step @{next(iter(plans))}, but the module has no such step"),
         )
     return Cloned(tuple(applied), ())
 

@@ -3,9 +3,9 @@
     %a = stablehlo.sine %x {recompute.recompute = true}           the decision: recompute %a
     %r = stablehlo.multiply %a, %a {recompute.checkpoint}         a residual of %a that the decision keeps
 
-A mark `must_recompute` includes the unmarked residuals of its value, so `recompute-clone` would recompute %r without
-the attribute `recompute.checkpoint` (`planning/by_segment/plan_targets.py`). Passes that write decisions also write
-this attribute, so that exactly the decided values are copied.
+`must_recompute` also applies to the unmarked values that are computed from the marked value and that only the backward
+pass reads (`planning/by_segment/plan_targets.py`). Without `recompute.checkpoint`, `recompute-clone` would therefore
+also recompute %r. Passes that write decisions write this attribute, so that exactly the decided values are copied.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ def clone_in_place_of_original(op: Operation, mapping: ValueMap) -> Operation:
 
 
 def clone_beside_original(numbers: FreeNumbers) -> CloneOperation:
-    """Return a function that clones operations whose originals stay. Clones have no id, and new channels."""
+    """Return a function that clones operations and keeps the originals. Clones lose their id, and get
+    new channels."""
 
     def clone(op: Operation, mapping: ValueMap) -> Operation:
         copy = op.clone(mapping)

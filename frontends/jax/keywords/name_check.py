@@ -90,9 +90,9 @@ def _patterns_of_scopes(operations: Sequence[Operation]) -> list[str]:
 
 
 def _without_checkpoint_name(step: str, name: str, near: Sequence[str], operations: Sequence[Operation]) -> str:
-    """Return the message on a name in a policy of JAX that no value of the step has.
+    """Return the error message for a name that a JAX policy mentions, but that no value of the step has.
 
-    `near`: the existing names that resemble it.
+    `near`: similar existing names.
     """
     missing = f"{step}: policy: the step has no value with the checkpoint_name {name!r}"
     if near:

@@ -15,7 +15,7 @@
 // NEAR:       error: segment-budgets: no segment matches 'blok0'; similar segments are: block0, block1
 // FAR:        error: segment-budgets: no segment matches 'attention'; the scopes are: block0, block1
 // APPLES:     error: segment-budgets: block0: invalid budget '2apples': expected bytes ('8GiB', '500MB')
-// NONE:       error: segment-budgets: invalid segment budget 'block0': expected layer*:30% or head:8MiB
+// NONE:       error: segment-budgets: invalid segment budget 'block0': expected PATTERN:LIMIT, such as 'layer*:30%' or 'head:8MiB'
 // PLAN:       error: recompute: plan and segment-budgets both select the values to recompute: give one of them
 // OUTPUT:     error: segment 'block0' cannot save as little as 1.0 KiB (1024 bytes) (block0:1KiB): the proven minimum is 4.0 KiB (4096 bytes);
 // OUTPUT-SAME: stablehlo.tanh %c, 4.0 KiB (4096 bytes): the forward pass reads it after the segment, so it is kept

@@ -55,7 +55,7 @@ CONVOLUTION = Template(
         (
             "C12",
             {"labels": "[b, 0, f]x[0, 1, i, o]->[b, 0, 1, f]"},
-            "there are 3 labels for the dimensions of tensor<4x8x8x6xf32>",
+            "there are 3 dimension labels, expected one for each dimension of tensor<4x8x8x6xf32>",
         ),
         ("C14", {"kernel": "tensor<3x3x2x10xf32>"}, "the kernel has 2 input features, expected 6/2"),
         (
@@ -71,9 +71,13 @@ CONVOLUTION = Template(
         (
             "C17",
             {"labels": "[b, 0, 1, f]x[0, i, o]->[b, 0, 1, f]"},
-            "there are 3 labels for the dimensions of tensor<3x3x3x10xf32>",
+            "there are 3 dimension labels, expected one for each dimension of tensor<3x3x3x10xf32>",
         ),
-        ("C19", {"labels": "[b, 0, 1, f]x[0, 1, i, o]->[b, f]"}, "there are 2 labels for the dimensions of"),
+        (
+            "C19",
+            {"labels": "[b, 0, 1, f]x[0, 1, i, o]->[b, f]"},
+            "there are 2 dimension labels",
+        ),
         ("C21", {"features": "0"}, r"feature_group_count \[0\] must be positive"),
         ("C22", {"batches": "0"}, r"batch_group_count \[0\] must be positive"),
         ("C22", {"batches": "-9223372036854775808"}, "must be positive"),
@@ -86,7 +90,11 @@ CONVOLUTION = Template(
         ("C25", {"result": "tensor<4x3x11x10xf32>"}, r"expected \[4, 3, 12, 10\]"),
         ("C25", {"image": "tensor<?x8x8x?xf32>", "result": "tensor<4x4x12x10xf32>"}, r"expected \[\?, 3, 12, 10\]"),
         ("C25", {"kernel": "tensor<3x0x3x10xf32>"}, r"the extents of the window \[3, 0\] must be positive"),
-        ("C26", {"result": "tensor<4x3x12xf32>"}, "there are 4 labels for the dimensions of tensor<4x3x12xf32>"),
+        (
+            "C26",
+            {"result": "tensor<4x3x12xf32>"},
+            "there are 4 dimension labels",
+        ),
         ("C27", {"kernel": "tensor<3x3x3x10xbf16>"}, "the kernel has elements of type bf16, expected f32"),
     ],
 )
