@@ -70,6 +70,11 @@ STRUCTURES: dict[str, Callable[[], Problem]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def plain_kernels() -> None:
+    """Replace the fixture of this folder: as plain Python, these searches would take two minutes."""
+
+
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_no_budget_reaches_less(structure: str) -> None:
     problem = STRUCTURES[structure]()
