@@ -3,9 +3,10 @@
     best_attempt          the order of preference, criterion by criterion
     tries_chained_groups  whether an attempt is also tried with chained copy groups
     steadier_attempt      the choice between the best attempt and the same attempt with chained copy groups
+    why_refused           the veto against an attempt
 
 `choose.py` makes and scores the attempts and calls these functions. The best attempt may still be worse than the
-unchanged step: `why_worse` in `vetoes.py` decides that, before the choice is applied and after.
+unchanged step: `why_refused` decides that before the choice is applied, and `why_worse` in `vetoes.py` afterwards.
 
 Named segments are preferred most, then repeated blocks of the program, and last the segments that are derived only from
 the graph's structure (*by structure*).
@@ -21,7 +22,7 @@ from ...planning.by_segment.by_structure import CutMethod
 from ...planning.objective import is_too_much_work, raises_peak
 from .planned_attempts import PlannedAttempt
 from .proposed_attempts import MANY_OPERATIONS
-from .vetoes import why_peak_rises, why_worse
+from .vetoes import why_peak_rises, why_too_much_work, why_worse
 
 EQUAL_PEAK_FACTOR = 1.02
 """If the peaks of two attempts differ by at most this factor, the XLA:CPU model cannot rank the attempts."""
@@ -124,10 +125,26 @@ def tries_chained_groups(scored: ScoredAttempt, keeps_barriers: bool) -> bool:
     return keeps_barriers and not scored.peaks.is_steady and not scored.planned.attempt.chain
 
 
-def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt) -> ScoredAttempt:
+def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
     """Select between the best attempt and the same attempt with chained copy groups. Return the attempt that needs less
-    memory on an eager executor, or the first one if they need the same."""
-    return min(best, chained, key=lambda attempt: attempt.peaks.eager)
+    memory on an eager executor, or the first one if they need the same. If only one of them is refused
+    (`why_refused`), return the other one."""
+    return min(
+        best,
+        chained,
+        key=lambda attempt: (why_refused(attempt, before, keeps_barriers) is not None, attempt.peaks.eager),
+    )
+
+
+def why_refused(attempt: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
+    """Return the reason why the unchanged step is better than the attempt; None if it is not.
+
+    `before`: the peaks of the unchanged step.
+    """
+    work = sum(attempt.planned.decided.step.graph.cost)
+    return why_worse(before, attempt.peaks, keeps_barriers) or why_too_much_work(
+        work, attempt.extra_work, before.to_compare(keeps_barriers), attempt.peaks.to_compare(keeps_barriers)
+    )
 
 
 def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[ScoredAttempt]:

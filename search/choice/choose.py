@@ -25,11 +25,10 @@ from ...support.counted import counted
 from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import format_bytes
 from .attempts import DEFAULT_ATTEMPT, Attempt
-from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups
+from .best_attempt import ScoredAttempt, best_attempt, steadier_attempt, tries_chained_groups, why_refused
 from .planned_attempts import AttemptTargets, PlannedAttempt, plan_attempt
 from .proposed_attempts import MAX_OUTSIDE_SHARE, attempts_at, saved_outside
 from .segment_decisions import Segmentation
-from .vetoes import why_too_much_work, why_worse
 
 BUDGET_POLICIES = "dots_with_no_batch_dims_saveable", "dots_saveable"
 """The policies of `jax.checkpoint` with which a search for a budget tries attempts again. They recompute no matrix
@@ -44,7 +43,7 @@ class ChosenAttempt:
         forecast: The forecast with which the attempts were scored.
         before: The peaks of the unchanged step.
         chosen: The best attempt.
-        tried: All scored attempts.
+        tried: All scored attempts, among them the best one.
         refused: The veto against the best attempt: the reason that the unchanged step is better. None if there is no
             veto.
         is_free: Whether the best attempt has copies, and no mark forces any of them.
@@ -110,26 +109,18 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     keeps_barriers = forecast.keeps_barriers
     scored = [attempts.score(planned) for planned in islice(attempts.distinct_attempts(), options.attempts)]
     if tries_chained_groups(scored[0], keeps_barriers):
-        scored.append(attempts.chain_groups(scored[0]))
+        attempts.chained(scored[0], scored)
     best = best_attempt(scored, before, keeps_barriers)
     if options.attempts > 1 and (variants := attempts.score_copying_variants(best)):
         scored += variants
         best = best_attempt(scored, before, keeps_barriers)
     if tries_chained_groups(best, keeps_barriers):
-        best = steadier_attempt(best, attempts.chain_groups(best))
+        best = steadier_attempt(best, attempts.chained(best, scored), before, keeps_barriers)
     has_forced_copies = any(map(is_forced, step.phases.order.operations))
     is_free = bool(best.planned.plan.copies) and not has_forced_copies
-    veto = _veto(best, before, keeps_barriers) if is_free else None
+    veto = why_refused(best, before, keeps_barriers) if is_free else None
     return ChosenAttempt(
         forecast=forecast, before=before, chosen=best, tried=tuple(scored), refused=veto, is_free=is_free
-    )
-
-
-def _veto(best: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better than the best attempt; None if it is not."""
-    work = sum(best.planned.decided.step.graph.cost)
-    return why_worse(before, best.peaks, keeps_barriers) or why_too_much_work(
-        work, best.extra_work, before.to_compare(keeps_barriers), best.peaks.to_compare(keeps_barriers)
     )
 
 
@@ -184,9 +175,14 @@ class _StepAttempts:
         peaks = self.forecast.of_plan(planned.plan, planned.segments)
         return ScoredAttempt(planned, peaks.with_orders())
 
-    def chain_groups(self, scored: ScoredAttempt) -> ScoredAttempt:
-        """Score the same attempt with chained copy groups."""
-        return self.score(self._plan(replace(scored.planned.attempt, chain=True)))
+    def chained(self, attempt: ScoredAttempt, scored: list[ScoredAttempt]) -> ScoredAttempt:
+        """Return the same attempt with chained copy groups. If it is not among the scored attempts yet, append it."""
+        chained = replace(attempt.planned.attempt, chain=True)
+        for other in scored:
+            if other.planned.attempt == chained:
+                return other
+        scored.append(self.score(self._plan(chained)))
+        return scored[-1]
 
     def score_copying_variants(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
         """Score the other ways of copying the same segments, if they lead to different plans."""

@@ -178,7 +178,18 @@ def test_unsteady_attempts_are_also_tried_with_chained_groups(planned: PlannedAt
     assert not tries_chained_groups(chained, keeps_barriers=True)
 
 
-@pytest.mark.parametrize(("eager", "wins"), [(550, True), (551, False)])
-def test_chained_groups_win_only_with_a_lower_eager_peak(eager: int, wins: bool, planned: PlannedAttempt) -> None:
-    best, chained = Given(500, 500, eager=551).scored(planned), Given(550, 550, eager=eager).scored(planned)
-    assert steadier_attempt(best, chained) is (chained if wins else best)
+@pytest.mark.parametrize(
+    ("best", "chained", "wins"),
+    [
+        (Given(500, 500, eager=551), Given(550, 550, eager=550), True),
+        (Given(500, 500, eager=551), Given(550, 550, eager=551), False),
+        (Given(500, 500, eager=551), Given(1011, 500, eager=500), False),
+        (Given(1011, 500, eager=551), Given(550, 550, eager=600), True),
+    ],
+    ids=["lower eager peak", "equal eager peak", "chained is refused", "best is refused"],
+)
+def test_the_steadier_attempt_that_is_not_refused_wins(
+    best: Given, chained: Given, wins: bool, planned: PlannedAttempt
+) -> None:
+    pair = best.scored(planned), chained.scored(planned)
+    assert steadier_attempt(*pair, BEFORE, keeps_barriers=True) is pair[wins]
