@@ -175,11 +175,11 @@ def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> Rewr
 
 def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
     """Run the stages. If the plan of the options does not match the step, it may have been made with joined branches,
-    so run the stages with joined branches."""
+    so run the stages with joined branches. A planner needs no second run: it plans any step that it is given."""
     try:
         return run_stages(module, options)
     except Refusal:
-        if options.planned is None or not has_several_conditionals(module):
+        if options.plan is None or not has_several_conditionals(module):
             raise
         with suppress(Refusal):
             return run_stages(module, options, joins_branches=True)

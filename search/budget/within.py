@@ -2,12 +2,14 @@
 
 In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in a different order.
 For XLA:CPU, plans of all kinds are forecast with its model, and the cheapest plans that are predicted to fit are
-applied until one of them fits. The choice that is made without a budget is used if it is within the budget and cheaper.
+applied until one of them fits. Before a refusal and for `min`, the choice that is made without a budget is also tried,
+so that a budget that this choice meets is never refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -52,15 +54,18 @@ def search_by_model(problem: BudgetProblem) -> RewriteResult:
         pool=pool, limit=limit, plain_needs=plain_needs, measure=measure, stop=problem.stop, is_over=problem.stop
     )
     best = rounds.best(MAX_REWRITES)
-    if best is not None and limits.limit_bytes is None and not problem.stop():
-        # `min` must not need more than the choice without a budget.
+    if best is not None and (limits.limit_bytes is not None or problem.stop()):
+        return best
+    reached = [*rounds.results.values()]
+    with suppress(Refusal):
         ordinary = problem.evaluate(None)
-        best = min(best, ordinary, key=lambda result: limits.largest_ratio(result.peaks))
-    if best is None:
-        raise Refusal(
-            problem.report_location, _infeasible_reason(problem, [result.peaks for result in rounds.results.values()])
-        )
-    return best
+        # For `min`, the unchanged step may be the best result.
+        if ordinary.module is not None or best is not None:
+            reached.append(ordinary)
+    smallest = min(reached, key=lambda result: limits.largest_ratio(result.peaks), default=None)
+    if smallest is None or not (limits.limit_bytes is None or problem.is_within_budget(smallest)):
+        raise Refusal(problem.report_location, _infeasible_reason(problem, [result.peaks for result in reached]))
+    return smallest
 
 
 def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, int]]) -> str:

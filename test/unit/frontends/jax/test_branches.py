@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import recompute
+from recompute.mlir_io.parser import parse_module
 from recompute.test.unit.frontends.jax.steps import jax, jnp, temporaries
+from recompute.transforms.preparation.timelines import peaks_of
 
 WIDTH, ROWS, LAYERS = 64, 4096, 6
 Step = Callable[..., Any]
@@ -119,6 +121,17 @@ def test_plan_of_a_step_with_joined_branches_applies_to_the_step():
     rewritten = recompute.rewrite(text)
     assert {plan.function for plan in rewritten.plans} > {"main"}
     assert recompute.rewrite(text, plan=rewritten.plans).text == rewritten.text
+
+
+@pytest.mark.parametrize(
+    ("memory_model", "budget"), [("xla", "45%"), ("order", "50%"), ("xla", "min"), ("order", "min")]
+)
+def test_budgets_that_the_choice_without_a_budget_meets_are_not_refused(memory_model: str, budget: str):
+    """The solvers and the pool of candidates do not join branches, but the choice without a budget does."""
+    text = jax.jit(step_of(tower)).lower(*arguments()).as_text(debug_info=True)
+    rewritten = recompute.rewrite(text, budget=budget, memory_model=memory_model)
+    plain, ours = (peaks_of(parse_module(program), memory_model)["main"] for program in (text, rewritten.text))
+    assert ours <= 0.5 * plain
 
 
 def test_remarks_do_not_state_that_a_divided_conditional_is_not_recomputed():
