@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -23,6 +22,7 @@ from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
+from ..search.choice.alternatives import Alternative
 from ..search.choice.demanded_copies import remarks_on_raised_peaks
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
 from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
@@ -42,13 +42,6 @@ from ..transforms.shard_kept import shard_kept
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned
 from .emit import emit
 from .options_at_fault import option_at_fault
-
-
-class Alternative(Enum):
-    """Another run of the stages that may be better than the one before it; each value is the reason."""
-
-    LOOPS_ALONE = "copies lower no peak, but loops were cut"
-    FUNCTIONS_INLINED = "restored calls may raise a peak"
 
 
 def run_stages(
