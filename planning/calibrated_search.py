@@ -28,8 +28,8 @@ PROMISING_FACTOR = 1.1
 measured need. Beyond it, the prediction is unlikely to be wrong by as much."""
 
 Ratio = Callable[["Prediction"], float]
-"""A function that maps the prediction for a plan to its expected need, as a multiple of the limit. In a search for the
-lowest need, the result is infinite."""
+"""A function that maps the prediction for a plan to its expected need, as a multiple of the limit. For the limit 0,
+and in a search for the lowest need, the result is infinite."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +53,24 @@ class CalibratedSearch:
 
     Attributes:
         choices: The predictions of the candidates.
-        limit: The maximum need; 0 to search for the candidate with the lowest need (`least`).
+        limit: The maximum need; None to search for the candidate with the lowest need (`least`).
         plain: The predicted need and the measured need of the unchanged step.
         measured: The measured need of each tried candidate, including candidates of earlier searches; infinite if it
             cannot be measured.
     """
 
     choices: Sequence[Prediction]
-    limit: float
+    limit: float | None
     plain: tuple[float, float]
     measured: dict[int, float] = field(default_factory=dict[int, float])
     _last: int | None = None
 
     @property
     def best(self) -> int | None:
-        """The measured candidate with the least work among those within the limit; None if there is no such
-        candidate."""
+        """The measured candidate with the least work among those within the limit; None if there is no such candidate,
+        or no limit."""
+        if self.limit is None:
+            return None
         within = [index for index, need in self.measured.items() if need <= self.limit]
         return min(within, key=lambda index: (self.choices[index].work, self.measured[index]), default=None)
 
@@ -87,14 +89,23 @@ class CalibratedSearch:
         untried = [index for index in range(len(self.choices)) if index not in self.measured]
         if best is not None:
             untried = [index for index in untried if self.choices[index].work < CHEAPER_SHARE * self.choices[best].work]
-        limit = self._limit(tries_left)
         needs = {index: self.expected_need(self.choices[index]) for index in untried}
-        within = [index for index in untried if needs[index] <= limit]
-        if not within and tries_left > 1:
-            within = [index for index in self.unexplored_candidates(limit) if index in needs]
-        if within:
+        if within := self._expected_within(needs, tries_left):
             return self._cheapest(within, needs)
         return self._lowest(untried, needs) if best is None else None
+
+    def _expected_within(self, needs: Mapping[int, float], tries_left: int) -> list[int]:
+        """Return the candidates that are expected to fit when `tries_left` tries remain; none without a limit.
+
+        `needs`: the expected needs of the untried candidates.
+        """
+        limit = self._limit(tries_left)
+        if limit is None:
+            return []
+        within = [index for index, need in needs.items() if need <= limit]
+        if not within and tries_left > 1:
+            within = [index for index in self.unexplored_candidates(limit) if index in needs]
+        return within
 
     def _cheapest(self, candidates: Sequence[int], needs: Mapping[int, float]) -> int:
         """Return the candidate with the lowest need among those whose work is close to the minimum."""
@@ -109,9 +120,9 @@ class CalibratedSearch:
         With a limit, prefer the candidate with the most work among equal needs: its copies may free bytes that the
         model does not predict.
         """
-        sign = -1 if self.limit else 1
+        sign = 1 if self.limit is None else -1
         index = min(candidates, key=lambda index: (needs[index], sign * self.choices[index].work), default=None)
-        is_hopeless = not self.limit and index is not None and self._is_hopeless(needs[index])
+        is_hopeless = self.limit is None and index is not None and self._is_hopeless(needs[index])
         return None if is_hopeless else index
 
     def unexplored_candidates(self, limit: float) -> list[int]:
@@ -129,10 +140,14 @@ class CalibratedSearch:
     def _ratio(self, tries_left: int, candidate: Prediction) -> float:
         """Return the expected need of a candidate, as a multiple of the limit, when `tries_left` tries remain."""
         limit = self._limit(tries_left)
-        return self.expected_need(candidate) / limit if limit else float("inf")
+        if limit is None or limit == 0:
+            return float("inf")
+        return self.expected_need(candidate) / limit
 
-    def _limit(self, tries_left: int) -> float:
-        """Return the maximum expected need for the next try when `tries_left` tries remain."""
+    def _limit(self, tries_left: int) -> float | None:
+        """Return the maximum expected need for the next try when `tries_left` tries remain; None without a limit."""
+        if self.limit is None:
+            return None
         return self.limit * (LAST_TRY_SHARE if tries_left == 1 and self.best is None else 1.0)
 
     def expected_need(self, candidate: Prediction) -> float:
@@ -175,6 +190,10 @@ class CalibratedSearch:
             index = self.next_candidate(tries_left)
             if index is None:
                 break
-            need, self._last = measure(index), index
-            self.measured[index] = float("inf") if need is None else need
+            self.record(index, measure(index))
+            self._last = index
         return self.best
+
+    def record(self, index: int, need: float | None) -> None:
+        """Store the measured need of a candidate; None if it cannot be measured."""
+        self.measured[index] = float("inf") if need is None else need

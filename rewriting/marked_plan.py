@@ -1,4 +1,4 @@
-"""Choose the marks of `recompute-plan`: a plan within the budget that `recompute-clone` can derive from marks.
+"""Find the marks of `recompute-plan`: those of a plan within the budget that `recompute-clone` can derive from marks.
 
 A plan may copy an operation several times, and choose the place of each copy. Marks only select operations, and
 `recompute-clone` derives the copies from them (`plan_of_marks` in `analysis/copies/copying.py`). The derived plan may
@@ -6,11 +6,13 @@ therefore need more memory than the plan of the search:
 
     plan of the search      marks of its operations -> derived plan -> rewritten module -> peak within the budget?
     if not                  the same for other candidates of the search, until one is within the budget
+
+`search/budget/markable_plan.py` chooses the plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -24,12 +26,11 @@ from ..options.loop_schedule import LoopSchedule
 from ..options.recompute_options import Planner, RecomputeOptions
 from ..planning.plan_file import StepPlan
 from ..search.budget.budget_problem import BudgetProblem
-from ..search.budget.within import search_by_model
+from ..search.budget.markable_plan import MarkableResult, markable_result
 from ..search.limits import Budget, budget_limits
 from ..search.outcome import RewriteResult
 from ..search.prepare import prepare
 from ..support.counted import counted_are
-from ..support.diagnostics import Refusal
 from ..support.interrupts import stop_predicate
 from ..support.remarks import Remark, RemarkKind
 from ..support.units import format_bytes
@@ -76,37 +77,21 @@ def plan_to_mark(module: ModuleOp, options: RecomputeOptions, searched: RewriteR
     sources = list[tuple[RewriteResult, tuple[StepPlan, ...]]]()
 
     def run(planned: Sequence[StepPlan] | Planner | None, loops: LoopSchedule) -> RewriteResult:
-        chosen = replace(options, loops=loops)
-        plans = run_with_alternatives(module, chosen.with_planned(planned)).outcome.plans
-        result = run_with_alternatives(module, chosen.with_planned(_derived_plans(module, chosen, plans)))
+        with_loops = replace(options, loops=loops)
+        plans = run_with_alternatives(module, with_loops.with_planned(planned)).outcome.plans
+        derived = _derived_plans(module, with_loops, plans)
+        result = run_with_alternatives(module, with_loops.with_planned(derived))
         sources.append((result, plans))
         return result
 
     with stop_predicate(options.time_limit) as stop:
         limits = budget_limits(module, budget)
         problem = BudgetProblem(module=module, budget=budget, run=run, limits=limits, options=options, stop=stop)
-        limit = limits.largest_ratio(searched.peaks) if limits.limit_bytes is None else 1.0
-        results = list[RewriteResult]()
-        for attempt in (lambda: problem.evaluate(searched.outcome.plans), lambda: search_by_model(problem)):
-            result = _result_or_none(attempt)
-            results += [result] if result is not None else []
-            if results and limits.largest_ratio(results[-1].peaks) <= limit:
-                break
-    if not results:
+        chosen = markable_result(problem, searched)
+    if chosen is None:
         return MarkedPlan(searched.outcome.plans)
-    best = min(results, key=lambda result: limits.largest_ratio(result.peaks))
-    plans = next(plans for result, plans in sources if result.outcome is best.outcome)
-    ratio = limits.largest_ratio(best.peaks)
-    if ratio <= limits.largest_ratio(searched.peaks) and best.outcome.extra_flops <= searched.outcome.extra_flops:
-        return MarkedPlan(plans)
-    return MarkedPlan(plans, _remark(problem, best, is_met=ratio <= limit))
-
-
-def _result_or_none(attempt: Callable[[], RewriteResult]) -> RewriteResult | None:
-    try:
-        return attempt()
-    except Refusal:
-        return None
+    plans = next(plans for result, plans in sources if result.outcome is chosen.result.outcome)
+    return MarkedPlan(plans, None if chosen.is_as_good else _remark(problem, chosen))
 
 
 def _derived_plans(module: ModuleOp, options: RecomputeOptions, plans: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
@@ -124,11 +109,11 @@ def _derived_plans(module: ModuleOp, options: RecomputeOptions, plans: Sequence[
     return tuple(derived)
 
 
-def _remark(problem: BudgetProblem, marked: RewriteResult, is_met: bool) -> Remark:
-    """Return a remark with the peak of the plan that results from the marks. `is_met`: whether it keeps the budget."""
-    before, outcome = problem.limits.plain_bytes, marked.outcome
+def _remark(problem: BudgetProblem, chosen: MarkableResult) -> Remark:
+    """Return a remark with the peak of the plan that results from the marks."""
+    before, marked, outcome = problem.limits.plain_bytes, chosen.result, chosen.result.outcome
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(marked.peaks[name])}" for name in before)
-    if is_met:
+    if chosen.is_met:
         verdict = "the marks keep the budget with another plan"
     elif problem.limits.limit_bytes is None:
         verdict = "the marks need more memory than the plan"
@@ -139,7 +124,7 @@ def _remark(problem: BudgetProblem, marked: RewriteResult, is_met: bool) -> Rema
         f"{verdict}, since marks cannot state how often or where an operation is copied: with recompute-clone, {peaks} "
         f"at the peak {problem.budget.model_phrase}; {counted_are(outcome.copies, 'operation')} recomputed, "
         f"{outcome.extra_flops} FLOPs more; {REMEDY}",
-        RemarkKind.ANALYSIS if is_met else RemarkKind.MISSED,
+        RemarkKind.ANALYSIS if chosen.is_met else RemarkKind.MISSED,
         amounts=(
             ("peak_bytes_before", max(before.values(), default=0)),
             ("peak_bytes_after", max(marked.peaks.values(), default=0)),

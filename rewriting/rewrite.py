@@ -6,7 +6,7 @@
     run_with_alternatives      a new module, without a budget: the best result of the runs below
     run_stages (`stages.py`)   the result of one run
 
-A run with different options follows if it may be better:
+A run with different options follows if it may be better. `search/choice/alternatives.py` compares the results:
 
     run                 if                                                   replaces the result before it
     loops alone         copies lower no peak, but loops were cut             always
@@ -26,30 +26,32 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp
 
 from ..options.loop_schedule import LoopSchedule
-from ..options.memory_model import ORDER, XLA
 from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
-from ..planning.objective import is_worth_it
 from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
 from ..planning.solvers.effort import NO_NUMBA_MESSAGE, PYTHON_SECONDS, is_compiled
 from ..planning.solvers.result import Stop, never_stop
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import cheapest_within_budget
-from ..search.choice.unchanged_steps import reword_for_cut_loops
-from ..search.choice.vetoes import why_calls_stay_inlined
+from ..search.choice.alternatives import (
+    Alternative,
+    is_better_with_joined_branches,
+    loops_alone,
+    may_be_better_with_calls_in_place,
+    unless_calls_raise_peak,
+)
 from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
 from ..support.diagnostics import Refusal
 from ..support.interrupts import stop_predicate
 from ..support.timing import part
 from ..transforms.calls.call_attributes import keep_whole, remove_whole_marks
-from ..transforms.preparation.timelines import peaks_of
 from ..transforms.rolled.joined_branches import has_several_conditionals
 from ..transforms.rolled.merge_copied_branches import merge_copied_branches
 from ..transforms.take_marks import take_marks, without_move_remarks
 from ..transforms.verify import verify_input
-from .stages import Alternative, run_stages
+from .stages import run_stages
 
 _LOG = logging.getLogger("recompute.rewriting")
 
@@ -142,7 +144,7 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
         if result is None:
             raise
     else:
-        if result.outcome.restored_calls.lost:
+        if may_be_better_with_calls_in_place(result):
             result = _run_with_calls_in_place(module, options) or result
     if result.module is not None:
         merge_copied_branches(result.module)
@@ -159,17 +161,15 @@ def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> Rewr
     if options.planned is None and has_several_conditionals(module):
         with suppress(Refusal):
             joined, joined_alternative = run_stages(module, options, joins_branches=True)
-            if joined.module is not None and _has_lower_peak(joined.module, result.module or module, options):
+            if is_better_with_joined_branches(joined, result, module, options.emission.keeps_barriers):
                 result, alternative, joins_branches = joined, joined_alternative, True
     if alternative is Alternative.LOOPS_ALONE:
-        remarks = reword_for_cut_loops(result.outcome.remarks)
         options = options.with_planned(plan_nothing)
-        result, alternative = run_stages(module, options)
-        result = replace(result, outcome=replace(result.outcome, remarks=remarks))
+        alone, alternative = run_stages(module, options)
+        result = loops_alone(result, alone)
     if alternative is Alternative.FUNCTIONS_INLINED and result.module is not None:
         inlined, _ = run_stages(module, replace(options, calls=False), joins_branches)
-        veto = None if inlined.module is None else why_calls_stay_inlined(result.module, inlined.module)
-        result = result if veto is None else inlined.with_remarks(veto)
+        result = unless_calls_raise_peak(result, inlined)
     return result
 
 
@@ -184,18 +184,6 @@ def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteR
         with suppress(Refusal):
             return run_stages(module, options, joins_branches=True)
         raise
-
-
-def _has_lower_peak(module: ModuleOp, other: ModuleOp, options: RecomputeOptions) -> bool:
-    """Return whether the highest peak of the module's functions is lower than that of `other`, under the memory model
-    of the target.
-
-    Raises:
-        Refusal: A function has dynamic shapes.
-    """
-    model = XLA if options.emission.keeps_barriers else ORDER
-    peak, other_peak = (max(peaks_of(compared, model).values(), default=0) for compared in (module, other))
-    return is_worth_it(other_peak, peak)
 
 
 def _run_with_calls_in_place(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:

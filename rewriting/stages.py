@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -23,6 +22,7 @@ from ..planning.plan import Plan
 from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
+from ..search.choice.alternatives import Alternative
 from ..search.choice.demanded_copies import remarks_on_raised_peaks
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
 from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
@@ -42,13 +42,6 @@ from ..transforms.shard_kept import shard_kept
 from .carry_out import CarriedOut, carry_out_best, carry_out_planned
 from .emit import emit
 from .options_at_fault import option_at_fault
-
-
-class Alternative(Enum):
-    """Another run of the stages that may be better than the one before it; each value is the reason."""
-
-    LOOPS_ALONE = "copies lower no peak, but loops were cut"
-    FUNCTIONS_INLINED = "restored calls may raise a peak"
 
 
 def run_stages(
@@ -72,17 +65,14 @@ def run_stages(
     prepared = prepare(module, options, joins_branches)
     steps = numbered_steps(prepared.module, costs=cost.of)
     carried_out = _choose_and_copy(prepared, steps, options)
-    return _ModuleToEmit(
-        original=module,
-        options=options,
-        prepared=prepared,
-        steps=steps,
-        carried_out=carried_out,
-    ).emit(cost)
+    copied = _CopiedModule(original=module, options=options, prepared=prepared, steps=steps, carried_out=carried_out)
+    if copied.recomputes_nothing:
+        return copied.nothing_recomputed(), None
+    return _emit_unless_worse(copied, cost)
 
 
 def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions) -> CarriedOut:
-    """Copy operations in each step according to its best attempt, or to the plan of the options.
+    """Copy operations in each step, in place, according to its best attempt or to the plan of the options.
 
     Raises:
         Refusal: A segment exceeds its budget, or an error of `carry_out_best` or `carry_out_planned`.
@@ -99,8 +89,9 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ModuleToEmit:
-    """A prepared module with copies. It is emitted if that lowers a peak.
+class _CopiedModule:
+    """A prepared module in which operations have been copied. The methods only read it; the functions below, from
+    `_emit_unless_worse` on, change `prepared.module` in place.
 
     Attributes:
         original: The original module, which stays unchanged.
@@ -116,31 +107,36 @@ class _ModuleToEmit:
     steps: Steps
     carried_out: CarriedOut
 
-    def emit(self, cost: Cost) -> tuple[RewriteResult, Alternative | None]:
-        """Emit the module and restore its calls, unless nothing is recomputed or a veto leaves the step unchanged."""
-        prepared, emission = self.prepared, self.options.emission
-        if not self.carried_out.copies and not prepared.rolled.copies:
-            return self._nothing_recomputed(), None
-        remarks = [
-            *shard_kept(prepared.module, prepared.outlined.functions),
-            *cost_remarks(self.steps, self.carried_out.steps, cost),
-        ]
-        moves = remove_unused_moves(prepared.module)
-        emitted = emit(prepared.module, prepared.origins, emission, self.steps)
-        peaks = self.carried_out.emitted_peaks(emitted)
-        if vetoes := why_all_worse(self.carried_out.before_optional, peaks, emission.keeps_barriers):
-            result = self._unchanged((*prepared.remarks, *vetoes), vetoes[0].reason, Topic.STEP_LEFT)
-            return result, Alternative.LOOPS_ALONE if prepared.rolled.copies else None
-        remarks += remarks_on_raised_peaks(
-            self.carried_out.before_demanded, peaks, prepared.limits.of, emission.keeps_barriers
-        )
-        if emission.keeps_barriers:
-            # CSE may extend live ranges beyond the plan.
-            remarks += _eager_remarks(peaks)
-        changes = self._peak_changes(emitted, peaks)
-        return self._restore(remarks, moves, max((peak.eager for peak in peaks.values()), default=0), changes)
+    @property
+    def recomputes_nothing(self) -> bool:
+        """Whether the module has copies neither in its steps nor in loops."""
+        return not self.carried_out.copies and not self.prepared.rolled.copies
 
-    def _peak_changes(self, emitted: Steps, peaks: Mapping[FuncOp, Peaks]) -> Mapping[str, PeakChange]:
+    @property
+    def remarks_of_preparation(self) -> Sequence[Remark]:
+        """The remarks of the preparation; if the options give a plan, without remarks on the selection."""
+        if self.options.planned is None:
+            return self.prepared.remarks
+        return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
+
+    def nothing_recomputed(self) -> RewriteResult:
+        """Return the result for a module without copies, with the option that prevents them as the reason."""
+        is_planned = self.options.planned is not None
+        fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
+        reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
+        remarks = (*self.remarks_of_preparation, *self.carried_out.remarks)
+        return self.unchanged(remarks, reason, Topic.NOTHING_RECOMPUTED)
+
+    def unchanged(self, remarks: Sequence[Remark], reason: str, topic: Topic) -> RewriteResult:
+        """Return the result for an unchanged module, with an empty plan for each step."""
+        outcome = Recomputation(
+            tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in self.steps),
+            _with_reason(self.original, remarks, reason, topic),
+            containing_functions=self.prepared.outlined.containing_functions,
+        )
+        return RewriteResult(None, outcome, self.options.loop_schedule)
+
+    def peak_changes(self, emitted: Steps, peaks: Mapping[FuncOp, Peaks]) -> Mapping[str, PeakChange]:
         """Return the peaks of the functions before and after the rewrite, as far as they are known.
 
         Args:
@@ -163,77 +159,82 @@ class _ModuleToEmit:
                 changes[name] = PeakChange((before.in_order, after.in_order), xla)
         return changes
 
-    def _nothing_recomputed(self) -> RewriteResult:
-        is_planned = self.options.planned is not None
-        fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
-        reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
-        remarks = (*self._remarks_of_preparation, *self.carried_out.remarks)
-        return self._unchanged(remarks, reason, Topic.NOTHING_RECOMPUTED)
 
-    def _unchanged(self, remarks: Sequence[Remark], reason: str, topic: Topic) -> RewriteResult:
-        """Return the result for an unchanged module, with an empty plan for each step."""
-        outcome = Recomputation(
-            tuple(ClonedStep(function.sym_name.data, step.graph, Plan(), ()) for function, step in self.steps),
-            _with_reason(self.original, remarks, reason, topic),
-            containing_functions=self.prepared.outlined.containing_functions,
-        )
-        return RewriteResult(None, outcome, self.options.loop_schedule)
+def _emit_unless_worse(copied: _CopiedModule, cost: Cost) -> tuple[RewriteResult, Alternative | None]:
+    """Emit the module and restore its calls, in place. If no peak falls, return the result for the unchanged original
+    instead.
 
-    def _restore(
-        self,
-        emit_remarks: Sequence[Remark],
-        moves: Moves,
-        eager_peak_bytes: int,
-        peak_changes: Mapping[str, PeakChange],
-    ) -> tuple[RewriteResult, Alternative | None]:
-        """Put outlined steps back into the emitted module, and restore its calls and gradient regions."""
-        prepared, options, module = self.prepared, self.options, self.prepared.module
-        # The outlined functions exist only until they are inlined.
-        containing, run_counts = prepared.outlined.containing_functions, prepared.outlined.run_counts
-        replaced = prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
-        if replaced:
-            prepared.origins.follow_loops(replaced)
-        restored, may_raise_peak = self._restore_calls()
-        # The blocks of joined branches are recomputed, although no copy of the conditional is made.
-        conditionals = {joined.forward for joined in prepared.outlined.joined}
-        carried_out = [
-            remark for remark in self.carried_out.remarks if remark.segments or remark.operation not in conditionals
-        ]
-        remarks = (*self._remarks_of_preparation, *carried_out, *emit_remarks)
-        outcome = Recomputation(
-            steps=self.carried_out.steps,
-            remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,
-            restored_calls=restored,
-            in_loops=prepared.rolled,
-            eager_peak_bytes=eager_peak_bytes,
-            offload=options.planned_moves,
-            moves=moves,
-            wait_cost=uncharged_wait(moves, options.planned_moves, self.steps),
-            containing_functions=containing,
-            saved_share=self.carried_out.saved_share,
-            run_counts=run_counts,
-            peak_changes=peak_changes,
-        )
-        if prepared.is_structured:
-            outline_gradient(module)
-        result = RewriteResult(module, outcome, options.loop_schedule)
-        return result, Alternative.FUNCTIONS_INLINED if may_raise_peak else None
+    Returns:
+        The result, and the alternative that may be better; None if there is none.
+    """
+    prepared, carried_out, emission = copied.prepared, copied.carried_out, copied.options.emission
+    remarks = [
+        *shard_kept(prepared.module, prepared.outlined.functions),
+        *cost_remarks(copied.steps, carried_out.steps, cost),
+    ]
+    moves = remove_unused_moves(prepared.module)
+    emitted = emit(prepared.module, prepared.origins, emission, copied.steps)
+    peaks = carried_out.emitted_peaks(emitted)
+    if vetoes := why_all_worse(carried_out.before_optional, peaks, emission.keeps_barriers):
+        result = copied.unchanged((*prepared.remarks, *vetoes), vetoes[0].reason, Topic.STEP_LEFT)
+        return result, Alternative.LOOPS_ALONE if prepared.rolled.copies else None
+    remarks += remarks_on_raised_peaks(carried_out.before_demanded, peaks, prepared.limits.of, emission.keeps_barriers)
+    if emission.keeps_barriers:
+        # CSE may extend live ranges beyond the plan.
+        remarks += _eager_remarks(peaks)
+    eager_peak_bytes = max((peak.eager for peak in peaks.values()), default=0)
+    return _restore(copied, remarks, moves, eager_peak_bytes, copied.peak_changes(emitted, peaks))
 
-    def _restore_calls(self) -> tuple[Restored, bool]:
-        """Restore the calls of the module. Return whether they may raise a peak."""
-        module, options = self.prepared.module, self.options
-        if not options.calls:
-            return restore_nothing(self.original), False
-        before = None if options.emission.keeps_barriers else peaks_in_order(module)
-        restored = restore_calls(module, self.original, self.prepared.origins)
-        return restored, restored.calls > 0 and before is not None and calls_may_raise_peak(module, before)
 
-    @property
-    def _remarks_of_preparation(self) -> Sequence[Remark]:
-        """The remarks of the preparation; if the options give a plan, without remarks on the selection."""
-        if self.options.planned is None:
-            return self.prepared.remarks
-        return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
+def _restore(
+    copied: _CopiedModule,
+    emit_remarks: Sequence[Remark],
+    moves: Moves,
+    eager_peak_bytes: int,
+    peak_changes: Mapping[str, PeakChange],
+) -> tuple[RewriteResult, Alternative | None]:
+    """Put outlined steps back into the emitted module, and restore its calls and gradient regions, in place."""
+    prepared, options, module = copied.prepared, copied.options, copied.prepared.module
+    # The outlined functions exist only until they are inlined.
+    containing, run_counts = prepared.outlined.containing_functions, prepared.outlined.run_counts
+    replaced = prepared.outlined.put_back(options.emission.keeps_barriers and options.emission.staggered)
+    if replaced:
+        prepared.origins.follow_loops(replaced)
+    restored, may_raise_peak = _restore_calls(copied)
+    # The blocks of joined branches are recomputed, although no copy of the conditional is made.
+    conditionals = {joined.forward for joined in prepared.outlined.joined}
+    carried_out = [
+        remark for remark in copied.carried_out.remarks if remark.segments or remark.operation not in conditionals
+    ]
+    remarks = (*copied.remarks_of_preparation, *carried_out, *emit_remarks)
+    outcome = Recomputation(
+        steps=copied.carried_out.steps,
+        remarks=reword_for_cut_loops(remarks) if prepared.rolled.copies else remarks,
+        restored_calls=restored,
+        in_loops=prepared.rolled,
+        eager_peak_bytes=eager_peak_bytes,
+        offload=options.planned_moves,
+        moves=moves,
+        wait_cost=uncharged_wait(moves, options.planned_moves, copied.steps),
+        containing_functions=containing,
+        saved_share=copied.carried_out.saved_share,
+        run_counts=run_counts,
+        peak_changes=peak_changes,
+    )
+    if prepared.is_structured:
+        outline_gradient(module)
+    result = RewriteResult(module, outcome, options.loop_schedule)
+    return result, Alternative.FUNCTIONS_INLINED if may_raise_peak else None
+
+
+def _restore_calls(copied: _CopiedModule) -> tuple[Restored, bool]:
+    """Restore the calls of the emitted module in place. Return whether they may raise a peak."""
+    module, options = copied.prepared.module, copied.options
+    if not options.calls:
+        return restore_nothing(copied.original), False
+    before = None if options.emission.keeps_barriers else peaks_in_order(module)
+    restored = restore_calls(module, copied.original, copied.prepared.origins)
+    return restored, restored.calls > 0 and before is not None and calls_may_raise_peak(module, before)
 
 
 def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:

@@ -77,7 +77,7 @@ class Rounds(Generic[C, T]):
         In addition to `rounds` candidates, it measures candidates of other kinds before it refuses a limit. For the
         budget `min`, it may remeasure the best candidate of an earlier search, because only the need was stored.
         """
-        return rounds + (self.extra_candidates if self.limit else bool(self.measured_needs))
+        return rounds + (bool(self.measured_needs) if self.limit is None else self.extra_candidates)
 
     def best(self, rounds: int) -> T | None:
         """Measure at most `rounds` candidates in addition to those of earlier searches. If none is within the limit,
@@ -87,15 +87,14 @@ class Rounds(Generic[C, T]):
             The result with the least work within the limit, or, for the budget `min`, the result with the lowest need;
             None if there is no such result.
         """
-        search = CalibratedSearch(self.pool.predictions, self.limit or 0.0, self.plain_needs, dict(self.measured_needs))
+        search = CalibratedSearch(self.pool.predictions, self.limit, self.plain_needs, dict(self.measured_needs))
         measure, measure_in_time = partial(self._measure, search), partial(self._measure_unless_stopped, search)
         search.run(measure_in_time, rounds, partial(self.pool.search, stop=self.is_over))
-        if self.limit and search.best is None and search.unexplored_candidates(self.limit):
+        if self.limit is not None and search.best is None and search.unexplored_candidates(self.limit):
             search.run(measure_in_time, self.extra_candidates)
         while (best := search.least if self.limit is None else search.best) is not None and best not in self.results:
             # An earlier search measured this candidate, so this search has no result for it yet.
-            need = measure_in_time(best) if self._has_result() else measure(best)
-            search.measured[best] = float("inf") if need is None else need
+            search.record(best, measure_in_time(best) if self._has_result() else measure(best))
         return None if best is None else self.results[best]
 
     def _measure(self, search: CalibratedSearch, position: int) -> float | None:

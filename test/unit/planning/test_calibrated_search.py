@@ -19,14 +19,14 @@ def test_minimum_is_of_measured_not_predicted_bytes() -> None:
     """The minimum is one of measured bytes: other kinds are tried while they may need fewer than the preferred kind."""
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.54, 2.0, "b"), Prediction(0.9, 1.0, "c")]
     measured = [78.0, 70.0, 0.0]
-    search = CalibratedSearch(choices, 0.0, (1.0, 100.0))
+    search = CalibratedSearch(choices, None, (1.0, 100.0))
     assert search.run(measured.__getitem__, 4) is None, "no number of bytes is asked for"
     assert search.measured == {0: 78.0, 1: 70.0} and search.least == 1
 
 
 def test_minimum_search_ends_at_attempt_without_gain() -> None:
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.51, 2.0, "b"), Prediction(0.52, 3.0, "c")]
-    search = CalibratedSearch(choices, 0.0, (1.0, 100.0))
+    search = CalibratedSearch(choices, None, (1.0, 100.0))
     search.run([50.0, 60.0, 0.0].__getitem__, 4)
     assert list(search.measured) == [0, 1] and search.least == 0
 
@@ -51,9 +51,9 @@ def test_candidates_are_added_before_each_try() -> None:
 
 
 def test_of_equal_sizes_the_least_work_is_chosen() -> None:
-    search = CalibratedSearch([Prediction(0.5, 2.0, "a"), Prediction(0.5, 1.0, "b")], 0.0, (1.0, 100.0))
+    search = CalibratedSearch([Prediction(0.5, 2.0, "a"), Prediction(0.5, 1.0, "b")], None, (1.0, 100.0))
     search.run(lambda _: 50.0, 4)
-    assert search.least == 1 and CalibratedSearch([], 0.0, (1.0, 1.0)).least is None
+    assert search.least == 1 and CalibratedSearch([], None, (1.0, 1.0)).least is None
 
 
 def test_prediction_error_is_corrected_per_kind() -> None:
@@ -81,3 +81,31 @@ def test_equal_predictions_over_budget_prefer_more_work() -> None:
     choices = [Prediction(0.5, 1.0, "a"), Prediction(0.5, 2.0, "a")]
     measured = [50.0, 38.0]
     assert CalibratedSearch(choices, 40.0, (1.0, 100.0)).run(measured.__getitem__, 1) == 1
+
+
+def test_limit_of_zero_is_a_limit() -> None:
+    """Only a plan without temporaries is within the limit 0: it is not the search for the lowest need."""
+    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.4, 2.0, "b")]
+    search = CalibratedSearch(choices, 0.0, (1.0, 100.0))
+    assert search.run([50.0, 0.0].__getitem__, 4) == 1 and search.best == 1
+    assert CalibratedSearch(choices, None, (1.0, 100.0), {0: 50.0, 1: 0.0}).best is None
+
+
+@pytest.mark.parametrize("limit", [0.0, None])
+def test_ratio_to_no_bytes_is_infinite(limit: float | None) -> None:
+    choices, ratios = [Prediction(0.5, 1.0, "a")], list[float]()
+
+    def record_ratio(ratio: Ratio) -> Sequence[Prediction]:
+        ratios.append(ratio(choices[0]))
+        return choices
+
+    CalibratedSearch(choices, limit, (1.0, 100.0)).run(lambda _: 50.0, 1, record_ratio)
+    assert ratios == [float("inf")]
+
+
+def test_candidate_that_cannot_be_measured_is_never_the_least() -> None:
+    search = CalibratedSearch([Prediction(0.5, 1.0, "a"), Prediction(0.4, 2.0, "b")], None, (1.0, 100.0))
+    search.record(0, None)
+    assert search.least is None and search.measured == {0: float("inf")}
+    search.record(1, 60.0)
+    assert search.least == 1

@@ -154,3 +154,25 @@ def test_minimum_remeasures_the_best_candidate_of_an_earlier_search() -> None:
     rounds = rounds_of(one_kind((0.5, 1), (0.4, 2)), measure, limit=None, measured_needs={0: 58.0, 1: 45.0})
     assert rounds.most_measured(0) == 1
     assert rounds.best(0) == "B" and list(measure.expected) == ["b"]
+
+
+def test_limit_of_zero_is_a_limit() -> None:
+    """A budget in bytes may leave nothing for temporaries: such a search measures other kinds before it refuses."""
+    measure = Measure(dict.fromkeys("abcdef", 90.0))
+    rounds = rounds_of(NamedPool([Prediction(0.0, work, work) for work in range(6)]), measure, limit=0.0)
+    assert rounds.most_measured(2) == 2 + MAX_EXTRA_CANDIDATES
+    assert rounds.best(2) is None and len(measure.expected) == 2 + MAX_EXTRA_CANDIDATES
+    assert rounds_of(one_kind((0.5, 1), (0.4, 2)), Measure({"a": 50.0, "b": 0.0}), limit=0.0).best(4) == "B"
+
+
+def test_earlier_candidate_that_no_longer_applies_is_not_the_result() -> None:
+    measure = Measure({"a": 58.0})
+    rounds = rounds_of(one_kind((0.5, 1), (0.4, 2)), measure, limit=None, measured_needs={0: 58.0, 1: 45.0})
+    assert rounds.best(0) == "A" and list(measure.expected) == ["b", "a"]
+
+
+def test_stopped_search_with_a_result_remeasures_no_earlier_candidate() -> None:
+    measure = Measure({"a": 55.0, "b": 50.0})
+    rounds = rounds_of(one_kind((0.5, 2), (0.4, 1)), measure, stop=lambda: True, measured_needs={0: 55.0, 1: 50.0})
+    rounds.results[0] = "A"
+    assert rounds.best(6) == "A" and measure.expected == {}
