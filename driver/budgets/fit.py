@@ -41,6 +41,7 @@ from ...support.diagnostics import Refusal
 from ...support.suggestions import suggests_keywords
 from ...support.units import MINIMUM, budget_text, readable_bytes
 from ...transforms.preparation.timelines import timelines_of
+from ...transforms.rolled.joined_branches import has_several_conditionals
 from ..cache.cache_keys import cache_key
 from ..inspection.queries import step_flops
 from ..verification.step_input import StepInput, as_module
@@ -181,9 +182,11 @@ class _SingleStep:
 
 
 def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _SingleStep | None:
-    """Return the step of the module as one block to solve; None if the module has several steps, or if the memory model
-    proves no bounds.
+    """Return the step of the module as one block to solve; None if the module has several steps, if the memory model
+    proves no bounds, or if a rewrite may divide conditionals, because the bounds hold for whole conditionals only.
     """
+    if has_several_conditionals(module):
+        return None
     prepared = prepare(module, RecomputeOptions(loops=loops))
     steps = numbered_steps(prepared.module)
     if len(steps) != 1 or functions != 1 or prepared.outlined.functions or model != ORDER:

@@ -19,6 +19,7 @@ from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...support.diagnostics import Refusal
 from ...support.units import readable_bytes
+from ...transforms.rolled.joined_branches import has_several_conditionals
 from ..beside_segments import SegmentLimitsByGraph
 from ..loop_choices import loop_choices
 from ..outcome import Recomputation, RewriteResult
@@ -86,14 +87,21 @@ class _OrderSearch:
             if isinstance(result, RewriteResult):
                 self.results.append(result)
         if refused is not None and not self.results:
-            schedule = choices[-1].pass_option
-            hint = (
-                f"; this bound is for {schedule}, and the other loop schedules need more memory"
-                if len(choices) > 2
-                else ""
-            )
-            raise Refusal(refused.operation, f"{refused.reason}{hint}") from refused
+            raise Refusal(refused.operation, f"{refused.reason}{self._scope_of_bound(choices)}") from refused
         return _preferred(self.problem, self.results)
+
+    def _scope_of_bound(self, choices: Sequence[LoopSchedule]) -> str:
+        """Return the end of a refusal, which restricts its bound to a loop schedule and to undivided conditionals."""
+        scope = ""
+        if len(choices) > 2:
+            scope += f"; this bound is for {choices[-1].pass_option}, and the other loop schedules need more memory"
+        if has_several_conditionals(self.problem.module):
+            scope += "; this bound is for conditionals that are copied as a whole"
+            ordinary = self.problem.evaluate(None)
+            if ordinary.outcome.copies:
+                needed = ", ".join(map(readable_bytes, ordinary.peaks.values()))
+                scope += f", and the choice without a budget, which may divide them, needs {needed}"
+        return scope
 
     def _with_loops(self, loops: LoopSchedule) -> RewriteResult | _Skipped:
         """Find the best result with a loop schedule, or return the reason to skip it. Raises `Refusal` if no plan is

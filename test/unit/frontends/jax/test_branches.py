@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import recompute
+from recompute.driver.budgets.fit import Verdict
 from recompute.mlir_io.parser import parse_module
 from recompute.test.unit.frontends.jax.steps import jax, jnp, temporaries
 from recompute.transforms.preparation.timelines import peaks_of
@@ -132,6 +133,16 @@ def test_budgets_that_the_choice_without_a_budget_meets_are_not_refused(memory_m
     rewritten = recompute.rewrite(text, budget=budget, memory_model=memory_model)
     plain, ours = (peaks_of(parse_module(program), memory_model)["main"] for program in (text, rewritten.text))
     assert ours <= 0.5 * plain
+
+
+def test_no_minimum_is_proved_if_conditionals_may_be_divided():
+    """The solvers prove a minimum for whole conditionals, and the choice without a budget needs less."""
+    text = jax.jit(step_of(tower)).lower(*arguments()).as_text(debug_info=True)
+    answer = recompute.fit(text, "20%")
+    assert answer.minimum_bytes is None and answer.verdict is Verdict.NOT_FOUND
+    assert answer.smallest_peaks["main"] < answer.plain["main"] / 2
+    with pytest.raises(recompute.Refusal, match="conditionals that are copied as a whole, and the choice without"):
+        recompute.rewrite(text, budget="20%", memory_model="order")
 
 
 def test_remarks_do_not_state_that_a_divided_conditional_is_not_recomputed():
