@@ -26,6 +26,9 @@ lowest predicted need is tried first."""
 PROMISING_FACTOR = 1.1
 """In a search for the lowest need, a plan is tried only if its predicted need is at most this multiple of the lowest
 measured need. Beyond it, the prediction is unlikely to be wrong by as much."""
+MAX_FAILURES = 2
+"""A search for the lowest need ends after this number of successive tries without an improvement. After a single one,
+the second of two similar plans would end the search before a plan of a different kind."""
 
 Ratio = Callable[["Prediction"], float]
 """A function that maps the prediction for a plan to its expected need, as a multiple of the limit. For the limit 0,
@@ -63,7 +66,7 @@ class CalibratedSearch:
     limit: float | None
     plain: tuple[float, float]
     measured: dict[int, float] = field(default_factory=dict[int, float])
-    _last: int | None = None
+    _failures: int = 0
 
     @property
     def best(self) -> int | None:
@@ -132,10 +135,10 @@ class CalibratedSearch:
         return [index for index in others if self._interpolate(self.choices[index], []) <= limit]
 
     def _is_hopeless(self, need: float) -> bool:
-        """Return whether a search for the lowest need should end: the last try brought no improvement, or the predicted
-        need is far above the lowest measured one."""
+        """Return whether a search for the lowest need should end: the last tries brought no improvement, or the
+        predicted need is far above the lowest measured one."""
         least = self.least
-        return least is not None and (self._last not in (None, least) or need > PROMISING_FACTOR * self.measured[least])
+        return least is not None and (self._failures >= MAX_FAILURES or need > PROMISING_FACTOR * self.measured[least])
 
     def _ratio(self, tries_left: int, candidate: Prediction) -> float:
         """Return the expected need of a candidate, as a multiple of the limit, when `tries_left` tries remain."""
@@ -191,7 +194,7 @@ class CalibratedSearch:
             if index is None:
                 break
             self.record(index, measure(index))
-            self._last = index
+            self._failures = 0 if self.least == index else self._failures + 1
         return self.best
 
     def record(self, index: int, need: float | None) -> None:

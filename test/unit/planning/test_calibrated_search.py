@@ -24,11 +24,16 @@ def test_minimum_is_of_measured_not_predicted_bytes() -> None:
     assert search.measured == {0: 78.0, 1: 70.0} and search.least == 1
 
 
-def test_minimum_search_ends_at_attempt_without_gain() -> None:
-    choices = [Prediction(0.5, 1.0, "a"), Prediction(0.51, 2.0, "b"), Prediction(0.52, 3.0, "c")]
+@pytest.mark.parametrize(
+    ("measured", "tried"),
+    [([50.0, 52.0, 52.0, 0.0], 3), ([50.0, 52.0, 40.0, 50.0, 50.0, 0.0], 4), ([50.0, 60.0, 0.0], 2)],
+    ids=["two tries without an improvement", "a failure between improvements", "far above the lowest need"],
+)
+def test_minimum_search_ends_without_promising_candidates(measured: list[float], tried: int) -> None:
+    choices = [Prediction(0.5 + 0.01 * index, 1.0 + index, str(index)) for index in range(len(measured))]
     search = CalibratedSearch(choices, None, (1.0, 100.0))
-    search.run([50.0, 60.0, 0.0].__getitem__, 4)
-    assert list(search.measured) == [0, 1] and search.least == 0
+    search.run(measured.__getitem__, 6)
+    assert list(search.measured) == list(range(tried)) and search.least == measured.index(min(measured[:tried]))
 
 
 def test_nearly_equal_work_prefers_more_free_memory() -> None:
