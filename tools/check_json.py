@@ -56,10 +56,10 @@ def json_verdict(proof: Proof, hint: str, execution: Execution | None, exit_code
 
 def _locations(reason: str) -> list[Mapping[str, str | int]]:
     """Return the positions that a reason names, in order of occurrence and without duplicates."""
-    found = dict.fromkeys(
+    positions = dict.fromkeys(
         (match["file"], int(match["line"]), int(match["column"])) for match in _LOCATION.finditer(reason)
     )
-    return [{"file": file, "line": line, "column": column} for file, line, column in found]
+    return [{"file": file, "line": line, "column": column} for file, line, column in positions]
 
 
 def _execution(execution: Execution) -> Mapping[str, Any]:

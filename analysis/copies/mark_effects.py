@@ -56,7 +56,7 @@ def remarks_on_marks(
     `chosen`: operations whose marks were written for segment budgets, not by the user.
     """
     marks = _MarkEffects(decided, plan, chosen)
-    found, effective = list[Remark](), set[str]()
+    remarks, effective = list[Remark](), set[str]()
     for op in decided.step.phases.order.operations:
         kinds = [kind for kind in dict.fromkeys(map(mark_of, op.results)) if kind is not None and kind in _WORDS]
         if (
@@ -66,10 +66,10 @@ def remarks_on_marks(
         ):
             continue
         reasons = [reason for kind in kinds if (reason := marks.why_ineffective(op, kind)) is not None]
-        found.extend(Remark(op, reason, topic=Topic.NO_EFFECT) for reason in reasons)
+        remarks.extend(Remark(op, reason, topic=Topic.NO_EFFECT) for reason in reasons)
         if not reasons:
             effective.add(position_of(op))
-    yield from (remark for remark in found if position_of(remark.operation) not in effective)
+    yield from (remark for remark in remarks if position_of(remark.operation) not in effective)
     yield from (remark for group in plan.groups for remark in marks.useless_marks(group))
 
 

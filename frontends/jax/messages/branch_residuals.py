@@ -52,13 +52,13 @@ def branch_advice(module: ModuleOp | None) -> str:
     callers = _callers(operations)
     if not conditionals or any(is_of_remat(op) and _is_in_branch(op, callers) for op in operations):
         return ""
-    found = [op for op in conditionals if _is_forward(op, callers) and _returns_residuals(op)]
-    places = list(dict.fromkeys(base_name(place_of(op)) for op in found))
+    advised = [op for op in conditionals if _is_forward(op, callers) and _returns_residuals(op)]
+    places = list(dict.fromkeys(base_name(place_of(op)) for op in advised))
     if not places:
         return ""
     named = places if len(places) <= MAX_PLACES else [*places[:MAX_PLACES], f"{len(places) - MAX_PLACES} more"]
     listed = " and ".join([part for part in (", ".join(named[:-1]), named[-1]) if part])
-    is_single = len(found) == 1
+    is_single = len(advised) == 1
     return _ADVICE.format(
         conditionals="conditional" if is_single else "conditionals", places=listed, s="s" if is_single else ""
     )
