@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 
 import recompute
-from recompute.analysis.memory import peaks
+from recompute.analysis.forecasts import peaks
 from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.benchmarks.harness.command_line import add_only, add_rounds, add_size, benchmark_parser, selected
 from recompute.benchmarks.harness.compiled_cost import flops, temporary_bytes
