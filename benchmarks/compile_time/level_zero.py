@@ -10,6 +10,8 @@ plain and with its framework's remat, the benchmark prints the temporaries, the 
 level 0, as multiples of the values at the default level.
 """
 
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -174,7 +174,7 @@ class LoweredCase:
 
     def _executed(self, written: str) -> tuple[str, str]:
         leaves = [
-            jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+            jax.random.key_data(leaf) if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
             for leaf in jax.tree.leaves(self.case.arguments())
         ]
         try:

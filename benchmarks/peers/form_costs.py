@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.compiled_cost import aliased_bytes, temporaries_and_flops
 from recompute.benchmarks.harness.processes import with_cpu_seconds
 from recompute.benchmarks.peers.compiler_settings import CompilerSetting, settings_of
 from recompute.benchmarks.peers.peer import Built, Peer
@@ -84,7 +84,7 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
         temporaries, flops = temporaries_and_flops(compiled)
         costs_by_form[name] = FormCost(
             temp_bytes=temporaries,
-            alias_bytes=compiled.memory_analysis().alias_size_in_bytes,
+            alias_bytes=aliased_bytes(compiled),
             flops=flops,
             differing=differing(plain, results),
             results=len(results),
@@ -102,7 +102,7 @@ def arrays(results: Any) -> list[np.ndarray]:
 
 
 def _data(leaf: Any) -> Any:
-    return jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+    return jax.random.key_data(leaf) if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:

@@ -122,7 +122,7 @@ def random_inputs(step: UnseenStep, seed: int = 0) -> tuple[Any, ...]:
     """
     generator = np.random.default_rng(seed)
 
-    def fill(path: jax.tree_util.KeyPath, like: Any) -> Any:
+    def fill(path: tuple[Any, ...], like: Any) -> Any:
         if not isinstance(like, jax.ShapeDtypeStruct):
             return like
         if not jnp.issubdtype(like.dtype, jnp.floating):

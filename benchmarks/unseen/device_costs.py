@@ -53,7 +53,7 @@ def distance(plain: Any, other: Any) -> float:
     """
     result = 0.0
     for expected, actual in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
-        if jax.dtypes.issubdtype(expected.dtype, jax.dtypes.prng_key):
+        if jax.numpy.issubdtype(expected.dtype, jax.dtypes.prng_key):
             expected, actual = jax.random.key_data(expected), jax.random.key_data(actual)
         expected, actual = np.asarray(expected).astype(np.float64), np.asarray(actual).astype(np.float64)
         largest = max(float(np.max(np.abs(expected), initial=0)), 1e-30)

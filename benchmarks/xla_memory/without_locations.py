@@ -11,9 +11,11 @@ temporaries of the named step and of the foreign form after `recompute`, as shar
 whether the rewrite of the foreign form is proved; and the guess about its phases.
 """
 
-# pyright: basic
+# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
+
+from typing import Any
 
 import jax
 from jax.interpreters import mlir
@@ -31,7 +33,7 @@ from recompute.rewriting.rewrite import rewrite_in_place
 
 def foreign(step: jax.stages.Lowered, form: Form) -> str:
     """Return the text of the step in the given form, without locations."""
-    module = ir.Module.parse(step.as_text(), mlir.make_ir_context())
+    module: Any = ir.Module.parse(step.as_text(), mlir.make_ir_context())
     form(next(function for function in module.body if function.name.value == "main"))
     return str(module)
 
@@ -51,7 +53,7 @@ def rewritten(text: str) -> tuple[str, bool, list[str]]:
 
 def untupled(text: str) -> str:
     """Return the text with its result tuple split, since JAX expects separate results."""
-    module = ir.Module.parse(text, mlir.make_ir_context())
+    module: Any = ir.Module.parse(text, mlir.make_ir_context())
     function = next(each for each in module.body if each.name.value == "main")
     end = list(function.entry_block.operations)[-1]
     whole = end.operands[0].owner
