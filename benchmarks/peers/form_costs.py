@@ -15,6 +15,7 @@ import numpy as np
 
 from recompute.benchmarks.harness.compiled_cost import aliased_bytes, temporaries_and_flops
 from recompute.benchmarks.harness.processes import with_cpu_seconds
+from recompute.benchmarks.harness.result_arrays import arrays_of
 from recompute.benchmarks.peers.compiler_settings import CompilerSetting, settings_of
 from recompute.benchmarks.peers.peer import Built, Peer
 from recompute.benchmarks.peers.peer_forms import FORMS, PLAIN, PeerForm, forms_of
@@ -78,7 +79,7 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
     for name, form in forms.items():
         compile_form = partial(form.lowered.compile, compiler_options=dict(setting.options) or None)
         compiled, seconds = with_cpu_seconds(compile_form)
-        results = arrays(compiled(*form.built.arguments(0)))
+        results = arrays_of(compiled(*form.built.arguments(0)))
         if name == PLAIN:
             plain = results
         temporaries, flops = temporaries_and_flops(compiled)
@@ -94,15 +95,6 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
             why=form.why,
         )
     return costs_by_form
-
-
-def arrays(results: Any) -> list[np.ndarray]:
-    """Return the result's leaves as arrays, with random keys replaced with their bits."""
-    return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
-
-
-def _data(leaf: Any) -> Any:
-    return jax.random.key_data(leaf) if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
