@@ -20,13 +20,11 @@ class UnseenStep:
 
     Attributes:
         donate: The indices of the donated arguments.
-        own_scopes: Whether the step's framework names scopes by itself.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     donate: tuple[int, ...] = ()
-    own_scopes: bool = False
 
     def lower(self) -> jax.stages.Lowered:
         """Lower the step with `jax.jit`."""

@@ -65,7 +65,7 @@ def linen_denoiser(checkpoint: bool, scopes: bool) -> UnseenStep:
         return value, optax.apply_updates(params, updates), state
 
     arguments = (params, jax.eval_shape(optimizer.init, params), image, shape(2, dtype=jnp.uint32))
-    return UnseenStep(step, arguments, (0, 1), own_scopes=True)
+    return UnseenStep(step, arguments, (0, 1))
 
 
 STEPS = {"linen_denoiser": linen_denoiser}
