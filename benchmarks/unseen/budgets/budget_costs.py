@@ -3,7 +3,8 @@
     python -m recompute.benchmarks.unseen.budgets.budget_costs                             # all steps
     python -m recompute.benchmarks.unseen.budgets.budget_costs codebook --json rows.json
 
-Results: temporaries and FLOPs as multiples of the plain step's, and wall seconds, printed only. Time: about 2 hours.
+Results: temporaries and FLOPs as multiples of the plain step's, and wall seconds; docs/limits_budgets.md quotes one
+step. Time: about 2 hours.
 
 Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
 0.6 and 0.4 of the plain step's temporaries; 0.6 again, as MiB on the device; the temporaries of `jax.checkpoint`; and
