@@ -1,4 +1,4 @@
-"""Programs of any size whose shape is demanding: nested, shared, or of many parts. For tests and benchmarks."""
+"""Programs of any size whose shape is demanding: nested, shared, or of many parts."""
 
 from __future__ import annotations
 

@@ -9,6 +9,8 @@ counts. The text route prints and parses the module in both directions. On both 
 back to JAX.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -12,13 +12,15 @@ proof, the choice, and writing the module back. The disk cache is off except in 
 the growth with the number of operations.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import os
 import statistics
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -29,7 +31,7 @@ import jax
 import jax.numpy as jnp
 
 import recompute
-from recompute.analysis.memory import peaks
+from recompute.analysis.forecasts import peaks
 from recompute.analysis.memory.xla.memory import PlainStep
 from recompute.benchmarks.harness.command_line import add_only, add_rounds, add_size, benchmark_parser, selected
 from recompute.benchmarks.harness.compiled_cost import flops, temporary_bytes
@@ -96,7 +98,7 @@ def measure(run: Callable[[], Any]) -> FirstResult:
 
 
 @contextmanager
-def counting() -> Iterator[dict[str, float]]:
+def counting() -> Generator[dict[str, float]]:
     """Provide a context that counts compilations, their seconds, and evaluations of the XLA memory model."""
     counts = {"seconds": 0.0, "compilations": 0.0, "models": 0.0}
     compile = jax.stages.Lowered.compile

@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from xdsl.dialects.builtin import ModuleOp
@@ -103,12 +104,11 @@ def measure(kind: Kind, operations: int) -> dict[str, float]:
     module, seconds["parse"] = with_cpu_seconds(lambda: parse_module(text, "step.mlir"))
     original, whole = module.clone(), module.clone()
     selection = kind.select(blocks)
-    for name, stage in [
-        *stages(selection, original),
-        ("recompute", lambda _: rewrite_in_place(whole, RecomputeOptions(selection))),
-    ]:
+    for name, stage in stages(selection, original):
         gc.collect()
-        seconds[name] = cpu_seconds(lambda stage=stage: stage(module))
+        seconds[name] = cpu_seconds(partial(stage, module))
+    gc.collect()
+    seconds["recompute"] = cpu_seconds(lambda: rewrite_in_place(whole, RecomputeOptions(selection)))
     return seconds
 
 

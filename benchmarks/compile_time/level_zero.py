@@ -3,12 +3,14 @@
     python -m recompute.benchmarks.compile_time.level_zero                  # the peers on one device, then the examples
     python -m recompute.benchmarks.compile_time.level_zero --only 'linen gpt' --only chain
 
-Results: ratios; docs/jax_compilation.md summarizes them. Time: about 30 minutes.
+Results: ratios of temporaries, FLOPs and CPU seconds; docs/jax_compilation.md summarizes them. Time: about 30 minutes.
 
 If so, a step that is compiled only to be measured can be compiled at that level, which takes less time. For each step,
 plain and with its framework's remat, the benchmark prints the temporaries, the FLOPs and the compiler's CPU time at
 level 0, as multiples of the values at the default level.
 """
+
+# pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ adds time. A printed ratio below 1 means that this checkout is faster than the e
 the ratio to XLA's compile time is printed.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import os

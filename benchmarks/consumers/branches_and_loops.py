@@ -99,7 +99,7 @@ def while_without_gradient(around: Around) -> Any:
 
     def scale(x: Any) -> Any:
         result = lax.while_loop(lambda s: s[1] > 1.0, lambda s: (s[0] + 1, s[1] / 2), (0, jnp.abs(x).max()))
-        return lax.stop_gradient(result[0].astype(x.dtype) + 1)
+        return lax.stop_gradient(jnp.asarray(result[0], x.dtype) + 1)
 
     return descend(lambda w, x: layer(w, x) / scale(x), around)
 

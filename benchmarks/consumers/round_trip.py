@@ -56,6 +56,7 @@ def _outline(module: ModuleOp, op: ManualComputationOp, name: str, stay: bool) -
     region = op.detach_region(op.body)
     block = region.block
     end = block.last_op
+    assert end is not None, "a manual computation ends with a return"
     returned = list(end.operands)
     types = FunctionType.from_lists(list(block.arg_types), [value.type for value in returned])
     block.insert_op_before(last := ReturnOp(*returned), end)
@@ -81,6 +82,7 @@ def _outline(module: ModuleOp, op: ManualComputationOp, name: str, stay: bool) -
     for entry in new_ops:
         entry.location = op.location
     block = op.parent
+    assert block is not None, "the operation is part of the module"
     block.insert_ops_before(new_ops, op)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new)

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from xdsl.utils.exceptions import DiagnosticException
 
 from recompute.benchmarks.consumers.case import ConsumerCase, plain
 from recompute.benchmarks.consumers.round_trip import INLINABLE, round_trip
+from recompute.benchmarks.harness.result_arrays import arrays_of
 from recompute.examples.closeness import Closeness
 from recompute.examples.with_jax import compile_keeping_barriers, with_module
 from recompute.interpreters.execute_check import PreparedPair
@@ -173,13 +173,9 @@ class LoweredCase:
         )
 
     def _executed(self, written: str) -> tuple[str, str]:
-        leaves = [
-            jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
-            for leaf in jax.tree.leaves(self.case.arguments())
-        ]
         try:
             pair = PreparedPair.of(parse_module(self.text), parse_module(written))
-            result = pair.compare([np.asarray(leaf) for leaf in leaves])
+            result = pair.compare(arrays_of(self.case.arguments()))
         except DiagnosticException as error:
             return "cannot", str(error).partition("error: ")[2]
         return ("equal" if result.equal else f"different: {result.difference}"), ""

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 import jax
-import jaxlib
+import jaxlib.version
 from xdsl.dialects.builtin import ModuleOp
 
 from recompute.benchmarks.harness.command_line import add_names, benchmark_parser
@@ -97,7 +97,7 @@ def main() -> None:
             outside += abs(ratio - 1) > SLACK
             print(f"{example:20} {segments or 'plain':8} {result[-1].xla_bytes / 2**20:8.1f} MiB  model {ratio:.3f}")
     if options.write:
-        versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__}
+        versions = {"jax": jax.__version__, "jaxlib": jaxlib.version.__version__}
         data = {"versions": versions, "measured": [asdict(entry) for entry in result]}
         CORPUS.write_text(json.dumps(data, indent=1) + "\n")
     sys.exit(outside > 0)

@@ -10,6 +10,11 @@ def temporary_bytes(compiled: Any) -> int:
     return compiled.memory_analysis().temp_size_in_bytes
 
 
+def aliased_bytes(compiled: Any) -> int:
+    """Return the bytes of results that share the memory of donated arguments."""
+    return compiled.memory_analysis().alias_size_in_bytes
+
+
 def flops(compiled: Any) -> float:
     """Return the FLOPs of a compiled step. A loop body counts once."""
     return float(compiled.cost_analysis()["flops"])

@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.compiled_cost import aliased_bytes, temporaries_and_flops
 from recompute.benchmarks.harness.processes import with_cpu_seconds
+from recompute.benchmarks.harness.result_arrays import arrays_of
 from recompute.benchmarks.peers.compiler_settings import CompilerSetting, settings_of
 from recompute.benchmarks.peers.peer import Built, Peer
 from recompute.benchmarks.peers.peer_forms import FORMS, PLAIN, PeerForm, forms_of
@@ -78,13 +79,13 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
     for name, form in forms.items():
         compile_form = partial(form.lowered.compile, compiler_options=dict(setting.options) or None)
         compiled, seconds = with_cpu_seconds(compile_form)
-        results = arrays(compiled(*form.built.arguments(0)))
+        results = arrays_of(compiled(*form.built.arguments(0)))
         if name == PLAIN:
             plain = results
         temporaries, flops = temporaries_and_flops(compiled)
         costs_by_form[name] = FormCost(
             temp_bytes=temporaries,
-            alias_bytes=compiled.memory_analysis().alias_size_in_bytes,
+            alias_bytes=aliased_bytes(compiled),
             flops=flops,
             differing=differing(plain, results),
             results=len(results),
@@ -94,15 +95,6 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
             why=form.why,
         )
     return costs_by_form
-
-
-def arrays(results: Any) -> list[np.ndarray]:
-    """Return the result's leaves as arrays, with random keys replaced with their bits."""
-    return [np.asarray(_data(leaf)) for leaf in jax.tree.leaves(results)]
-
-
-def _data(leaf: Any) -> Any:
-    return jax.random.key_data(leaf) if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:

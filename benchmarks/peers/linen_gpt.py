@@ -51,7 +51,7 @@ def loss_of(model: LinenGPT) -> Any:
     """Return the function `loss(parameters, tokens, following, key)`."""
 
     def loss(parameters: Any, tokens: jax.Array, following: jax.Array, key: jax.Array) -> jax.Array:
-        logits = model.apply({"params": parameters}, tokens, rngs={"dropout": key})
+        logits: Any = model.apply({"params": parameters}, tokens, rngs={"dropout": key})
         return optax.softmax_cross_entropy_with_integer_labels(logits, following).mean()
 
     return loss

@@ -25,7 +25,7 @@ class LstmLayer(nn.Module):
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        run = nn.RNN(nn.OptimizedLSTMCell(self.width), unroll=self.unroll)
+        run: Any = nn.RNN(nn.OptimizedLSTMCell(self.width), unroll=self.unroll)
         return x + run(nn.LayerNorm()(x))
 
 
@@ -52,7 +52,7 @@ def build(remat: Remat, size: str, unrolled: bool) -> Built:
     model = LstmTagger(width, layers, length if unrolled else 1, remat)
 
     def loss(parameters: Any, tokens: jax.Array, following: jax.Array) -> jax.Array:
-        logits = model.apply({"params": parameters}, tokens)
+        logits: Any = model.apply({"params": parameters}, tokens)
         return optax.softmax_cross_entropy_with_integer_labels(logits, following).mean()
 
     def arguments(seed: int) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ import numpy as np
 
 import recompute
 from recompute.benchmarks.harness.command_line import benchmark_parser, report_missed
-from recompute.benchmarks.peers.form_costs import arrays
+from recompute.benchmarks.harness.result_arrays import arrays_of
 from recompute.benchmarks.peers.peer import Built
 from recompute.benchmarks.peers.random_program import RandomProgram, build_step, program
 from recompute.benchmarks.peers.result_distances import distance
@@ -91,7 +91,7 @@ def judge(spec: RandomProgram) -> StepVerdict:
 
 def farthest(step: Built, plain: jax.stages.Compiled, ours: jax.stages.Compiled, seed: int) -> float:
     """Return the largest distance of a result, or infinity if integers differ or a result is not finite."""
-    expected, result = (arrays(run(*step.arguments(seed))) for run in (plain, ours))
+    expected, result = (arrays_of(run(*step.arguments(seed))) for run in (plain, ours))
     if not all(np.isfinite(entry.astype(np.float64)).all() for entry in expected):
         return float("inf")
     return max(distance(a, b) for a, b in zip(expected, result, strict=True))

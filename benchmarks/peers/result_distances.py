@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import recompute
-from recompute.benchmarks.peers.form_costs import arrays
+from recompute.benchmarks.harness.result_arrays import arrays_of
 from recompute.benchmarks.peers.peer import ALL, Built, Peer
 from recompute.examples.closeness import units_of_rounding
 
@@ -100,7 +100,7 @@ def leaf_distances(runs: Mapping[str, tuple[Built, Callable[..., Any]]], seed: i
     result = {name: run(*built.arguments(seed)) for name, (built, run) in runs.items()}
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(result["plain"])]
     # Only arrays are compared, since trees may differ in other fields, such as a model's flag for remat.
-    leaves = zip(names, *(arrays(result[form]) for form in ("plain", "theirs", "ours")), strict=True)
+    leaves = zip(names, *(arrays_of(result[form]) for form in ("plain", "theirs", "ours")), strict=True)
     return [Leaf(name, distance(plain, theirs), distance(plain, ours)) for name, plain, theirs, ours in leaves]
 
 

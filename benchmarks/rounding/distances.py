@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Any
 
 import jax
-import jaxlib
+import jaxlib.version
 
 from recompute.benchmarks.harness.command_line import add_names, benchmark_parser, report_progress
 from recompute.benchmarks.harness.markdown import markdown_table, write_tables
@@ -174,7 +174,7 @@ def main() -> None:
         rows += result
         failures += (f"{name}: {line}" for line in chain(forms.unequal(), *(row.other_numbers() for row in result)))
     tables_of_page = tables(rows)
-    print("\n\n".join([f"jaxlib {jaxlib.__version__}, {options.seeds} inputs", *tables_of_page.values()]))
+    print("\n\n".join([f"jaxlib {jaxlib.version.__version__}, {options.seeds} inputs", *tables_of_page.values()]))
     if options.write and not failures:
         write_tables(PAGE, tables_of_page)
     sys.exit("\n".join(failures) or None)

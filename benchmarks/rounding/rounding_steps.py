@@ -3,6 +3,8 @@
 Each step is plain JAX, uses common layers, and is as small as possible while it still shows a difference.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -62,7 +64,7 @@ def transformer_block(turn: Turn = identity):
     return block
 
 
-def transformer_layers(width: int) -> list[Parameters]:
+def transformer_layers(width: int) -> list[dict[str, jax.ShapeDtypeStruct]]:
     """Return the shapes of the weights of `LAYERS` Transformer blocks."""
     vectors = {"norm1": shape(width), "norm2": shape(width)}
     matrices = {"qkv": (width, 3 * width), "out": (width, width), "up": (width, 2 * width), "down": (2 * width, width)}

@@ -65,4 +65,5 @@ class Forms:
 
     def by_numpy(self, inputs: Any) -> list[Array]:
         """Execute the plain step in numpy, and return its results."""
-        return execute(function_named(self.modules[PLAIN]), [jax.device_get(leaf) for leaf in jax.tree.leaves(inputs)])
+        arrays = [jax.device_get(leaf) for leaf in jax.tree.leaves(inputs)]
+        return list(execute(function_named(self.modules[PLAIN]), arrays))

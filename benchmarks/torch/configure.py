@@ -6,6 +6,7 @@ import os
 import warnings
 
 import torch
+import torch._functorch.config
 
 
 def configure_torch(*, reuse_compiled_steps: bool = True) -> None:

@@ -46,7 +46,9 @@ def equality(differences: Sequence[str]) -> str:
 def missed(rows: Sequence[FormRow]) -> list[str]:
     """Return a message for each variant of `recompute.torch` that fails, differs from eager, or exceeds its budget."""
     lines: list[str] = []
-    for row in (row for row in rows if row.budget_bytes is not None):
+    for row in rows:
+        if row.budget_bytes is None:
+            continue
         if row.error:
             if not is_refusal(row.error):
                 lines.append(f"{row.case}, {row.form}: {row.error}")

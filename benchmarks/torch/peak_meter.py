@@ -113,6 +113,6 @@ def operation_flops(func: Any, args: Any, kwargs: Any, results: Any) -> int:
     if isinstance(func, torch._ops.HigherOrderOperator):
         inner = next((index for index, value in enumerate(args) if isinstance(value, torch._ops.OpOverload)), None)
         return 0 if inner is None else operation_flops(args[inner], args[inner + 1 :], kwargs, results)
-    packet = getattr(func, "_overloadpacket", None)
+    packet: Any = getattr(func, "_overloadpacket", None)
     formula = flop_registry.get(SAME_FLOPS.get(packet, packet))
     return 0 if formula is None else formula(*args, **kwargs, out_val=results)

@@ -20,13 +20,11 @@ class UnseenStep:
 
     Attributes:
         donate: The indices of the donated arguments.
-        own_scopes: Whether the step's framework names scopes by itself.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     donate: tuple[int, ...] = ()
-    own_scopes: bool = False
 
     def lower(self) -> jax.stages.Lowered:
         """Lower the step with `jax.jit`."""
@@ -122,7 +120,7 @@ def random_inputs(step: UnseenStep, seed: int = 0) -> tuple[Any, ...]:
     """
     generator = np.random.default_rng(seed)
 
-    def fill(path: jax.tree_util.KeyPath, like: Any) -> Any:
+    def fill(path: tuple[Any, ...], like: Any) -> Any:
         if not isinstance(like, jax.ShapeDtypeStruct):
             return like
         if not jnp.issubdtype(like.dtype, jnp.floating):

@@ -32,9 +32,9 @@ os.environ["XLA_FLAGS"] = flags_with_host_devices(8)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
-import numpy as np
 
 import recompute
+from recompute.benchmarks.harness.result_arrays import largest_distance
 
 FOLDER = Path(__file__).resolve().parent / "on_devices"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__init__", "mesh_parts"))
@@ -44,21 +44,6 @@ COLLECTIVES = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|c
 def costs_of(compiled: Any) -> tuple[int, float, int]:
     """Return the bytes of temporaries, the FLOPs, and the number of collectives of a compiled step."""
     return *temporaries_and_flops(compiled), len(COLLECTIVES.findall(compiled.as_text()))
-
-
-def distance(plain: Any, other: Any) -> float:
-    """Return the largest distance of any result from the corresponding result of the plain step.
-
-    A distance is the largest difference of two elements, as a share of the largest magnitude in the plain result.
-    """
-    result = 0.0
-    for expected, actual in zip(jax.tree.leaves(plain), jax.tree.leaves(other), strict=True):
-        if jax.dtypes.issubdtype(expected.dtype, jax.dtypes.prng_key):
-            expected, actual = jax.random.key_data(expected), jax.random.key_data(actual)
-        expected, actual = np.asarray(expected).astype(np.float64), np.asarray(actual).astype(np.float64)
-        largest = max(float(np.max(np.abs(expected), initial=0)), 1e-30)
-        result = max(result, float(np.max(np.abs(expected - actual), initial=0)) / largest)
-    return result
 
 
 def row(name: str) -> str:
@@ -84,7 +69,7 @@ def row(name: str) -> str:
         return f"{temporaries / checkpoint[0]:6.3f} {flops / checkpoint[1]:6.3f} {collectives:4}"
 
     others = [form for form in forms if form != "plain"]
-    distances = " ".join(f"{distance(results['plain'], results[form]):8.1e}" for form in others)
+    distances = " ".join(f"{largest_distance(results['plain'], results[form]):8.1e}" for form in others)
     counts = f"{plain[0] / checkpoint[0]:6.3f} {plain[2]:4} {checkpoint[2]:4}"
     return f"{name:20} {counts}  {relative('rewritten')}  {relative('with collectives')}  {distances}"
 

@@ -23,9 +23,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import jax
-import jaxlib
+import jaxlib.version
 
 from recompute.benchmarks.harness.command_line import add_json, add_names, add_size, benchmark_parser, write_json
+from recompute.benchmarks.harness.compiled_cost import flops
 from recompute.benchmarks.harness.paths import ROOT
 from recompute.examples.export import BUILDERS
 from recompute.examples.with_jax import PIPELINE, compile_keeping_barriers, recompute
@@ -84,14 +85,15 @@ def cost_of(lowered: jax.stages.Lowered) -> CompiledCost:
     start = time.perf_counter()
     compiled = compile_keeping_barriers(lowered)
     seconds = time.perf_counter() - start
-    memory = compiled.memory_analysis()
+    memory, text = compiled.memory_analysis(), compiled.as_text()
+    assert memory is not None and text is not None, "XLA:CPU reports both"
     return CompiledCost(
         temp_bytes=memory.temp_size_in_bytes,
         alias_bytes=memory.alias_size_in_bytes,
         argument_bytes=memory.argument_size_in_bytes,
         output_bytes=memory.output_size_in_bytes,
-        flops=compiled.cost_analysis()["flops"],
-        dots=len(re.findall(r" dot\(", compiled.as_text())),
+        flops=flops(compiled),
+        dots=len(re.findall(r" dot\(", text)),
         compile_seconds=seconds,
     )
 
@@ -128,7 +130,10 @@ def reproducible_costs(comparisons: list[ExampleComparison]) -> str:
         }
         for entry in comparisons
     }
-    result = {"versions": {"jax": jax.__version__, "jaxlib": jaxlib.__version__}, "against_jax_checkpoint": costs}
+    result = {
+        "versions": {"jax": jax.__version__, "jaxlib": jaxlib.version.__version__},
+        "against_jax_checkpoint": costs,
+    }
     return json.dumps(result, indent=1) + "\n"
 
 

@@ -12,6 +12,8 @@ temporaries exceed 1.03 times the temporaries of remat (accumulation: 1.02), or 
 by more than 0.5 %.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import os

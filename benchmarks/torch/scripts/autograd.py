@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._functorch import config
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn import functional as F
 
@@ -93,7 +94,7 @@ def two_losses(compile: Compile) -> Results:
     torch.manual_seed(42)
     model = ActorCritic()
     step = compile(model)
-    with torch._functorch.config.patch(donated_buffer=False):
+    with config.patch(donated_buffer=False):
         return final(model, train(model, lambda x: sum(step(x)), batches(3, 64, 32)), **gradients_of_two_losses(step))
 
 
@@ -208,7 +209,7 @@ def gradients_per_sample(compile: Compile) -> Results:
         return functional_call(model, weights, (x,)).square().mean()
 
     @compile
-    def norms(x: torch.Tensor) -> torch.Tensor:
+    def norms(x: torch.Tensor) -> Any:
         slopes = vmap(grad(loss), in_dims=(None, 0))(dict(model.named_parameters()), x)
         return sum(slope.square().sum() for slope in slopes.values())
 

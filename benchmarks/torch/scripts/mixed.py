@@ -223,7 +223,7 @@ def inner_steps_with_jvp(compile: Compile) -> Results:
         result, tangent = torch.func.jvp(
             lambda x: torch.func.functional_call(net, adapted, (x,)), (new_x,), (torch.ones_like(new_x),)
         )
-        return F.mse_loss(result, new_y) + 1e-2 * tangent.square().mean() + value
+        return F.mse_loss(result, new_y) + 1e-2 * tangent.square().mean() + value  # pyright: ignore[reportPossiblyUnboundVariable]
 
     step = compile(outer)
     optimizer = torch.optim.SGD(net.parameters(), 0.1)

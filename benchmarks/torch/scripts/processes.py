@@ -55,7 +55,8 @@ def train_sharded(rank: int, compile: Compile) -> Results:
     torch.manual_seed(rank)
     losses = train(model, lambda x: model(x).square().mean(), batches(3, 64, 32))
     whole: dict[str, Any] = {}
-    for name, parameter in model.named_parameters():
+    parameters: dict[str, Any] = dict(model.named_parameters())
+    for name, parameter in parameters.items():
         assert parameter.grad is not None
         whole |= {f"parameter {name}": parameter.detach().full_tensor(), f"grad {name}": parameter.grad.full_tensor()}
     return {

@@ -3,7 +3,8 @@
     python -m recompute.benchmarks.unseen.budgets.budget_costs                             # all steps
     python -m recompute.benchmarks.unseen.budgets.budget_costs codebook --json rows.json
 
-Results: temporaries and FLOPs as multiples of the plain step's, and wall seconds, printed only. Time: about 2 hours.
+Results: temporaries and FLOPs as multiples of the plain step's, and wall seconds; docs/limits_budgets.md quotes one
+step. Time: about 2 hours.
 
 Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
 0.6 and 0.4 of the plain step's temporaries; 0.6 again, as MiB on the device; the temporaries of `jax.checkpoint`; and
@@ -16,13 +17,10 @@ value for `jax.checkpoint`. The exit status is 1 if a budget was exceeded, or if
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
-
-import jax
-import numpy as np
 
 import recompute
 from recompute.benchmarks.harness.budget_rows import BUDGET_HEAD, BudgetRow, RequestedBudget, compile_within_budget
@@ -33,10 +31,11 @@ from recompute.benchmarks.harness.command_line import (
     report_missed,
 )
 from recompute.benchmarks.harness.compiled_cost import temporaries_and_flops
+from recompute.benchmarks.harness.result_arrays import largest_distance
 from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 from recompute.benchmarks.unseen.budgets.budget_steps import BUDGETS
-from recompute.benchmarks.unseen.common import UnseenStep, random_inputs
+from recompute.benchmarks.unseen.common import random_inputs
 
 SHARES = (0.8, 0.6, 0.4)
 """The budgets, as shares of the plain step's temporaries."""
@@ -62,21 +61,6 @@ class UnseenBudgetRow:
         return [*self.budget_row.cells(), "" if self.off is None else f"{self.off:.0e}", f"{self.theirs_off:.0e}"]
 
 
-def relative_difference(left: Sequence[Any], right: Sequence[Any]) -> float:
-    """Return the largest relative difference of any result."""
-    worst = 0.0
-    for result, expected in zip(left, right, strict=True):
-        difference = np.abs(result.astype(np.float64) - expected.astype(np.float64)).max(initial=0.0)
-        scale = np.abs(expected.astype(np.float64)).max(initial=0.0)
-        worst = max(worst, float(difference / scale if scale else difference))
-    return worst
-
-
-def results_of(compiled: Any, step: UnseenStep) -> list[Any]:
-    """Run a compiled step on the inputs that all variants of the step share, and return its results as arrays."""
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*random_inputs(step)))]
-
-
 def requested_budgets(plain: Any, checkpoint: Any) -> list[RequestedBudget]:
     """Return the budgets of a step, from its compiled variants: plain, and with `jax.checkpoint`."""
     (plain_bytes, plain_flops), (theirs, their_flops) = map(temporaries_and_flops, (plain, checkpoint))
@@ -96,12 +80,12 @@ def rows_of(name: str) -> Iterator[UnseenBudgetRow]:
     step, twin = BUDGETS[name](False, True), BUDGETS[name](True, True)
     plain = step.lower().compile()
     checkpoint = twin.lower().compile(compiler_options=KEEP_BARRIERS)
-    expected = results_of(plain, step)
-    theirs_off = relative_difference(results_of(checkpoint, twin), expected)
+    expected = plain(*random_inputs(step))
+    theirs_off = largest_distance(expected, checkpoint(*random_inputs(twin)))
     for request in requested_budgets(plain, checkpoint):
         jitted = recompute.jax.jit(step.function, donate_argnums=step.donate, budget=request.argument)
         row, ours = compile_within_budget(name, jitted, step.arguments, request, temporaries_and_flops(plain))
-        off = None if ours is None else relative_difference(results_of(ours, step), expected)
+        off = None if ours is None else largest_distance(expected, ours(*random_inputs(step)))
         yield UnseenBudgetRow(row, off, theirs_off)
 
 

@@ -56,7 +56,8 @@ def linen_denoiser(checkpoint: bool, scopes: bool) -> UnseenStep:
         noise = jax.random.normal(first, image.shape)
         strength = jax.random.uniform(second, (image.shape[0], 1, 1, 1))
         mixed = jnp.cos(1.57 * strength) * image + jnp.sin(1.57 * strength) * noise
-        return jnp.mean((model.apply(params, mixed) - noise) ** 2)
+        predicted: Any = model.apply(params, mixed)
+        return jnp.mean((predicted - noise) ** 2)
 
     def step(params: Any, state: Any, image: jax.Array, raw: jax.Array) -> Any:
         value, grads = jax.value_and_grad(loss)(params, image, raw)
@@ -64,7 +65,7 @@ def linen_denoiser(checkpoint: bool, scopes: bool) -> UnseenStep:
         return value, optax.apply_updates(params, updates), state
 
     arguments = (params, jax.eval_shape(optimizer.init, params), image, shape(2, dtype=jnp.uint32))
-    return UnseenStep(step, arguments, (0, 1), own_scopes=True)
+    return UnseenStep(step, arguments, (0, 1))
 
 
 STEPS = {"linen_denoiser": linen_denoiser}

@@ -28,7 +28,7 @@ def kalman_filter(checkpoint: bool, scopes: bool) -> UnseenStep:
         spread = spread - gain[:, :, None] * column[:, None, :]
         return mean + gain * surprise[:, None], spread, 0.5 * jnp.mean(surprise**2 / scatter + jnp.log(scatter))
 
-    def loss(params: Any, signal: jax.Array) -> jax.Array:
+    def loss(params: Any, signal: jax.Array) -> Any:
         mean, total = jnp.zeros((signal.shape[1], size)), 0.0
         spread = jnp.broadcast_to(jnp.eye(size), (signal.shape[1], size, size))
         for t in range(10):

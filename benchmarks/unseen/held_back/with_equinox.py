@@ -65,7 +65,7 @@ def eqx_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
         return value, eqx.apply_updates(params, updates), state
 
     state = jax.eval_shape(optimizer.init, params)
-    return UnseenStep(step, (params, state, shape(8, 80, 12), integers(8)), (0, 1), own_scopes=True)
+    return UnseenStep(step, (params, state, shape(8, 80, 12), integers(8)), (0, 1))
 
 
 STEPS = {"eqx_encoder": eqx_encoder}

@@ -65,7 +65,7 @@ mse.defvjp(
             mesh=mesh,
             in_specs=(P("d"), P("d"), P()),
             out_specs=P("d"),
-        )(*residuals, cotangent),
+        )(*residuals, cotangent),  # pyright: ignore[reportCallIssue]
         None,
     ),
 )

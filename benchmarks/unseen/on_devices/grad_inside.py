@@ -51,7 +51,7 @@ def build_step(remat):
             rows = weights.shape[0] // 4
             updated = lax.dynamic_slice_in_dim(weights, device * rows, rows, 0) - 0.01 * m / (jnp.sqrt(v) + 1e-8)
             return (
-                lax.all_gather_invariant(updated, "d", tiled=True)
+                lax.all_gather_invariant(updated, "d", tiled=True)  # pyright: ignore[reportAttributeAccessIssue]
                 if hasattr(lax, "all_gather_invariant")
                 else lax.psum(
                     lax.dynamic_update_slice_in_dim(

@@ -60,7 +60,7 @@ def eqx_convnet(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, labels)
         return value, sgd(params, grads)
 
-    return UnseenStep(step, (params, shape(8, 3, 48, 48), integers(8)), own_scopes=True)
+    return UnseenStep(step, (params, shape(8, 3, 48, 48), integers(8)))
 
 
 def eqx_deep_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
@@ -87,7 +87,7 @@ def eqx_deep_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, x, target)
         return value, *adam(params, grads, state)
 
-    return UnseenStep(step, (params, adam_state(params), shape(2048, 40), shape(2048, 40)), own_scopes=True)
+    return UnseenStep(step, (params, adam_state(params), shape(2048, 40), shape(2048, 40)))
 
 
 STEPS = {"eqx_convnet": eqx_convnet, "eqx_deep_mlp": eqx_deep_mlp}

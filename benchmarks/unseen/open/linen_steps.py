@@ -52,7 +52,7 @@ def linen_resnet(checkpoint: bool, scopes: bool) -> UnseenStep:
         (value, statistics), grads = jax.value_and_grad(loss, has_aux=True)(params, statistics, image, labels)
         return value, *momentum(params, grads, velocity), statistics
 
-    return UnseenStep(step, (params, params, statistics, image, integers(8)), (0, 1, 2), own_scopes=True)
+    return UnseenStep(step, (params, params, statistics, image, integers(8)), (0, 1, 2))
 
 
 class EncoderLayer(nn.Module):
@@ -81,10 +81,14 @@ def linen_encoder(checkpoint: bool, scopes: bool) -> UnseenStep:
     params = jax.eval_shape(model.init, jax.random.key(0), tokens)
 
     def step(params: Any, state: Any, tokens: jax.Array, labels: jax.Array) -> Any:
-        value, grads = jax.value_and_grad(lambda p: cross_entropy(model.apply(p, tokens), labels))(params)
+        def loss(params: Any) -> jax.Array:
+            logits: Any = model.apply(params, tokens)
+            return cross_entropy(logits, labels)
+
+        value, grads = jax.value_and_grad(loss)(params)
         return value, *adam(params, grads, state)
 
-    return UnseenStep(step, (params, adam_state(params), tokens, tokens), (0, 1), own_scopes=True)
+    return UnseenStep(step, (params, adam_state(params), tokens, tokens), (0, 1))
 
 
 STEPS = {"linen_resnet": linen_resnet, "linen_encoder": linen_encoder}

@@ -151,7 +151,7 @@ def auxiliary_heads(checkpoint: bool, scopes: bool) -> UnseenStep:
         x = jax.nn.relu(batch_norm(conv(x, p["w1"]), **p["n1"]))
         return jax.nn.relu(batch_norm(conv(x, p["w2"]), **p["n2"]))
 
-    def loss(params: Any, image: jax.Array, labels: jax.Array) -> jax.Array:
+    def loss(params: Any, image: jax.Array, labels: jax.Array) -> Any:
         x, total = conv(image, params["stem"], 2), 0.0
         for i, p in enumerate(params["blocks"]):
             x = run(f"tower_{i}", block, p, x)

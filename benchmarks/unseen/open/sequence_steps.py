@@ -81,7 +81,7 @@ def bilstm_tagger(checkpoint: bool, scopes: bool) -> UnseenStep:
 
     def direction(p: Any, xs: jax.Array, *, backward: bool) -> jax.Array:
         h = c = jnp.zeros((xs.shape[0], 64))
-        outputs = [None] * xs.shape[1]
+        outputs: list[Any] = [None] * xs.shape[1]
         for t in reversed(range(xs.shape[1])) if backward else range(xs.shape[1]):
             i, f, g, o = jnp.split(jnp.concatenate([xs[:, t], h], axis=-1) @ p["w"] + p["b"], 4, axis=-1)
             c = jax.nn.sigmoid(f + 1.0) * c + jax.nn.sigmoid(i) * jnp.tanh(g)

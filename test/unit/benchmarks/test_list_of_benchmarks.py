@@ -11,8 +11,8 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 PARTS = {"peers.measure_peer", "solvers.planner_graphs", "solvers.pytorch_partitioner"}
 """Programs that only other benchmarks and pages run."""
-ROW = re.compile(r"^\| .* \| `([\w.]+)` \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
-ROWS = {name: (time, page) for name, time, page in ROW.findall((BENCHMARKS / "README.md").read_text())}
+ROW = re.compile(r"^\| .* \| `([\w.]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+ROWS = {name: cells for name, *cells in ROW.findall((BENCHMARKS / "README.md").read_text())}
 UNITS = {"s": "second", "min": "minute", "h": "hour"}
 
 
@@ -43,12 +43,13 @@ def test_table_lists_every_benchmark() -> None:
 
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_row_agrees_with_the_docstring(name: str) -> None:
-    time, page = ROWS[name]
+    printed, time, page = ROWS[name]
     docstring = docstring_of(name)
     assert f"python -m recompute.benchmarks.{name}" in docstring
     assert f"Time: about {in_words(time)}." in docstring
     results = docstring.partition("Results: ")[2].partition(" Time: about")[0]
     expected = Path(target[1]).name.partition("#")[0] if (target := re.search(r"\]\((.*)\)", page)) else ""
     assert results
+    assert results.startswith(printed)
     assert expected in results
     assert ("printed only" in results) == (page.strip() == "printed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from recompute.benchmarks.unseen.budgets.second import image_steps, relations, series_steps
-
-from ...common import Builder
+from recompute.benchmarks.unseen.common import Builder
 
 SECOND: dict[str, Builder] = {**image_steps.STEPS, **series_steps.STEPS, **relations.STEPS}

@@ -121,7 +121,10 @@ def capsules_drawn(checkpoint: bool, scopes: bool) -> UnseenStep:
         value, grads = jax.value_and_grad(loss)(params, image, label)
         return value, sgd(params, grads)
 
-    params = {"features": {"w1": shape(5, 5, 1, 32), "w2": shape(5, 5, 32, 32)}, "votes": shape(400, 10, 8, 16)}
+    params: dict[str, Any] = {
+        "features": {"w1": shape(5, 5, 1, 32), "w2": shape(5, 5, 32, 32)},
+        "votes": shape(400, 10, 8, 16),
+    }
     params["draw"] = {"first": linear(160, 256), "second": linear(256, 400)}
     return UnseenStep(step, (params, shape(16, 20, 20, 1), shape(16, dtype=jnp.int32)))
 

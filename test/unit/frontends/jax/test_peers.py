@@ -82,7 +82,7 @@ import jax
 
 import recompute
 from recompute.benchmarks.peers.result_distances import distance
-from recompute.benchmarks.peers.form_costs import arrays
+from recompute.benchmarks.harness.result_arrays import arrays_of
 from recompute.benchmarks.peers.all_peers import PEERS
 
 warnings.simplefilter("error", recompute.jax.NothingSaved)
@@ -97,7 +97,7 @@ for name in ("mesh automatic", "mesh explicit"):
         assert a.sharding.is_equivalent_to(b.sharding, a.ndim), (name, a.sharding, b.sharding)
         assert len(a.sharding.device_set) == 8
     assert any(not a.sharding.is_fully_replicated for a in jax.tree.leaves(ours)), name
-    assert max(map(distance, arrays(theirs), arrays(ours))) <= 8, name
+    assert max(map(distance, arrays_of(theirs), arrays_of(ours))) <= 8, name
 """
 
 

@@ -1,1 +1,0 @@
-"""Training steps grouped by their structure; `python -m recompute.benchmarks.families` measures them."""
