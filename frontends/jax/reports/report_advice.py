@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ....analysis.explain.saved_values import PLAIN_STEP
 from ....reports.wrapping import wrap_line
@@ -12,11 +11,9 @@ from ....support.locations import base_name
 from ....support.units import format_bytes
 from ..compilation.variants import Variant
 from ..messages.why_plain import reason_in, remedy_in
-
-if TYPE_CHECKING:
-    from .donation import Donation
-    from .redrawn_bits import RedrawnBits
-    from .step_report import Report
+from .donation import Donation
+from .redrawn_bits import RedrawnBits
+from .report_records import ReportData
 
 MOST_OF = 0.4
 """The share of the temporaries above which a single saved value is named as their cause.
@@ -64,7 +61,7 @@ _MAX_MASK_NAMES = 2
 _DONATE = "next: {option} frees up to {size}; {caution}"
 
 
-def next_steps(report: Report) -> Iterator[str]:
+def next_steps(report: ReportData) -> Iterator[str]:
     """Yield advice on what to do next, and on how to show the details."""
     yield ""
     if report.search.refused:
@@ -109,7 +106,7 @@ def _donation_advice(donation: Donation) -> str:
     return _DONATE.format(option=donation.option, size=format_bytes(donation.bytes), caution=donation.caution)
 
 
-def _cheaper(report: Report) -> str | None:
+def _cheaper(report: ReportData) -> str | None:
     """Return advice on a plan with less work; None if the memory reduction is worth the work.
 
     With a budget, the advice names a plan that needs slightly more memory, but much less work. Without a budget, it
@@ -144,7 +141,7 @@ def _cheaper(report: Report) -> str | None:
     return _LITTLE_SAVED.format(extra=f"{extra:.0%}".replace("%", " %"), saved=f"{saved:.0%}".replace("%", " %"))
 
 
-def _nothing_between(report: Report) -> str | None:
+def _nothing_between(report: ReportData) -> str | None:
     """Return a message that states the size of the next larger compiled plan with less work, for a step that needs far
     less memory than its budget allows; None for other steps."""
     limit, needs, plain = report.search.temporaries_limit, report.chosen.temporaries, report.plain.temporaries
@@ -169,7 +166,7 @@ def _budget_of(needs: int, plain: int) -> str:
     return f"{-(-100 * needs // plain) / 100:g}"
 
 
-def _large_value(report: Report) -> dict[str, str] | None:
+def _large_value(report: ReportData) -> dict[str, str] | None:
     """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries and that
     cannot be recomputed; None if there is no such value."""
     kept = [value for value in report.kept if value.reason != PLAIN_STEP]
