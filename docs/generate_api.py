@@ -239,7 +239,9 @@ def methods(name: str, public: Any) -> Iterator[str]:
     """Yield the documented public methods and properties of a class."""
     if not isinstance(public, type):
         return
-    members = {attribute: member for base in reversed(_own_bases(public)) for attribute, member in vars(base).items()}
+    members = dict[str, Any]()
+    for base in _own_bases(public):
+        members = {**members, **{name: member for name, member in vars(base).items() if name not in members}}
     for attribute, member in members.items():
         member = getattr(member, "fget", None) or getattr(member, "__func__", member)
         if not attribute.startswith("_") and inspect.isfunction(member) and member.__doc__:

@@ -38,7 +38,6 @@ from .messages import why_plain
 from .messages.call_site_warnings import MarkWithoutEffect, OptionsIgnored, warn
 from .messages.no_effect import no_effect_warning
 from .messages.tracebacks import shorten, shortened
-from .reports.compare_step import report
 from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, whole_bytes
 from .reports.step_report import Report
 
@@ -272,7 +271,7 @@ class Jitted(Generic[P, R]):
         """
         with progress(f"{self._package}: {self._name}") as line:
             line.set_phase("tracing")
-            return report(self.lower_quietly(*args, **kwargs))
+            return self.lower_quietly(*args, **kwargs).comparison
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:
