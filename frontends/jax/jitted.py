@@ -215,8 +215,8 @@ class Jitted(Generic[P, R]):
         if budget == self._options.budget:
             return self
         if budget not in self._within:
-            rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
-            options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
+            rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None, budget=budget)
+            options = replace(self._options, rewrite=rewrite, search=0)
             self._within[budget] = Jitted(self.__wrapped__, options, self._plain, self._package)
         return self._within[budget]
 

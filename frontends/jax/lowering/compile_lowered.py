@@ -33,11 +33,12 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
 def searching_options(options: JitOptions, plain: jax.stages.Lowered) -> RecomputeOptions:
     """Return the options of the rewrite. With the option `search`, they make the compiler measure the attempts."""
     if not options.search:
-        return options.rewrite
+        return options.rewrite_without_budget
     compiler_options = keeping_options(plain, options, None)
 
     def temporaries(module: ModuleOp) -> int:
         compiled = compile_lowered(crossing.with_module(plain, module), compiler_options)
         return reported_bytes(module, compiled, "the option search")
 
-    return replace(options.rewrite, attempts=options.search, measure=temporaries, workers=os.cpu_count() or 1)
+    workers = os.cpu_count() or 1
+    return replace(options.rewrite_without_budget, attempts=options.search, measure=temporaries, workers=workers)

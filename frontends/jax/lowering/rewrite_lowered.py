@@ -94,7 +94,7 @@ def _rewrite_uncached(
     options = options.without_names(demand_names(name, module, options.named))
     demand_device_memory(module, options.budget)
     if options.budget is not None:
-        demand_segments(name, module, options.rewrite)
+        demand_segments(name, module, options.rewrite_without_budget)
     operations = every_operation(module)
     plain = traced.lower() if any(map(is_named_as_mark, operations)) else marked
     options, host_remarks = supported_options(options, private.platforms(plain))

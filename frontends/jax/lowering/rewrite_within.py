@@ -55,7 +55,7 @@ def rewrite_within(step: Lowered, module: ModuleOp, line: ProgressLine) -> Lower
 def _search(step: Lowered, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:
     """Search for a candidate within the budget, if possible first with the copies of the step's own `jax.checkpoint`
     merged."""
-    options = step.options.rewrite
+    options = step.options.rewrite_without_budget
     merging = merging_options(module, options) if step.own_barriers else None
     alternatives = [options] if merging is None else [merging, options]
     return compile_within(
@@ -77,7 +77,7 @@ def _by_earlier_search(step: Lowered, module: ModuleOp) -> BudgetedCompile | Non
     stored = step.cache.without_lines(module).step()
     if stored is None or stored.rewritten is None or stored.within is None:
         return None
-    options = step.options.rewrite
+    options = step.options.rewrite_without_budget
     selection = selection_without_budgets(options.selection)
     try:
         rewritten = rewrite(module, replace(options, selection=selection, plan=from_json(stored.rewritten.plans)))
