@@ -22,7 +22,6 @@ from ...driver.verification.step_input import as_module
 from ...driver.verification.verified import verify_module
 from ...support.progress import progress
 from ...support.remarks import Remark, Topic
-from .annotations.flax_modules import reject_lost_updates
 from .bridge.crossing import module_of
 from .compilation.allocation import temporary_bytes
 from .internals import private
@@ -36,6 +35,7 @@ from .lowering.nested import CallableStep, call_nested, nested_step
 from .lowering.rewrite_lowered import lower_and_rewrite, lower_with_marks, unchanged_step
 from .messages import why_plain
 from .messages.call_site_warnings import MarkWithoutEffect, OptionsIgnored, warn
+from .messages.lost_updates import reject_lost_updates
 from .messages.no_effect import no_effect_warning
 from .messages.tracebacks import shorten, shortened
 from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, whole_bytes

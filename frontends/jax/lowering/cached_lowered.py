@@ -14,8 +14,8 @@ from ....driver.cache.stored_rewrite import RewriteRecord
 from ..bridge import crossing
 from ..compilation.budgeted_result import record_of, result_of_record
 from ..internals import private
-from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
+from ..keywords.offload_support import supported_options
 from .compile_lowered import compile_lowered, keeping_options
 from .lowered import Lowered
 from .step_cache import StepCache, StoredStep

@@ -31,10 +31,10 @@ from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
 from ..compilation.device_limits import demand_device_memory
 from ..internals import private
-from ..keywords.host_memory import supported_options
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
 from ..keywords.off_switch import WHY
+from ..keywords.offload_support import supported_options
 from ..keywords.segment_check import demand_segments, in_terms_of_model
 from ..messages import why_plain
 from ..messages.branch_residuals import with_branch_advice
