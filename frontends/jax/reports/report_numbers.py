@@ -145,14 +145,10 @@ def _row(
 
 
 def _fits(report: ReportData, needs: Needs) -> str:
-    size = needs.device_bytes
-    return (
-        "unknown"
-        if size is None or report.search.limit_bytes is None
-        else "yes"
-        if size <= report.search.limit_bytes
-        else "no"
-    )
+    size, limit = needs.device_bytes, report.search.limit_bytes
+    if size is None or limit is None:
+        return "unknown"
+    return "yes" if size <= limit else "no"
 
 
 def _recomputed(report: ReportData) -> str:
