@@ -94,15 +94,15 @@ ARROWS: dict[str, dict[str, frozenset[str]]] = {
         "internals": frozenset(),
         "messages": frozenset(),
         "bridge": frozenset({"internals"}),
-        "keywords": frozenset({"messages"}),
-        "compilation": frozenset({"keywords"}),
+        "keywords": frozenset({"internals", "messages"}),
+        "compilation": frozenset({"internals", "keywords"}),
         "reports": frozenset({"bridge", "compilation", "internals", "messages"}),
         "lowering": frozenset({"annotations", "bridge", "compilation", "internals", "keywords", "messages", "reports"}),
         "mindspore": frozenset({"annotations", "messages"}),
         "paddle": frozenset({"annotations", "messages"}),
         TOP: frozenset(
-            {"annotations", "bridge", "compilation", "internals", "keywords", "lowering", "messages", "reports"}
-            | {"mindspore", "paddle"}
+            {"annotations", "compilation", "internals", "keywords", "lowering", "messages", "mindspore", "paddle"}
+            | {"reports"}
         ),
     },
     "frontends/torch": {

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import PLAIN_STEP, SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import is_scope, module_of, modules_of_copies, place_in_model, without_loop_scopes
-from ....analysis.step.marks import is_copy
-from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
 from ....dialects.stablehlo.checks import is_float_or_complex
 from ....dialects.stablehlo.control import WhileOp
@@ -24,7 +20,6 @@ from ....driver.inspection.queries import step_flops
 from ....driver.rewrites.rewritten import Rewritten, StepMemory
 from ....driver.verification.step_input import as_module
 from ....options.selection import AUTO, Selection
-from ....planning.by_segment.numbered_segments import is_numbered
 from ....reports.by_module import ModuleNames, module_rows
 from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
@@ -33,17 +28,13 @@ from ....support.type_guards import is_tensor
 from ..compilation.allocation import device_count, temporary_bytes
 from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.variants import CompiledStep, Variant
+from ..internals.device_memory import reported_total_bytes
 from ..messages.branch_residuals import branch_advice
 from .device_part import NotPropagated, part_of_a_device
 from .donation import possible_donation
-from .redrawn_bits import redrawn_bits
-from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, RecomputedOperations, StoredValues
+from .recomputed_operations import modules_of_segments, recomputed_operations
+from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, StoredValues
 from .step_report import Report
-
-_JAX: Any = jax
-"""Typed as `Any`, because the types of JAX are incomplete."""
-OUTSIDE_SEGMENTS = "unnamed"
-"""The name for recomputed operations outside all segments."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +89,7 @@ def compare(step: ComparedStep) -> Report:
         why=choice.why,
         proved=rewritten is not None and bool(rewritten.proof),
         remarks=_remarks(step),
-        recomputed=_recomputed_operations(rewritten, names),
+        recomputed=recomputed_operations(rewritten, names),
         stored=StoredValues(
             saved=_saved_values(step, viewed, view.of),
             modules=module_rows((memory.plain, memory.rewritten) for memory in memories),
@@ -107,7 +98,7 @@ def compare(step: ComparedStep) -> Report:
         ),
         model=ModelParts(
             names,
-            segments=() if rewritten is None else _modules_of_segments(rewritten, names),
+            segments=() if rewritten is None else modules_of_segments(rewritten, names),
             branch_advice="" if _is_plain_within_budget(step) else branch_advice(step.module),
         ),
         loops=LoopFacts(
@@ -126,21 +117,15 @@ def _is_plain_within_budget(step: ComparedStep) -> bool:
     return step.choice.variant is Variant.PLAIN and step.within is not None and step.within.limit_bytes is not None
 
 
-def _recomputed_operations(rewritten: Rewritten | None, names: ModuleNames) -> RecomputedOperations:
-    if rewritten is None:
-        return RecomputedOperations()
-    return RecomputedOperations(rewritten.copies, _copies_by_module(rewritten, names), redrawn_bits(rewritten))
-
-
 def _budget_search(within: BudgetedCompile | None) -> BudgetSearch:
     """Return the record of the budget search that led to the step, if there was one.
 
     The limit is the memory of the device; the caller replaces it if the user gives a budget.
     """
     if within is None:
-        return BudgetSearch(_device_bytes())
+        return BudgetSearch(reported_total_bytes())
     return BudgetSearch(
-        limit_bytes=_device_bytes(),
+        limit_bytes=reported_total_bytes(),
         candidates=within.rounds,
         is_minimum=within.limit_bytes is None,
         is_complete=within.is_complete,
@@ -197,50 +182,6 @@ def _needs(compiled: jax.stages.Compiled, executed_flops: int | None) -> Needs:
     if executed_flops is not None:
         flops = float(executed_flops)
     return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
-
-
-def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
-    counts = Counter[str]()
-    for group in (group for step in rewritten.plans for group in step.plan.groups):
-        counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
-    return tuple(counts.most_common())
-
-
-def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
-    """Return the operations of each segment in the rewritten step, without copies, in program order."""
-    segments = dict[str, list[Operation]]()
-    for op in every_operation(rewritten.module):
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr) and not is_copy(op):
-            segments.setdefault(stated.data, []).append(op)
-    return segments
-
-
-def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
-    """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
-    if not names:
-        operations = _operations_of_segments(rewritten)
-        by_place = Counter[str]()
-        for segment, count in _copies_by_segment(rewritten):
-            name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
-            by_place[name or segment] += count
-        return tuple(by_place.most_common())
-    copies = filter(is_copy, every_operation(rewritten.module))
-    return tuple(Counter(map(names.of_module, modules_of_copies(copies).values())).most_common())
-
-
-def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return, for each numbered segment, the modules to which its operations belong.
-
-    Segments are numbered if they result from the structure of the step instead of named scopes, so their names do not
-    refer to the model. If no operation belongs to a module, the source line of the first one replaces the modules.
-    """
-    parts = dict[str, list[str]]()
-    for segment, operations in _operations_of_segments(rewritten).items():
-        if is_numbered(segment):
-            modules = [names.of_module(module) for op in operations if names and (module := module_of(op))]
-            parts[segment] = list(dict.fromkeys(modules)) or list(filter(None, [place_in_model(operations)]))
-    return tuple((segment, tuple(places)) for segment, places in parts.items() if places)
 
 
 def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]:
@@ -320,8 +261,3 @@ def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[st
         for function, both in timelines.items()
         for form, timeline in zip(("plain", "recomputed"), both, strict=True)
     )
-
-
-def _device_bytes() -> int | None:
-    stats: Any = _JAX.local_devices()[0].memory_stats()
-    return None if not stats or "bytes_limit" not in stats else int(stats["bytes_limit"])
