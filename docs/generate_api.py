@@ -196,9 +196,27 @@ def _text(annotation: Any) -> str:
 
 
 def documentation(public: Any) -> str:
-    """Return the docstring of an object, or "" if it is the signature that `dataclass` generates."""
+    """Return the docstring of an object, or "" if it is the signature that `dataclass` generates.
+
+    The docstring of a class without a section on attributes is followed by this section of its base class.
+    """
     text = inspect.cleandoc(public.__doc__ or "")
-    return "" if isinstance(public, type) and text.startswith(f"{public.__name__}(") else text
+    if not isinstance(public, type):
+        return text
+    if text.startswith(f"{public.__name__}("):
+        return ""
+    sections = [section for base in _own_bases(public) if (section := _attributes_section(base))]
+    return f"{text}\n\n{sections[0]}" if sections and not _attributes_section(public) else text
+
+
+def _own_bases(public: type) -> list[type]:
+    """Return the class and its base classes that this project defines, the class first."""
+    return [base for base in public.__mro__ if base.__module__.startswith("recompute.")]
+
+
+def _attributes_section(public: type) -> str:
+    _, title, section = inspect.cleandoc(public.__doc__ or "").partition("Attributes:\n")
+    return f"{title}{section}"
 
 
 def markdown(docstring: str) -> Iterator[str]:
@@ -221,7 +239,10 @@ def methods(name: str, public: Any) -> Iterator[str]:
     """Yield the documented public methods and properties of a class."""
     if not isinstance(public, type):
         return
-    for attribute, member in vars(public).items():
+    members = dict[str, Any]()
+    for base in _own_bases(public):
+        members = {**members, **{name: member for name, member in vars(base).items() if name not in members}}
+    for attribute, member in members.items():
         member = getattr(member, "fget", None) or getattr(member, "__func__", member)
         if not attribute.startswith("_") and inspect.isfunction(member) and member.__doc__:
             yield f"**`{name}.{attribute}`**\n"

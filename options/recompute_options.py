@@ -66,7 +66,9 @@ class Emission:
 class RecomputeOptions:
     """Options of a rewrite.
 
-    `plan`, `loops` and `offload` may be given as strings. The constructor parses them.
+    The constructor accepts `plan`, `loops` and `offload` as text, and stores only the parsed form. The properties
+    `planned`, `loop_schedule` and `moves` return these forms under types that exclude text. `budget` and `cost` stay
+    text, because their values depend on the step.
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
@@ -148,19 +150,17 @@ class RecomputeOptions:
         self._check()
 
     def _parse(self, segment_budgets: SegmentBudgets | None) -> None:
-        """Replace options given as strings by their parsed form, and move the segment budgets into the selection.
-
-        The strings of all interfaces are parsed here. `planned`, `loop_schedule` and `moves` return the parsed forms.
-        """
+        """Replace the options that are given as text by their parsed form, and move the segment budgets into the
+        selection. The text of all interfaces is parsed here."""
         if segment_budgets is not None:
-            self._hold("selection", replace(self.selection, segment_budgets=budget_texts(segment_budgets)))
+            self._replace("selection", replace(self.selection, segment_budgets=budget_texts(segment_budgets)))
         if isinstance(self.plan, str):
-            self._hold("plan", from_option(self.plan))
-        self._hold("loops", schedule_of(self.loops))
+            self._replace("plan", from_option(self.plan))
+        self._replace("loops", schedule_of(self.loops))
         if isinstance(self.offload, str):
-            self._hold("offload", parse_offload(self.offload, self.cost))
+            self._replace("offload", parse_offload(self.offload, self.cost))
 
-    def _hold(self, option: str, parsed: object) -> None:
+    def _replace(self, option: str, parsed: object) -> None:
         object.__setattr__(self, option, parsed)
 
     def _check(self) -> None:

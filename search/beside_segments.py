@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -21,11 +20,9 @@ from ..planning.graph import Graph
 from ..planning.pairs import plan_of_pairs
 from ..planning.plan import Plan
 from ..planning.simulate import SimulatedProgram, as_graph, simulate
+from ..planning.solvers.result import NameOfOperation, NoPlan
 from .local_choices.segments_within_budgets import SegmentLimits
 from .prepare import prepare
-
-if TYPE_CHECKING:
-    from ..planning.solvers.result import NameOfOperation, NoPlan
 
 SEGMENTS_FIRST = "the segment budgets are planned first, so nothing is proved about other plans"
 STAYS = "recomputing it would require a segment with a budget to save more"
@@ -69,7 +66,6 @@ class SegmentLimitsByGraph:
 
 def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph], Plan], chain: bool) -> Plan:
     # The solvers are imported here, so that only callers that need them wait for the import.
-    from ..planning.solvers.result import NoPlan
     from ..planning.solvers.solve_graph import pairs_with_views
 
     program = simulate(graph, limits.plan, keeps_barriers=False)
@@ -93,7 +89,6 @@ def _after_segments(error: NoPlan, origins: Sequence[int]) -> NoPlan:
     """Return the error for the step, given the error for the graph with the copies for its segments.
 
     `origins`: for each operation of that graph, its index in the step."""
-    from ..planning.solvers.result import NoPlan
 
     def reason(name: NameOfOperation | None) -> str:
         return f"{SEGMENTS_FIRST}: {error.reason(name and (lambda op: name(origins[op])))}"

@@ -20,8 +20,8 @@ from ...support.lazy_names import lazy_names
 if TYPE_CHECKING:
     from . import mindspore as mindspore
     from . import paddle as paddle
+    from .annotations.named_modules import named as named
     from .annotations.scopes import block as block
-    from .annotations.scopes import named as named
     from .annotations.value_marks import again as again
     from .annotations.value_marks import offload as offload
     from .annotations.value_marks import save as save
@@ -70,7 +70,8 @@ __getattr__, __dir__ = lazy_names(
         "keywords.off_switch": "disabled",
         "internals.private": "UnsupportedJax",
         "reports.step_report": "Report",
-        "annotations.scopes": "block named",
+        "annotations.named_modules": "named",
+        "annotations.scopes": "block",
         "messages.call_site_warnings": "BarriersDropped MarkWithoutEffect NothingSaved OptionsIgnored UnmatchedName",
     },
     modules=("mindspore", "paddle"),

@@ -8,7 +8,7 @@
 
 `eqx.filter_jit` partitions its arguments, jits a function of the arrays with everything else static, and combines the
 results into modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. Everything else is equinox's own code.
-While the step is traced, its modules are named scopes (`scopes.py`), so that reports show their names.
+While the step is traced, its modules are named scopes (`module_scopes.py`), so that reports show their names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from .annotations.scopes import module_scopes
+from .annotations.module_scopes import module_scopes
 from .explain_step import explain
 from .internals import private
 from .jitted import Jitted

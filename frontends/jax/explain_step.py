@@ -22,7 +22,6 @@ from .lowering.argument_hint import demand_keywords
 from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
 from .module_step import ModuleStep
-from .reports.compare_step import report
 from .reports.fit_verdict import DeviceBytes, fit_verdict
 from .reports.step_report import Report
 
@@ -97,24 +96,30 @@ def _explain(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwar
 
 def _explain_quietly(jitted: Jitted[..., Any], budget: str | None, /, *args: Any, **kwargs: Any) -> Report:
     if budget is None:
-        without = report(jitted.lower_quietly(*args, **kwargs))
+        without = jitted.lower_quietly(*args, **kwargs).comparison
         return _with_verdict(without, without.search.limit_bytes)
     limited = jitted.within(budget)
     try:
         lowered = limited.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
-        within = report(lowered, limit, budget)
+        within = _under_budget(lowered.comparison, limit, budget)
         is_minimum = within.search.is_minimum
         return _with_verdict(within, within.search.limit_bytes if is_minimum else limit, is_minimum=is_minimum)
     except UnknownMemory as error:
-        without = report(jitted.lower_quietly(*args, **kwargs), budget_text=budget)
+        without = _under_budget(jitted.lower_quietly(*args, **kwargs).comparison, None, budget)
         return _with_verdict(_refused(without, error), None)
     except Refusal as error:
         least = error.least_bytes if isinstance(error, BudgetNotReached) else None
         lowered = jitted.lower_quietly(*args, **kwargs)
         limit = _limit_of(lowered, budget)
-        refused = _refused(report(lowered, limit, budget), error)
+        refused = _refused(_under_budget(lowered.comparison, limit, budget), error)
         return _with_verdict(refused, limit, least, has_failed=True)
+
+
+def _under_budget(step_report: Report, limit: int | None, budget: str) -> Report:
+    """Return the report under the caller's budget. `limit`: the budget in bytes; None for the memory of the device."""
+    limit_bytes = step_report.search.limit_bytes if limit is None else limit
+    return replace(step_report, search=replace(step_report.search, limit_bytes=limit_bytes, text=budget))
 
 
 def _refused(step_report: Report, error: Refusal) -> Report:

@@ -14,32 +14,25 @@ import jax
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from ...analysis.step.devices import partitions_of
 from ...analysis.step.module_steps import ForwardOverReverse, NoGradient
-from ...driver.api import explain_verified
 from ...driver.rewrites.rewritten import Explanations
-from ...driver.verification.step_input import as_module
-from ...driver.verification.verified import verify_module
 from ...support.progress import progress
 from ...support.remarks import Remark, Topic
-from .annotations.flax_modules import reject_lost_updates
-from .bridge.crossing import module_of
-from .compilation.allocation import temporary_bytes
 from .internals import private
 from .keywords.jit_options import JitOptions, options_of, signature
 from .keywords.keywords import JitKeywords
 from .keywords.off_switch import RAN_SWITCHED_OFF, is_disabled
 from .lowering.argument_hint import demand_keywords, hint, package_for
 from .lowering.calls import Call, key_of
+from .lowering.explain_traced import explain_traced
 from .lowering.lowered import Lowered
 from .lowering.nested import CallableStep, call_nested, nested_step
-from .lowering.rewrite_lowered import lower_and_rewrite, lower_with_marks, unchanged_step
+from .lowering.rewrite_lowered import lower_and_rewrite, unchanged_step
 from .messages import why_plain
 from .messages.call_site_warnings import MarkWithoutEffect, OptionsIgnored, warn
+from .messages.lost_updates import reject_lost_updates
 from .messages.no_effect import no_effect_warning
 from .messages.tracebacks import shorten, shortened
-from .reports.compare_step import report
-from .reports.device_part import NotPropagated, bytes_per_device, part_of_a_device, whole_bytes
 from .reports.step_report import Report
 
 P = ParamSpec("P")
@@ -197,7 +190,7 @@ class Jitted(Generic[P, R]):
 
     def _lower(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Lowered:
         """Lower and rewrite the step, and reword messages to name the functions of the step's package."""
-        in_terms = partial(why_plain.in_terms_of, self._package, arguments_package=package_for(args, kwargs))
+        in_terms = self._in_terms_for(args, kwargs)
         with progress(f"{self._package}: {self._name}"):
             try:
                 lowered = lower_and_rewrite(self._name, self._trace(args, kwargs), self._options)
@@ -216,8 +209,8 @@ class Jitted(Generic[P, R]):
         if budget == self._options.budget:
             return self
         if budget not in self._within:
-            rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None)
-            options = replace(self._options, rewrite=rewrite, budget=budget, search=0)
+            rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None, budget=budget)
+            options = replace(self._options, rewrite=rewrite, search=0)
             self._within[budget] = Jitted(self.__wrapped__, options, self._plain, self._package)
         return self._within[budget]
 
@@ -241,28 +234,13 @@ class Jitted(Generic[P, R]):
 
     def _explain(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanations:
         """Return the explanations of a call. `key`: the key of the call; None if it has none."""
-        traced = self._trace(args, kwargs)
-        selection = self._options.rewrite.selection
-        options = self._options.rewrite if self._options.chooses_segments else None
-        module = as_module(module_of(lower_with_marks(traced), self._name))
-        verify_module(module)
-        devices, note = partitions_of(module), ""
-        if devices > 1:
-            try:
-                module, note = part_of_a_device(module), bytes_per_device(devices)
-            except NotPropagated:
-                note = whole_bytes(devices)
-        try:
-            explanations = explain_verified(module, selection, options=options)
-        except NoGradient as error:
-            if isinstance(error, ForwardOverReverse):
-                raise
-            reason = why_plain.in_jax_terms(self._name, error).reason
-            reason = why_plain.in_terms_of(self._package, reason, package_for(args, kwargs))
-            raise NoGradient(error.operation, reason) from None
         lowered = None if key is None else self._lowered.get(key)
-        plain = lowered or unchanged_step(self._name, traced.lower(), self._options)
-        return explanations.measured(self._name, temporary_bytes(plain.plain_measured), note)
+        in_terms = self._in_terms_for(args, kwargs)
+        return explain_traced(self._name, self._trace(args, kwargs), self._options, lowered, in_terms)
+
+    def _in_terms_for(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[str], str]:
+        """Return a function that rewords a message to name the functions of the step's package."""
+        return partial(why_plain.in_terms_of, self._package, arguments_package=package_for(args, kwargs))
 
     @shortened
     def report(self, *args: Any, **kwargs: Any) -> Report:
@@ -272,7 +250,7 @@ class Jitted(Generic[P, R]):
         """
         with progress(f"{self._package}: {self._name}") as line:
             line.set_phase("tracing")
-            return report(self.lower_quietly(*args, **kwargs))
+            return self.lower_quietly(*args, **kwargs).comparison
 
     @shortened
     def trace(self, *args: Any, **kwargs: Any) -> jax.stages.Traced:

@@ -18,7 +18,6 @@ from .jitted import Jitted
 from .lowering.argument_hint import demand_keywords
 from .lowering.lowered import Lowered
 from .messages.tracebacks import shortened
-from .reports.compare_step import report
 from .reports.step_report import Report
 
 P = ParamSpec("P")
@@ -80,7 +79,7 @@ class ModuleStep(ABC, Generic[P, R]):
         demand_keywords(self._inner.__name__, self.__wrapped__, kwargs)
         with progress(f"{self.PACKAGE}: {self._inner.__name__}"):
             lowered: Lowered = self.call_with_arrays(self._inner.lower_quietly, args, kwargs)
-            return self.reworded_report(report(lowered))
+            return self.reworded_report(lowered.comparison)
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:

@@ -9,7 +9,7 @@
 `nnx.jit` splits its arguments into a graph and arrays, jits a function of the arrays, and writes the new arrays back
 into the modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. Everything else is flax's own code:
 updates in place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its
-modules are named scopes (`scopes.py`), so that reports show their names.
+modules are named scopes (`module_scopes.py`), so that reports show their names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar, cast, overload
 from jax.extend import source_info_util
 from typing_extensions import Unpack
 
-from .annotations.scopes import module_scopes
+from .annotations.module_scopes import module_scopes
 from .explain_step import explain
 from .jitted import Jitted
 from .keywords.jit_options import JitOptions, demand_known, options_of

@@ -23,7 +23,7 @@ from ...support.interrupts import Interrupt
 from ..candidate_plans.pool import ModuleCandidate, Pool
 from .compiled_candidate import WITHOUT_BUDGET, CompiledCandidate
 from .compiled_refusal import BudgetNotReached, FailedSearch
-from .compiler_backend import CompilerBackend, R, RewrittenStep, SearchRequest, T
+from .compiler_backend import CandidateRewrite, CompilerBackend, R, SearchRequest, T
 from .rounds import Rounds
 
 PREPARATION_SHARE = 0.4
@@ -53,7 +53,7 @@ class CompiledRewrite(Generic[R, T]):
         return work_key(self.rewritten)
 
 
-def work_key(rewritten: RewrittenStep) -> tuple[object, ...]:
+def work_key(rewritten: CandidateRewrite) -> tuple[object, ...]:
     """Return a key that is equal for rewrites with equal work. Equal plans have equal keys. It consists of the number
     of copies, their FLOPs, and the groups of copies in the plans. The first two include copies in loops, which are not
     part of a plan.

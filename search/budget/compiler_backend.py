@@ -17,8 +17,8 @@ from ..candidate_plans.pool import ModuleCandidate, Pool
 _LOG = getLogger("recompute.search")
 
 
-class RewrittenStep(Protocol):
-    """A rewritten step, with the data that determines its work."""
+class CandidateRewrite(Protocol):
+    """The rewrite of a step by one candidate: the data that determine its work."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...
@@ -28,8 +28,8 @@ class RewrittenStep(Protocol):
     def extra_flops(self) -> int: ...
 
 
-R = TypeVar("R", bound=RewrittenStep)
-"""The type of a rewritten step."""
+R = TypeVar("R", bound=CandidateRewrite)
+"""The type of the rewrite by a candidate."""
 T = TypeVar("T")
 """The type of a compiled step."""
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ...options.loop_schedule import LoopSchedule
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
+from ...planning.solvers.result import NameOfOperation, NoPlan
 from ...support.diagnostics import Refusal
 from ...support.units import readable_bytes
 from ...transforms.rolled.joined_branches import has_several_conditionals
@@ -24,9 +24,6 @@ from ..beside_segments import SegmentLimitsByGraph
 from ..loop_choices import loop_choices
 from ..outcome import Recomputation, RewriteResult
 from .budget_problem import BudgetProblem
-
-if TYPE_CHECKING:
-    from ...planning.solvers.result import NameOfOperation, NoPlan
 
 MAX_ROUNDS, SMALL_STEPS = 8, 4
 """Maximum number of rounds; and number of initial rounds that lower the limit by only half of the excess of an eager
@@ -248,7 +245,6 @@ class _SolverRounds:
         """Plan a step within its current limit. Raises `NoPlan` if no plan is found."""
         from ...planning.liveness import peak_bytes
         from ...planning.simulate import as_graph, simulate
-        from ...planning.solvers.result import NoPlan
         from ...planning.solvers.solve_graph import SearchOptions, plan_with_lowest_peak, plan_within
 
         function, around = self.surroundings.around(graph)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...planning.calibrated_search import Prediction, Ratio
 from ...planning.graph import Graph
 from ...planning.plan_file import OperationNote
-from ...planning.solvers.result import Stop
+from ...planning.solvers.result import NoPlan, Stop
 from ..beside_segments import SegmentLimitsByGraph
 from ..local_choices.segments_within_budgets import SegmentLimits
 from .plan_family import PlanFamily, UnscoredPlan
@@ -75,7 +75,6 @@ class SolverPlans:
     def _plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
         """Return a plan within a share of the peak in program order; None if no plan is found."""
         # The solvers are imported here, so that only callers that need them wait for the import.
-        from ...planning.solvers.result import NoPlan
         from ...planning.solvers.solve_graph import SearchOptions, plan_within
 
         budget = int(share_of_peak * self._prepared.peak_bytes)

@@ -65,10 +65,10 @@ def compile_within(
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
-        alternatives: One or more sets of rewrite options. Later sets are tried only for `min`, or if no earlier one
-            reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its copies, and the
-            second keeps them.
-        options: The options of the step, with a budget. `time_limit` is the limit of the search in seconds.
+        alternatives: One or more sets of rewrite options, without the budget. Later sets are tried only for `min`, or
+            if no earlier one reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its
+            copies, and the second keeps them.
+        options: The options of the step, with a budget, and possibly a time limit for the search.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
 
@@ -78,7 +78,7 @@ def compile_within(
     first, budget = alternatives[0], options.budget
     assert budget is not None, "the caller checks for a budget"
     # The time to compile the plain step counts, because the user also waits for it.
-    with stop_predicate(options.time_limit) as stop:
+    with stop_predicate(options.rewrite.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         plain = compilers.compile_plain()
         try:
@@ -103,7 +103,7 @@ def compile_within(
                     compilers=compilers,
                     line=line,
                     stop=stop,
-                    time_limit=options.time_limit,
+                    time_limit=options.rewrite.time_limit,
                 )
             )
             for alternative in alternatives

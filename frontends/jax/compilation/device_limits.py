@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....search.limits import temporaries_limit
 from ....support.units import is_share, parse_budget
-from ..keywords.budget_option import DEVICE, reported_free_bytes
+from ..internals.device_memory import reported_free_bytes
+from ..keywords.budget_option import DEVICE
 from .allocation import UnknownMemory, fixed_bytes, reported_bytes
 
 _JAX: Any = jax

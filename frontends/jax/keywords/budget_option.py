@@ -1,16 +1,13 @@
-"""The option `budget` of `recompute.jax`: its check, and the free memory of the device."""
+"""The check of the option `budget` of `recompute.jax`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import jax
-
 from ....driver.option_checks import demand_plausible_budget
 from ....support.units import budget_text, parse_budget
+from ..internals.device_memory import reported_free_bytes
 
-_JAX: Any = jax
-"""Typed as `Any`, because the types of JAX are incomplete."""
 DEVICE = "device"
 """The budget that stands for the memory that the device reports as free."""
 
@@ -37,15 +34,3 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
         device = '; budget="device" stands for the free memory of the device' if reports else ""
         raise ValueError(f"{caller}: {error}{device}") from error
     return text
-
-
-def reported_free_bytes() -> int | None:
-    """Return the number of bytes that the first local device reports as free; None if it does not report its
-    memory."""
-    try:
-        stats: Any = _JAX.local_devices()[0].memory_stats()
-    except RuntimeError:  # No device can be used.
-        return None
-    if not stats or "bytes_limit" not in stats:
-        return None
-    return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))

@@ -23,13 +23,7 @@ from .policy_option import names_of_policy, selection_with
 
 _JIT = EntryPoint.JIT.value
 SELECTION = tuple(option.name for option in fields(Selection))
-_SEARCH_OPTIONS = ("budget", "time_limit")
-"""The options of `recompute.rewrite` that `recompute.jax.jit` applies itself, since it compiles the candidates."""
-REWRITE = tuple(
-    option.name for option in options_with(RecomputeOptions, EntryPoint.JIT) if option.name not in _SEARCH_OPTIONS
-)
-_BESIDE_REWRITE = (*_SEARCH_OPTIONS, "search")
-"""The options that do not belong to the rewrite, but may conflict with options that do."""
+REWRITE = tuple(option.name for option in options_with(RecomputeOptions, EntryPoint.JIT))
 
 
 def _policy(name: str, value: Any) -> Any:
@@ -63,12 +57,10 @@ class JitOptions:
     """The options of one step.
 
     Attributes:
-        rewrite: The options of the rewrite.
+        rewrite: The options of the rewrite, with the budget and its time limit.
         measure: Whether the plain step is compiled and measured: True, False or "auto".
         search: The number of attempts to compile; 0 if the XLA:CPU model chooses among them.
         jit: The keywords for `jax.jit`.
-        budget: The budget as a string; None without one.
-        time_limit: Seconds after which the search for the budget ends; None for no limit.
         named: The names of values that the options `save`, `names` and `policy` contain, by option.
     """
 
@@ -76,9 +68,18 @@ class JitOptions:
     measure: bool | str
     search: int
     jit: Mapping[str, Any]
-    budget: str | None = None
-    time_limit: float | None = None
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    @property
+    def budget(self) -> str | None:
+        """The budget of the options of the rewrite."""
+        return self.rewrite.budget
+
+    @property
+    def rewrite_without_budget(self) -> RecomputeOptions:
+        """The options of a single rewrite. `recompute.jax.jit` searches within the budget itself, since it compiles the
+        candidates."""
+        return replace(self.rewrite, budget=None, time_limit=None)
 
     @property
     def are_default(self) -> bool:
@@ -136,7 +137,7 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
     selection = selection_with(**_only(checked, SELECTION))
     policy_of(selection)
     rewrite = RecomputeOptions(selection, **_only(checked, REWRITE))
-    demand_agreement(rewrite, EntryPoint.JIT, [name for name in _BESIDE_REWRITE if checked.get(name)])
+    demand_agreement(rewrite, EntryPoint.JIT, ["search"] if checked.get("search") else [])
     jit = {name: value for name, value in keywords.items() if name not in ours}
     named = _only(checked, ("save", "names"))
     if names := names_of_policy(checked.get("policy")):
@@ -146,8 +147,6 @@ def _checked_options(keywords: Mapping[str, Any]) -> JitOptions:
         measure=checked.get("measure", "auto"),
         search=checked.get("search", 0),
         jit=jit,
-        budget=checked.get("budget"),
-        time_limit=checked.get("time_limit"),
         named=named,
     )
 

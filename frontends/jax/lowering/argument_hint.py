@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from ....support.suggestions import close_name, unexpected_keyword
-from ..annotations.scopes import is_one_of
+from ..annotations.named_modules import is_one_of
 from ..keywords.keywords import OWN_KEYWORDS
 from ..messages import why_plain
 

@@ -199,7 +199,7 @@ def _rewrite_options(options: JitOptions) -> RecomputeOptions:
         return options.rewrite
     if options.budget == DEVICE:
         raise ValueError('budget="device" does not apply to a step inside another jax.jit: give bytes or a share')
-    return replace(options.rewrite, budget=options.budget, time_limit=options.time_limit, memory_model="xla")
+    return replace(options.rewrite, memory_model="xla")
 
 
 def _serialize(rewritten: Rewritten) -> bytes:

@@ -123,7 +123,7 @@ class StepCache:
         try:
             measured = _compiler(private.platforms(lowered), options)
             compiled = measured if options.search or options.budget is not None else None
-            settings = name, options_key(options.rewrite), options.search, options.budget, compiled
+            settings = name, options_key(options.rewrite_without_budget), options.search, options.budget, compiled
         except NoFingerprint:
             return cls(name)
         return cls(name, cache_key("step", private.bytecode_of(lowered), *settings), measured, disk, settings)

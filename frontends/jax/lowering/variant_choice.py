@@ -6,7 +6,7 @@ The bytes are those that the compiler reports.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -20,9 +20,7 @@ from ..compilation.compiler_options import MEASURING
 from ..compilation.variants import CompiledStep, Variant
 from ..internals import private
 from ..messages import why_plain
-
-if TYPE_CHECKING:
-    from .lowered import Lowered
+from .step_variants import StepVariants
 
 LARGE_SAVING = 0.15
 """If the predicted saving exceeds this share of the peak, the plain step is not measured, since the error of the model
@@ -31,7 +29,7 @@ SMALL_STEP = 2**20
 """Bytes of temporaries up to which the error of the model may exceed `LARGE_SAVING`: XLA aligns every buffer."""
 
 
-def choose_variant(lowered: Lowered, line: ProgressLine | None = None) -> CompiledStep:
+def choose_variant(lowered: StepVariants, line: ProgressLine | None = None) -> CompiledStep:
     """Compile the variants that the option `measure` requires, and choose the variant that runs.
 
     Args:
@@ -49,7 +47,7 @@ def choose_variant(lowered: Lowered, line: ProgressLine | None = None) -> Compil
     return CompiledStep(compiled, why, best, rewritten, sizes)
 
 
-def _rewrite_of(lowered: Lowered, variant: Variant) -> Rewritten | None:
+def _rewrite_of(lowered: StepVariants, variant: Variant) -> Rewritten | None:
     """Return the rewrite that a variant runs; None for a plain variant."""
     if variant is Variant.MERGED:
         return lowered.merged
@@ -60,7 +58,7 @@ Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
 """The variant that runs, the bytes of temporaries of each compiled variant, and the compiled step that runs."""
 
 
-def _measure(lowered: Lowered, variants: Sequence[Variant], line: ProgressLine) -> Measured:
+def _measure(lowered: StepVariants, variants: Sequence[Variant], line: ProgressLine) -> Measured:
     """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
 
     A variant that is only measured is compiled without optimizations if this gives the same bytes. If it is the
@@ -92,7 +90,7 @@ def _measure(lowered: Lowered, variants: Sequence[Variant], line: ProgressLine) 
     return best, sizes, compiled[best]
 
 
-def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant]:
+def rank_variants(lowered: StepVariants, variants: Sequence[Variant]) -> list[Variant]:
     """Return the variants to compile, at most two: the variant with the lowest prediction, and another variant that may
     be smaller within the error of the model.
 
@@ -109,7 +107,7 @@ def rank_variants(lowered: Lowered, variants: Sequence[Variant]) -> list[Variant
     return [first, *sorted(near, key=lambda variant: (variant is not Variant.KEEPING, predicted[variant]))[:1]]
 
 
-def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
+def _predicted_bytes(lowered: StepVariants, variant: Variant) -> int | None:
     """Return a variant's temporaries in bytes, as the XLA:CPU model predicts them. Return None for the plain step
     without its barriers: it needs at least as much memory as with them.
     """
@@ -121,7 +119,7 @@ def _predicted_bytes(lowered: Lowered, variant: Variant) -> int | None:
     return max((timeline.peak_bytes for timeline in memory(module, "xla").values()), default=0)
 
 
-def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | None:
+def _from_cache(lowered: StepVariants, variants: Sequence[Variant]) -> Measured | None:
     """Return the stored choice; None if there is none, or if the compiler now reports a different size."""
     is_measured = len(variants) > 1 or (variants == [Variant.RECOMPUTED] and _may_measure(lowered))
     stored = lowered.cache.choice(lowered.options.measure) if is_measured else None
@@ -132,7 +130,7 @@ def _from_cache(lowered: Lowered, variants: Sequence[Variant]) -> Measured | Non
     return (best, sizes, compiled) if temporary_bytes(compiled) == sizes[best] else None
 
 
-def _variants(lowered: Lowered) -> list[Variant]:
+def _variants(lowered: StepVariants) -> list[Variant]:
     """Return the variants that can run. If there is only one, nothing is measured."""
     if lowered.within is not None:
         plain = Variant.KEEPING if lowered.within.is_keeping else Variant.PLAIN
@@ -152,14 +150,14 @@ def _variants(lowered: Lowered) -> list[Variant]:
     return [*merged, Variant.RECOMPUTED, *(plain if measure else ())]
 
 
-def _may_measure(lowered: Lowered) -> bool:
+def _may_measure(lowered: StepVariants) -> bool:
     """Return whether the plain step may be compiled and run in place of the rewritten step: there is no budget, and
     `measure` is "auto"."""
     has_budget = lowered.within is not None or bool(lowered.options.rewrite.selection.segment_budgets)
     return lowered.options.measure == "auto" and not has_budget
 
 
-def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
+def _is_doubtful(lowered: StepVariants, compiled: jax.stages.Compiled) -> bool:
     """Return whether the memory reduction that is predicted for a compiled rewritten step may be wrong.
 
     On several devices, the reduction is always doubtful: the model counts whole arrays, but a device holds only its
@@ -177,7 +175,7 @@ def _is_doubtful(lowered: Lowered, compiled: jax.stages.Compiled) -> bool:
     return size > (1 - LARGE_SAVING) * plain
 
 
-def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
+def _compile(lowered: StepVariants, variant: Variant, options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
     if lowered.within is not None and options is None:
         return lowered.within.compiled
     if variant is Variant.PLAIN or (variant is Variant.KEEPING and not lowered.drops_barriers):
@@ -185,7 +183,7 @@ def _compile(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | No
     return compile_variant(lowered, variant, options)
 
 
-def compile_variant(lowered: Lowered, variant: Variant, options: Mapping[str, Any] | None) -> jax.stages.Compiled:
+def compile_variant(lowered: StepVariants, variant: Variant, options: Mapping[str, Any] | None) -> jax.stages.Compiled:
     """Compile a variant of the step. `options`: compiler options in addition to those of the variant."""
     if variant is Variant.MERGED:
         return lowered.compile_merged(options)
@@ -206,7 +204,7 @@ def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
     return [variant for variant, size in measured.items() if not is_worth_it(size, least)][-1]
 
 
-def _why_plain(lowered: Lowered, variant: Variant, sizes: Mapping[Variant, int | None]) -> str:
+def _why_plain(lowered: StepVariants, variant: Variant, sizes: Mapping[Variant, int | None]) -> str:
     rewritten, plain_bytes = lowered.rewritten, sizes[variant]
     rewritten_bytes = sizes.get(Variant.RECOMPUTED, sizes.get(Variant.MERGED))
     assert rewritten is not None and plain_bytes is not None and rewritten_bytes is not None, "both were measured"

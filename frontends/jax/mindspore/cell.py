@@ -13,7 +13,7 @@ import jax
 
 from ....analysis.request.scope_names import CallTreatment, Switches
 from ..annotations.scopes import call_in_scope
-from ..messages import checked
+from ..messages import argument_checks
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -32,7 +32,7 @@ class Cell(Generic[R]):
     """
 
     def __init__(self, block: Callable[..., R]) -> None:
-        checked.demand_callable("Cell", block)
+        argument_checks.demand_callable("Cell", block)
         self.block = block
         self.switches: Switches | None = None
 
@@ -64,7 +64,7 @@ class Cell(Generic[R]):
             "recompute_slice_activation": recompute_slice_activation,
             "output_recompute": output_recompute,
         }
-        checked.demand_flags("Cell.recompute", **switches)
+        argument_checks.demand_flags("Cell.recompute", **switches)
         self.switches = Switches(**switches)
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
@@ -109,7 +109,7 @@ class Primitive(Generic[R]):
     """
 
     def __init__(self, function: Callable[..., R]) -> None:
-        checked.demand_callable("Primitive", function)
+        argument_checks.demand_callable("Primitive", function)
         self.function = function
         self.mode: bool | None = None
 
@@ -125,7 +125,7 @@ class Primitive(Generic[R]):
         Raises:
             TypeError: If `mode` is neither True nor False.
         """
-        checked.demand_flags("Primitive.recompute", mode=mode)
+        argument_checks.demand_flags("Primitive.recompute", mode=mode)
         self.mode = mode
         return self
 
@@ -158,6 +158,6 @@ def recompute(
     Raises:
         TypeError: If `block` is not callable, and for a switch that is neither True nor False.
     """
-    checked.demand_callable("recompute", block)
-    checked.demand_flags("recompute", use_reentrant=use_reentrant, output_recompute=output_recompute)
+    argument_checks.demand_callable("recompute", block)
+    argument_checks.demand_flags("recompute", use_reentrant=use_reentrant, output_recompute=output_recompute)
     return call_in_scope(block, args, kwargs, switches=Switches(output_recompute=output_recompute))

@@ -16,8 +16,8 @@ from ....analysis.request.scope_names import CallTreatment, Switches
 from ....support.counted import counted
 from ..annotations.scopes import call_in_scope
 from ..annotations.value_marks import offload
-from ..messages import checked
-from ..messages.checked import type_name
+from ..messages import argument_checks
+from ..messages.argument_checks import type_name
 
 R = TypeVar("R")
 _JAX: Any = jax
@@ -53,7 +53,7 @@ def recompute(
         ValueError: For an index out of range.
     """
     switches = switches_of("recompute", function, preserve_rng_state)
-    checked.demand_flags("recompute", use_reentrant=use_reentrant)
+    argument_checks.demand_flags("recompute", use_reentrant=use_reentrant)
     arguments = list(args)
     for index in _check_indices(offload_indices, len(args)):
         arguments[index] = _offload_arrays(index, args[index])
@@ -65,8 +65,8 @@ def switches_of(caller: str, function: object, preserve_rng_state: object) -> Sw
 
     Raises `TypeError` for a function that is not callable, and for a switch that is not a bool.
     """
-    checked.demand_callable(caller, function)
-    checked.demand_flags(caller, preserve_rng_state=preserve_rng_state)
+    argument_checks.demand_callable(caller, function)
+    argument_checks.demand_flags(caller, preserve_rng_state=preserve_rng_state)
     return Switches(preserve_rng_state=bool(preserve_rng_state), parallel_optimizer_comm_recompute=True)
 
 

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jax.extend import source_info_util
 
-from ..messages.checked import type_name
+from ..messages.argument_checks import type_name
 from .optimizer_checkpoints import Checkpoints
 from .optimizer_program import (
     Program,

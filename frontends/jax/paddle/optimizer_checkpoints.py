@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..messages.argument_checks import type_name
 from ..messages.call_site_warnings import warn
-from ..messages.checked import type_name
 
 _JAX: Any = jax
 """Typed as `Any`, because the types of the library are incomplete."""

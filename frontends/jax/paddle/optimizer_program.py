@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.extend import source_info_util
 
 from ..annotations import value_marks
-from ..messages.checked import type_name
+from ..messages.argument_checks import type_name
 from .optimizer_checkpoints import Checkpoints
 
 _JAX: Any = jax

@@ -1,21 +1,17 @@
-"""Compare the step that a call runs with the plain step: compile both, and make a report."""
+"""Compare the step that a call runs with the plain step, and make a report."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ....analysis.explain.saved_values import PLAIN_STEP, SavedValue
 from ....analysis.memory.timeline import Timeline
-from ....analysis.step.descriptions import is_scope, module_of, modules_of_copies, place_in_model, without_loop_scopes
-from ....analysis.step.marks import is_copy
-from ....dialects.names import Names
 from ....dialects.sdy.computations import ManualComputationOp
 from ....dialects.stablehlo.checks import is_float_or_complex
 from ....dialects.stablehlo.control import WhileOp
@@ -23,116 +19,117 @@ from ....driver.api import explain_verified
 from ....driver.inspection.queries import step_flops
 from ....driver.rewrites.rewritten import Rewritten, StepMemory
 from ....driver.verification.step_input import as_module
-from ....options.selection import AUTO
-from ....planning.by_segment.numbered_segments import is_numbered
+from ....options.selection import AUTO, Selection
 from ....reports.by_module import ModuleNames, module_rows
 from ....support.diagnostics import Refusal
 from ....support.operations import every_operation
 from ....support.remarks import Remark, Topic
 from ....support.type_guards import is_tensor
 from ..compilation.allocation import device_count, temporary_bytes
+from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.variants import CompiledStep, Variant
+from ..internals.device_memory import reported_total_bytes
 from ..messages.branch_residuals import branch_advice
 from .device_part import NotPropagated, part_of_a_device
 from .donation import possible_donation
-from .redrawn_bits import redrawn_bits
-from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, RecomputedOperations, StoredValues
+from .recomputed_operations import modules_of_segments, recomputed_operations
+from .report_records import BudgetSearch, LoopFacts, ModelParts, Needs, StoredValues
 from .step_report import Report
 
-if TYPE_CHECKING:
-    from ..lowering.lowered import Lowered
 
-_JAX: Any = jax
-"""Typed as `Any`, because the types of JAX are incomplete."""
-OUTSIDE_SEGMENTS = "unnamed"
-"""The name for recomputed operations outside all segments."""
+@dataclass(frozen=True, kw_only=True)
+class ComparedStep:
+    """The input of a comparison: a plain step, and the variant that a call runs.
 
-
-def report(lowered: Lowered, budget: int | None = None, budget_text: str = "") -> Report:
-    """Return the report on a step under the caller's budget. Raises as a call does.
-
-    Args:
-        lowered: The step. Its rewrite, compiled variants and report are computed once, and shared with calls.
-        budget: The budget in bytes; the default is the memory of the device.
-        budget_text: The budget as the caller wrote it.
+    Attributes:
+        name: The name of the step.
+        module: The plain step as an xDSL module, with its marks; None if it cannot be parsed.
+        lowered: JAX's own `Lowered` of the plain step.
+        compiled: The plain step, compiled to measure its sizes.
+        choice: The variant that runs.
+        selection: The operations that the user selects for recomputation.
+        jit: The keywords of `jax.jit` with which the step was jitted.
+        remarks: The remarks of the rewrite, or the reason for its refusal.
+        unused_marks: Remarks on marks that JAX removed because no result of the step depends on their values.
+        within: The result of the search for a budget; None without a budget.
     """
-    comparison = lowered.comparison
-    limit = comparison.search.limit_bytes if budget is None else budget
-    return replace(comparison, search=replace(comparison.search, limit_bytes=limit, text=budget_text))
+
+    name: str
+    module: ModuleOp | None
+    lowered: jax.stages.Lowered
+    compiled: jax.stages.Compiled
+    choice: CompiledStep
+    selection: Selection
+    jit: Mapping[str, Any]
+    remarks: tuple[Remark | str, ...]
+    unused_marks: tuple[Remark, ...]
+    within: BudgetedCompile | None
 
 
-def compare(lowered: Lowered) -> Report:
-    """Compile the step that a call runs and the plain step, and report on both. Raises as a call does."""
-    choice = lowered.compiled_step
-    plain = choice.compiled if choice.variant is Variant.PLAIN else lowered.plain_measured
-    rewritten = choice.rewritten
+def compare(step: ComparedStep) -> Report:
+    """Report on the step that a call runs and on the plain step."""
+    choice, rewritten = step.choice, step.choice.rewritten
     devices = device_count(choice.compiled)
-    view = _view(lowered, devices)
+    view = _view(step.module, devices)
     viewed = None if rewritten is None else rewritten.seen_as(view.of) if devices > 1 else rewritten
     timelines = {} if viewed is None else viewed.memory("xla")
-    steps = [StepMemory("", *pair) for pair in timelines.values()]
+    memories = [StepMemory("", *pair) for pair in timelines.values()]
     if viewed is not None and _has(viewed.module, ManualComputationOp, WhileOp):
-        steps = viewed.memory_of_steps("xla")
-    names = ModuleNames.of([timeline for step in steps for timeline in (step.plain, step.rewritten)])
-    has_loops = lowered.module is not None and _has_numeric_loop(lowered.module)
-    executed_flops = _executed_flops(lowered, choice) if has_loops else None
+        memories = viewed.memory_of_steps("xla")
+    names = ModuleNames.of([timeline for memory in memories for timeline in (memory.plain, memory.rewritten)])
+    has_loops = step.module is not None and _has_numeric_loop(step.module)
+    executed_flops = _executed_flops(step) if has_loops else None
     plain_flops, chosen_flops = executed_flops or (None, None)
     return Report(
-        name=lowered.name,
-        plain=_needs(plain, plain_flops),
+        name=step.name,
+        plain=_needs(step.compiled, plain_flops),
         chosen=_needs(choice.compiled, chosen_flops),
         variant=choice.variant,
         measured=tuple(choice.sizes.items()),
         why=choice.why,
         proved=rewritten is not None and bool(rewritten.proof),
-        remarks=_remarks(lowered, choice.variant, rewritten),
-        recomputed=_recomputed_operations(rewritten, names),
+        remarks=_remarks(step),
+        recomputed=recomputed_operations(rewritten, names),
         stored=StoredValues(
-            saved=_saved_values(lowered, choice.variant, viewed, view.of),
-            modules=module_rows((step.plain, step.rewritten) for step in steps),
-            timelines=(*_named(timelines), *_inside_loops(steps)),
+            saved=_saved_values(step, viewed, view.of),
+            modules=module_rows((memory.plain, memory.rewritten) for memory in memories),
+            timelines=(*_named(timelines), *_inside_loops(memories)),
             is_per_device=view.is_of_a_device,
         ),
         model=ModelParts(
             names,
-            segments=() if rewritten is None else _modules_of_segments(rewritten, names),
-            branch_advice="" if _is_plain_within_budget(lowered, choice.variant) else branch_advice(lowered.module),
+            segments=() if rewritten is None else modules_of_segments(rewritten, names),
+            branch_advice="" if _is_plain_within_budget(step) else branch_advice(step.module),
         ),
         loops=LoopFacts(
             has_loops,
-            positions=tuple(dict.fromkeys(step.place for step in steps if step.place)),
+            positions=tuple(dict.fromkeys(memory.place for memory in memories if memory.place)),
             executed_flops=executed_flops,
         ),
-        search=_budget_search(lowered),
+        search=_budget_search(step.within),
         devices=devices,
-        donation=possible_donation(lowered.plain, lowered.module, lowered.options.jit),
+        donation=possible_donation(step.lowered, step.module, step.jit),
     )
 
 
-def _is_plain_within_budget(lowered: Lowered, variant: Variant) -> bool:
+def _is_plain_within_budget(step: ComparedStep) -> bool:
     """Return whether the plain step runs because it meets the caller's budget."""
-    return variant is Variant.PLAIN and lowered.within is not None and lowered.within.limit_bytes is not None
+    return step.choice.variant is Variant.PLAIN and step.within is not None and step.within.limit_bytes is not None
 
 
-def _recomputed_operations(rewritten: Rewritten | None, names: ModuleNames) -> RecomputedOperations:
-    if rewritten is None:
-        return RecomputedOperations()
-    return RecomputedOperations(rewritten.copies, _copies_by_module(rewritten, names), redrawn_bits(rewritten))
-
-
-def _budget_search(lowered: Lowered) -> BudgetSearch:
+def _budget_search(within: BudgetedCompile | None) -> BudgetSearch:
     """Return the record of the budget search that led to the step, if there was one.
 
     The limit is the memory of the device; the caller replaces it if the user gives a budget.
     """
-    if lowered.within is None:
-        return BudgetSearch(_device_bytes())
+    if within is None:
+        return BudgetSearch(reported_total_bytes())
     return BudgetSearch(
-        limit_bytes=_device_bytes(),
-        candidates=lowered.within.rounds,
-        is_minimum=lowered.within.limit_bytes is None,
-        is_complete=lowered.within.is_complete,
-        temporaries_limit=lowered.within.limit_bytes,
+        limit_bytes=reported_total_bytes(),
+        candidates=within.rounds,
+        is_minimum=within.limit_bytes is None,
+        is_complete=within.is_complete,
+        temporaries_limit=within.limit_bytes,
     )
 
 
@@ -151,25 +148,26 @@ def _has_numeric_loop(module: ModuleOp) -> bool:
     return any(map(is_float_or_complex, kinds))
 
 
-def _executed_flops(lowered: Lowered, choice: CompiledStep) -> tuple[int, int] | None:
+def _executed_flops(step: ComparedStep) -> tuple[int, int] | None:
     """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
     Return None for a step that keeps its own barriers. It has the same program as the plain step, but in the plain step
     the compiler may merge the copies that the barriers protect. So counting the program cannot tell the two apart.
     """
-    if lowered.module is None or choice.variant is Variant.KEEPING:
+    if step.module is None or step.choice.variant is Variant.KEEPING:
         return None
-    plain_flops = step_flops(lowered.module)
-    rewritten = choice.rewritten
-    if choice.variant is Variant.MERGED and rewritten is not None:
+    plain_flops = step_flops(step.module)
+    rewritten = step.choice.rewritten
+    if step.choice.variant is Variant.MERGED and rewritten is not None:
         return plain_flops, step_flops(rewritten.module)
     return plain_flops, plain_flops + (0 if rewritten is None else rewritten.extra_flops)
 
 
-def _remarks(lowered: Lowered, variant: Variant, rewritten: Rewritten | None) -> tuple[Remark | str, ...]:
+def _remarks(step: ComparedStep) -> tuple[Remark | str, ...]:
     """Return the remarks on the variant that runs, without those on executors other than XLA."""
-    remarks = rewritten.remarks if variant is Variant.MERGED and rewritten is not None else lowered.remarks
-    told = (*remarks, *(() if rewritten is None else lowered.unused_marks))
+    rewritten = step.choice.rewritten
+    remarks = rewritten.remarks if step.choice.variant is Variant.MERGED and rewritten is not None else step.remarks
+    told = (*remarks, *(() if rewritten is None else step.unused_marks))
     return tuple(remark for remark in told if isinstance(remark, str) or remark.topic is not Topic.EAGER)
 
 
@@ -184,50 +182,6 @@ def _needs(compiled: jax.stages.Compiled, executed_flops: int | None) -> Needs:
     if executed_flops is not None:
         flops = float(executed_flops)
     return Needs(temporary_bytes(compiled), sizes[0], sizes[1], sizes[2], flops)
-
-
-def _copies_by_segment(rewritten: Rewritten) -> tuple[tuple[str, int], ...]:
-    counts = Counter[str]()
-    for group in (group for step in rewritten.plans for group in step.plan.groups):
-        counts[group.segment or OUTSIDE_SEGMENTS] += len(group.operations)
-    return tuple(counts.most_common())
-
-
-def _operations_of_segments(rewritten: Rewritten) -> dict[str, list[Operation]]:
-    """Return the operations of each segment in the rewritten step, without copies, in program order."""
-    segments = dict[str, list[Operation]]()
-    for op in every_operation(rewritten.module):
-        stated = op.attributes.get(Names.SEGMENT)
-        if isinstance(stated, StringAttr) and not is_copy(op):
-            segments.setdefault(stated.data, []).append(op)
-    return segments
-
-
-def _copies_by_module(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, int], ...]:
-    """Count the copies in the rewritten step by module, or by segment if the model has no named modules."""
-    if not names:
-        operations = _operations_of_segments(rewritten)
-        by_place = Counter[str]()
-        for segment, count in _copies_by_segment(rewritten):
-            name = without_loop_scopes(segment) if is_scope(segment) else place_in_model(operations.get(segment, ()))
-            by_place[name or segment] += count
-        return tuple(by_place.most_common())
-    copies = filter(is_copy, every_operation(rewritten.module))
-    return tuple(Counter(map(names.of_module, modules_of_copies(copies).values())).most_common())
-
-
-def _modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return, for each numbered segment, the modules to which its operations belong.
-
-    Segments are numbered if they result from the structure of the step instead of named scopes, so their names do not
-    refer to the model. If no operation belongs to a module, the source line of the first one replaces the modules.
-    """
-    parts = dict[str, list[str]]()
-    for segment, operations in _operations_of_segments(rewritten).items():
-        if is_numbered(segment):
-            modules = [names.of_module(module) for op in operations if names and (module := module_of(op))]
-            parts[segment] = list(dict.fromkeys(modules)) or list(filter(None, [place_in_model(operations)]))
-    return tuple((segment, tuple(places)) for segment, places in parts.items() if places)
 
 
 def _inside_loops(steps: Iterable[StepMemory]) -> Iterator[tuple[str, Timeline]]:
@@ -250,38 +204,36 @@ class _View:
     is_of_a_device: bool
 
 
-def _view(lowered: Lowered, devices: int) -> _View:
+def _view(module: ModuleOp | None, devices: int) -> _View:
     """Return the view of one device if the shardings of the plain step can be propagated, otherwise the view of whole
     arrays."""
-    if devices > 1 and lowered.module is not None:
+    if devices > 1 and module is not None:
         try:
-            part_of_a_device(lowered.module)
+            part_of_a_device(module)
         except NotPropagated:
             return _View(as_module, False)
     return _View(part_of_a_device if devices > 1 else as_module, True)
 
 
 def _saved_values(
-    lowered: Lowered, variant: Variant, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
+    step: ComparedStep, rewritten: Rewritten | None, view: Callable[[ModuleOp], ModuleOp]
 ) -> tuple[SavedValue, ...]:
-    """Return the values that a variant saves for its backward pass, in order of decreasing size.
+    """Return the values that the variant that runs saves for its backward pass, in order of decreasing size.
 
     A plain step saves every residual. The values of a rewritten step are those that its program saves. The reason for
     a value comes from the user's selection if the selection keeps this value, and otherwise from the rewrite.
 
     Args:
-        lowered: The step.
-        variant: The variant that runs.
+        step: The plain step, and the variant that runs.
         rewritten: The rewrite in the view of the report; None for a plain step.
         view: A function that returns the module that the report reads.
     """
-    if variant is Variant.MERGED or lowered.module is None:
+    if step.choice.variant is Variant.MERGED or step.module is None:
         return ()
-    selection = lowered.options.rewrite.selection
-    if selection == AUTO and rewritten is not None:
+    if step.selection == AUTO and rewritten is not None:
         return rewritten.still_saved()
     try:
-        explanations = explain_verified(view(lowered.module), selection)
+        explanations = explain_verified(view(step.module), step.selection)
     except (Refusal, ValueError):
         return () if rewritten is None else rewritten.still_saved()
     values = [value for explanation in explanations for value in explanation.values]
@@ -309,8 +261,3 @@ def _named(timelines: Mapping[str, tuple[Timeline, Timeline]]) -> tuple[tuple[st
         for function, both in timelines.items()
         for form, timeline in zip(("plain", "recomputed"), both, strict=True)
     )
-
-
-def _device_bytes() -> int | None:
-    stats: Any = _JAX.local_devices()[0].memory_stats()
-    return None if not stats or "bytes_limit" not in stats else int(stats["bytes_limit"])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ....reports.by_module import OUTSIDE, ModuleRow
 from ....reports.wrapping import wrap_line
 from ....support.locations import base_name
 from ....support.units import format_bytes
-
-if TYPE_CHECKING:
-    from .step_report import Report
+from .report_records import ReportData
 
 _STORED = "stored after fusion"
 """The title of the module table. Its bytes are stored bytes under the XLA:CPU model."""
@@ -24,7 +21,7 @@ _NO_MODULES = (
 )
 
 
-def module_table(report: Report, most: int) -> Iterator[str]:
+def module_table(report: ReportData, most: int) -> Iterator[str]:
     """Yield a table of modules: the bytes that the plain step and the rewritten step save for the backward pass, and
     the recomputed bytes.
 
@@ -55,7 +52,7 @@ def sum_of_rows(name: str, rows: Iterable[ModuleRow]) -> ModuleRow:
     return ModuleRow(name, *[sum(column) for column in zip(*map(sizes, rows), strict=True)])
 
 
-def has_named_modules(report: Report) -> bool:
+def has_named_modules(report: ReportData) -> bool:
     return any(row.module != OUTSIDE for row in report.modules)
 
 

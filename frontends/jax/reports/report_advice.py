@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ....analysis.explain.saved_values import PLAIN_STEP
 from ....reports.wrapping import wrap_line
+from ....search.budget.compiled_candidate import CompiledCandidate
 from ....support.locations import base_name
 from ....support.units import format_bytes
 from ..compilation.variants import Variant
 from ..messages.why_plain import reason_in, remedy_in
-
-if TYPE_CHECKING:
-    from .donation import Donation
-    from .redrawn_bits import RedrawnBits
-    from .step_report import Report
+from .donation import Donation
+from .redrawn_bits import RedrawnBits
+from .report_records import ReportData
 
 MOST_OF = 0.4
 """The share of the temporaries above which a single saved value is named as their cause.
@@ -64,7 +62,7 @@ _MAX_MASK_NAMES = 2
 _DONATE = "next: {option} frees up to {size}; {caution}"
 
 
-def next_steps(report: Report) -> Iterator[str]:
+def next_steps(report: ReportData) -> Iterator[str]:
     """Yield advice on what to do next, and on how to show the details."""
     yield ""
     if report.search.refused:
@@ -101,54 +99,74 @@ def _draws_advice(draws: RedrawnBits) -> str:
     names = list(draws.mask_names)
     if len(names) > _MAX_MASK_NAMES:
         names = list(dict.fromkeys(name.rpartition("/")[2] for name in names))
-    share = f"{draws.share:.0%}".replace("%", " %")
-    return _DRAWS.format(share=share, names=json.dumps(names), size=format_bytes(draws.mask_bytes))
+    return _DRAWS.format(share=_percent(draws.share), names=json.dumps(names), size=format_bytes(draws.mask_bytes))
 
 
 def _donation_advice(donation: Donation) -> str:
     return _DONATE.format(option=donation.option, size=format_bytes(donation.bytes), caution=donation.caution)
 
 
-def _cheaper(report: Report) -> str | None:
+def _cheaper(report: ReportData) -> str | None:
     """Return advice on a plan with less work; None if the memory reduction is worth the work.
 
     With a budget, the advice names a plan that needs slightly more memory, but much less work. Without a budget, it
     names options with less work for steps whose memory reduction is small.
     """
-    plain, less, (plain_flops, flops) = report.plain, report.chosen, report.flops
-    if not plain.temporaries or less.temporaries is None or not plain_flops or flops is None:
-        return None
-    needs, extra = less.temporaries, flops / plain_flops - 1
-    runs = next((candidate for candidate in report.search.candidates if candidate.measured_bytes == needs), None)
-    if runs is not None:
-        # Candidates of equal size differ only in their work.
-        near = [
-            candidate
-            for candidate in report.search.candidates
-            if candidate.measured_bytes is not None
-            and candidate.measured_bytes <= NEARLY * needs
-            and candidate.extra_flops <= MUCH_CHEAPER * runs.extra_flops
-        ]
-        best = min(near, key=lambda candidate: candidate.extra_flops, default=None)
-        if best is None or best.measured_bytes is None:
-            return None
-        return _NEARLY_AS_SMALL.format(
-            share=_budget_of(best.measured_bytes, plain.temporaries),
-            size=format_bytes(best.measured_bytes),
-            least=format_bytes(needs),
-            work=f"{best.extra_flops / runs.extra_flops:.0%}".replace("%", " %"),
-        )
-    saved = 1 - needs / plain.temporaries
-    if report.search.candidates or extra < NOTABLE_WORK or extra < saved:
-        return None
-    return _LITTLE_SAVED.format(extra=f"{extra:.0%}".replace("%", " %"), saved=f"{saved:.0%}".replace("%", " %"))
+    runs = _candidate_that_runs(report)
+    return _option_with_less_work(report) if runs is None else _candidate_with_less_work(report, runs)
 
 
-def _nothing_between(report: Report) -> str | None:
+def _candidate_that_runs(report: ReportData) -> CompiledCandidate | None:
+    """Return the candidate that has the size of the step that runs; None without a search, and for an unknown size."""
+    needs = report.chosen.temporaries
+    candidates = report.search.candidates if needs is not None else ()
+    return next((candidate for candidate in candidates if candidate.measured_bytes == needs), None)
+
+
+def _candidate_with_less_work(report: ReportData, runs: CompiledCandidate) -> str | None:
+    """Return advice on a candidate that needs slightly more memory than the one that runs, but much less work."""
+    needs, plain = report.chosen.temporaries, report.plain.temporaries
+    if not plain or needs is None or not report.plain.flops or report.chosen.flops is None:
+        return None
+    # Candidates of equal size differ only in their work.
+    near = [
+        (candidate.extra_flops, candidate.measured_bytes)
+        for candidate in report.search.candidates
+        if candidate.measured_bytes is not None
+        and candidate.measured_bytes <= NEARLY * needs
+        and candidate.extra_flops <= MUCH_CHEAPER * runs.extra_flops
+    ]
+    if not near:
+        return None
+    extra_flops, size = min(near, key=lambda candidate: candidate[0])
+    return _NEARLY_AS_SMALL.format(
+        share=_budget_of(size, plain),
+        size=format_bytes(size),
+        least=format_bytes(needs),
+        work=_percent(extra_flops / runs.extra_flops),
+    )
+
+
+def _option_with_less_work(report: ReportData) -> str | None:
+    """Return advice on options with less work, for a step without a budget whose memory reduction is small."""
+    needs, plain, (plain_flops, flops) = report.chosen.temporaries, report.plain.temporaries, report.flops
+    if report.search.candidates or not plain or needs is None or not plain_flops or flops is None:
+        return None
+    saved, extra = 1 - needs / plain, flops / plain_flops - 1
+    if extra < NOTABLE_WORK or extra < saved:
+        return None
+    return _LITTLE_SAVED.format(extra=_percent(extra), saved=_percent(saved))
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _nothing_between(report: ReportData) -> str | None:
     """Return a message that states the size of the next larger compiled plan with less work, for a step that needs far
     less memory than its budget allows; None for other steps."""
     limit, needs, plain = report.search.temporaries_limit, report.chosen.temporaries, report.plain.temporaries
-    runs = next((candidate for candidate in report.search.candidates if candidate.measured_bytes == needs), None)
+    runs = _candidate_that_runs(report)
     if limit is None or needs is None or plain is None or runs is None or needs >= FAR_BELOW * limit:
         return None
     larger = [
@@ -169,7 +187,7 @@ def _budget_of(needs: int, plain: int) -> str:
     return f"{-(-100 * needs // plain) / 100:g}"
 
 
-def _large_value(report: Report) -> dict[str, str] | None:
+def _large_value(report: ReportData) -> dict[str, str] | None:
     """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries and that
     cannot be recomputed; None if there is no such value."""
     kept = [value for value in report.kept if value.reason != PLAIN_STEP]

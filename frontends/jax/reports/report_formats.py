@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from html import escape
-from typing import TYPE_CHECKING
 
 from ....analysis.memory.timeline import Timeline
 from ....reports import memory_chart, memory_html
@@ -17,11 +16,9 @@ from ....support.locations import base_name
 from .module_table import COLUMNS, has_named_modules, module_table, sizes, sum_of_rows
 from .report_advice import next_steps
 from .report_numbers import columns, headline, needs, rows_of_numbers, table, verdicts
+from .report_records import ReportData
 from .report_remarks import remark_lines
 from .saved_value_lines import saved_value_lines
-
-if TYPE_CHECKING:
-    from .step_report import Report
 
 SVG = ".svg"
 """The suffix of the format that needs matplotlib."""
@@ -34,14 +31,14 @@ _INDENT = 14
 _WIDTH = 72
 
 
-def to_text(report: Report) -> str:
+def to_text(report: ReportData) -> str:
     """Return the report in about 25 lines of 100 columns: verdict, memory and work, modules and saved values."""
     kept = [part for line in saved_value_lines(report, _PLACES, base_name) for part in wrap_line(line, _INDENT)]
     parts = [verdicts(report), list(needs(report)), list(module_table(report, _MODULES)), kept]
     return "\n".join(["\n\n".join("\n".join(lines) for lines in parts if lines), *next_steps(report)])
 
 
-def to_details(report: Report) -> str:
+def to_details(report: ReportData) -> str:
     """Return the report in full, with the candidates, the copies by segment, memory over time, and the remarks."""
     remarks = [f"  {line}" for line in remark_lines(report)]
     modules = list(module_table(report, len(report.modules)))
@@ -58,7 +55,7 @@ def to_details(report: Report) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def to_html(report: Report) -> str:
+def to_html(report: ReportData) -> str:
     """Return the report as an HTML page that contains its data and its script."""
     rows = (*report.modules, sum_of_rows("total", report.modules)) if has_named_modules(report) else ()
     modules = tuple((row.module, *sizes(row)) for row in rows)
@@ -67,7 +64,7 @@ def to_html(report: Report) -> str:
     return memory_html.to_html(report.timelines, report.name, facts)
 
 
-def to_svg(report: Report) -> str:
+def to_svg(report: ReportData) -> str:
     """Return a chart of the memory over time as SVG.
 
     Raises `ValueError` if the report has no timelines, and `ImportError` without matplotlib.
@@ -78,7 +75,7 @@ def to_svg(report: Report) -> str:
     return memory_chart.to_svg(_by_module(report), report.name)
 
 
-def to_json(report: Report) -> str:
+def to_json(report: ReportData) -> str:
     """Return the numbers of the report as JSON, with sizes in bytes and without the timelines."""
     facts = {
         "verdict": headline(report),
@@ -109,12 +106,12 @@ def to_json(report: Report) -> str:
     return json.dumps(facts, default=asdict, indent=1) + "\n"
 
 
-def to_notebook(report: Report) -> str:
+def to_notebook(report: ReportData) -> str:
     """Return the HTML page in an iframe. The iframe separates the page's styles and script from the notebook."""
     return f'<iframe srcdoc="{escape(to_html(report))}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
-def _charts(report: Report) -> Iterator[str]:
+def _charts(report: ReportData) -> Iterator[str]:
     top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
     for name, timeline in _by_module(report):
         if timeline.operations:
@@ -123,7 +120,7 @@ def _charts(report: Report) -> Iterator[str]:
             yield from alive_at_the_peak(timeline)
 
 
-def _by_module(report: Report) -> list[tuple[str, Timeline]]:
+def _by_module(report: ReportData) -> list[tuple[str, Timeline]]:
     """Return the timelines with the modules of the model in place of segments.
 
     If there are no modules, source lines replace the segments that no scope names.
@@ -131,7 +128,7 @@ def _by_module(report: Report) -> list[tuple[str, Timeline]]:
     return [(name, report.model.names.relabel(timeline)) for name, timeline in report.timelines]
 
 
-FORMATS: Mapping[str, Callable[[Report], str]] = {
+FORMATS: Mapping[str, Callable[[ReportData], str]] = {
     ".html": to_html,
     SVG: to_svg,
     ".txt": lambda report: f"{to_details(report)}\n",

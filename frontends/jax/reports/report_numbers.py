@@ -4,7 +4,7 @@ step."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....reports.wrapping import wrap_line
 from ....support.counted import counted
@@ -12,10 +12,7 @@ from ....support.units import format_bytes
 from ..compilation.variants import Variant
 from ..messages.no_effect import no_effect_lines
 from .device_part import bytes_per_device, whole_bytes
-
-if TYPE_CHECKING:
-    from .report_records import Needs
-    from .step_report import Report
+from .report_records import Needs, ReportData
 
 _MAX_MODULES = 8
 """The maximum number of modules to list with their recomputed operations. Further ones are only counted."""
@@ -25,14 +22,14 @@ since arguments and results are most of them."""
 _NOT_REPORTED = "not reported by the compiler"
 
 
-def headline(report: Report) -> str:
+def headline(report: ReportData) -> str:
     """Return the first line of the report: for `recompute.jax.explain`, whether the step fits, otherwise the memory
     reduction.
     """
     return verdict(report) if report.fit is None else report.fit.text
 
 
-def verdicts(report: Report) -> list[str]:
+def verdicts(report: ReportData) -> list[str]:
     """Return the line that gives the memory reduction, followed by lines on marks without effect.
 
     For `recompute.jax.explain`, a line that says whether the step fits comes first.
@@ -42,7 +39,7 @@ def verdicts(report: Report) -> list[str]:
     return [part for line in lines for part in wrap_line(line)]
 
 
-def verdict(report: Report) -> str:
+def verdict(report: ReportData) -> str:
     """Return the memory reduction in one line: `step: 140.9 MiB -> 19.5 MiB of temporaries (-86 %), +21 % FLOPs, proved
     equal`.
     """
@@ -79,7 +76,7 @@ def _percent(before: float, after: float) -> str:
     return f"{round(100 * (after / before - 1)):+d} %"
 
 
-def needs(report: Report) -> Iterator[str]:
+def needs(report: ReportData) -> Iterator[str]:
     """Yield a table with the memory and the FLOPs of the plain and the rewritten step, and whether they fit. A line on
     the variant that runs follows."""
     for quantity, plain, less, ratio in ((report.name, *columns(report)), *rows_of_numbers(report)):
@@ -102,13 +99,13 @@ def needs(report: Report) -> Iterator[str]:
         yield from wrap_line(whole_bytes(report.devices))
 
 
-def columns(report: Report) -> tuple[str, str, str]:
+def columns(report: ReportData) -> tuple[str, str, str]:
     """Return the titles of the columns of `rows_of_numbers`."""
     is_rewritten = report.variant in (Variant.RECOMPUTED, Variant.MERGED)
     return "plain", "recomputed" if is_rewritten else "as it runs", "ratio"
 
 
-def rows_of_numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
+def rows_of_numbers(report: ReportData) -> Iterator[tuple[str, str, str, str]]:
     """Yield rows of four cells: a quantity, its value for the plain step, its value for the step that runs, and the
     ratio of the two values."""
     plain, less = report.plain, report.chosen
@@ -121,7 +118,7 @@ def rows_of_numbers(report: Report) -> Iterator[tuple[str, str, str, str]]:
         yield label, _fits(report, plain), _fits(report, less), ""
 
 
-def table(report: Report) -> Iterator[str]:
+def table(report: ReportData) -> Iterator[str]:
     """Yield the lines of `needs`, then lines on all compiled variants and candidates, then a line on the recomputed
     operations."""
     yield from needs(report)
@@ -132,7 +129,7 @@ def table(report: Report) -> Iterator[str]:
     yield report.why or f"recomputed: {_recomputed(report)}"
 
 
-def _measured(report: Report) -> Iterator[str]:
+def _measured(report: ReportData) -> Iterator[str]:
     """Yield a line on the temporaries of each variant that was compiled for the choice."""
     for variant, size in report.measured:
         text = _NOT_REPORTED if size is None else format_bytes(size)
@@ -147,18 +144,14 @@ def _row(
     return quantity, spell(before), spell(after), f"{after / before:.3f}" if before else "-"
 
 
-def _fits(report: Report, needs: Needs) -> str:
-    size = needs.device_bytes
-    return (
-        "unknown"
-        if size is None or report.search.limit_bytes is None
-        else "yes"
-        if size <= report.search.limit_bytes
-        else "no"
-    )
+def _fits(report: ReportData, needs: Needs) -> str:
+    size, limit = needs.device_bytes, report.search.limit_bytes
+    if size is None or limit is None:
+        return "unknown"
+    return "yes" if size <= limit else "no"
 
 
-def _recomputed(report: Report) -> str:
+def _recomputed(report: ReportData) -> str:
     """Return the numbers of recomputed operations as text: `12 operations: layer1 4, layer0 4, layer2 4`."""
     named = [f"{module} {count}" for module, count in report.copies_by_module[:_MAX_MODULES]]
     others = (

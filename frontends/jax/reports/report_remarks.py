@@ -9,20 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ....analysis.step.descriptions import without_loop_scopes
 from ....planning.by_segment.numbered_segments import is_numbered, number_of_segment, numbered_segment
 from ....support.remarks import Remark, lines_of
 from ..messages.why_plain import reason_in_model
-
-if TYPE_CHECKING:
-    from .step_report import Report
+from .report_records import ReportData
 
 _QUOTED = re.compile(r"'([^']+)'")
 
 
-def remark_lines(report: Report) -> list[str]:
+def remark_lines(report: ReportData) -> list[str]:
     """Return the remarks as lines, followed by a line on the place of each numbered segment that they name."""
     remarks = [remark if isinstance(remark, str) else _without_loop_names(remark) for remark in report.remarks]
     lines = [_QUOTED.sub(lambda name: f"'{without_loop_scopes(name[1])}'", line) for line in lines_of(remarks)]

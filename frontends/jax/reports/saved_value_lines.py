@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from ....analysis.explain.saved_values import SavedValue
 from ....analysis.step.descriptions import is_scope, without_loop_scopes
@@ -11,12 +10,10 @@ from ....support.counted import counted
 from ....support.diagnostics import UNKNOWN
 from ....support.units import format_bytes
 from .module_table import has_named_modules
-
-if TYPE_CHECKING:
-    from .step_report import Report
+from .report_records import ReportData
 
 
-def saved_value_lines(report: Report, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
+def saved_value_lines(report: ReportData, most: int, place_of: Callable[[str], str] = str) -> Iterator[str]:
     """Yield lines on the values that are saved for the backward pass. Values with the same operation, position and
     reason share a line."""
     if not report.kept:

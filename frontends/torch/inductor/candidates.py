@@ -167,7 +167,7 @@ class Splitter:
         return any(isinstance(target, torch._ops.OpOverload) and draws(target) for target in targets)
 
     def _by_plan(self, budget: str | None, words: str, kind: str) -> Candidate | None:
-        options = Options(replace(self.options.rewrite, budget=budget), budget)
+        options = Options(replace(self.options.rewrite, budget=budget))
         try:
             return self._candidate_of(rewrite(self.step, options), words, kind)
         except Refusal:

@@ -46,7 +46,7 @@ def rewrite(step: JointStep, options: Options) -> RewrittenStep:
 
 def smallest_rewrite(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
     """Return the rewrite with the lowest peak. Only the first call for a step searches for it. Raises `Refusal`."""
-    for_minimum = Options(replace(options, budget=MINIMUM), MINIMUM)
+    for_minimum = Options(replace(options, budget=MINIMUM))
     key = repr(for_minimum)
     if key not in step.smallest_rewrites:
         step.smallest_rewrites[key] = rewrite(step, for_minimum)

@@ -51,11 +51,14 @@ class Options:
 
     Attributes:
         rewrite: The options of the rewrite. Their target is `none`, since program order already delays the copies.
-        budget: The budget as a string, or None.
     """
 
     rewrite: RecomputeOptions
-    budget: str | None = None
+
+    @property
+    def budget(self) -> str | None:
+        """The budget of the options of the rewrite."""
+        return self.rewrite.budget
 
 
 def options_of(keywords: Mapping[str, Any]) -> Options:
@@ -74,7 +77,7 @@ def options_of(keywords: Mapping[str, Any]) -> Options:
         selection, target="none", stagger=False, calls=False, loops=False, budget=budget, **settings
     )
     demand_agreement(rewrite, EntryPoint.TORCH)
-    return Options(rewrite, budget)
+    return Options(rewrite)
 
 
 def budget_within(budget: str | float, reserve: str | int) -> str:

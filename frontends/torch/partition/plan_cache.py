@@ -1,6 +1,6 @@
 """The disk cache of plans. With it, a second process with the same step, options and versions needs no search.
 
-    key:    the imported graph as MLIR with locations, the options, the budget, registrations, versions
+    key:    the imported graph as MLIR with locations, the options, registrations, versions
     record: the plan as JSON, its peak, remarks, and the lower bound on its work
 
 A stored plan is applied, exported and proved like any other plan, so the cache avoids only the search. A plan that does
@@ -59,7 +59,7 @@ class PlanCache:
             of_options = options_key(options.rewrite)
         except NoFingerprint:
             return cls()
-        return cls(cache_key("torch plan", text(), of_options, options.budget, torch.__version__), disk)
+        return cls(cache_key("torch plan", text(), of_options, torch.__version__), disk)
 
     def get(self) -> StoredPlan | None:
         """Return the stored plan, or None if there is none or if it is damaged."""

@@ -540,7 +540,7 @@ def test_explain_supports_the_min_budget() -> None:
 def test_explain_compares_the_smallest_step_with_the_device(
     limit: int, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recompute.frontends.jax.reports.compare_step._device_bytes", lambda: limit)
+    monkeypatch.setattr("recompute.frontends.jax.reports.compare_step.reported_total_bytes", lambda: limit)
     explained = recompute.jax.explain(STEP, *five_layers(), budget="min")
     assert explained.fit is not None and explained.fit.fits is fits
     assert str(explained).startswith("fits: " if fits else "does not fit: ")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.annotations.flax_modules import LostUpdate
+from recompute.frontends.jax.messages.lost_updates import LostUpdate
 from recompute.planning.solvers import effort
 from recompute.search.candidate_plans.pool_cache import forget_pools
 

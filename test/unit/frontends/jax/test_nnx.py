@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import recompute
-from recompute.frontends.jax.annotations.scopes import module_scopes
+from recompute.frontends.jax.annotations.module_scopes import module_scopes
 from recompute.support import progress as progress_lines
 from recompute.support.diagnostics import Refusal
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 import recompute
 from recompute.frontends.jax.compilation.allocation import temporary_bytes
 from recompute.frontends.jax.compilation.compiler_options import merges_copies
+from recompute.frontends.jax.keywords.jit_options import JitOptions, options_of
 from recompute.frontends.jax.keywords.keywords import OWN_KEYWORDS, JaxJitKeywords, JitKeywords
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.options.selection import Selection
@@ -284,3 +285,13 @@ def test_policy_of_wrong_type_is_rejected():
     number: Any = 5
     with pytest.raises(TypeError, match=r"policy must be a str, a policy .* or a function, not int"):
         recompute.jax.jit(mlp().step, policy=number)
+
+
+def test_options_of_the_rewrite_have_one_source():
+    """`JitOptions` repeats no field of `RecomputeOptions`; `measure` is a switch here, and a function there."""
+    shared = {option.name for option in fields(JitOptions)} & {option.name for option in fields(RecomputeOptions)}
+    assert shared == {"measure"}
+    options = options_of({"budget": "50%", "time_limit": 3})
+    assert (options.budget, options.rewrite.budget, options.rewrite.time_limit) == ("50%", "50%", 3)
+    alone = options.rewrite_without_budget
+    assert alone == replace(options.rewrite, budget=None, time_limit=None)

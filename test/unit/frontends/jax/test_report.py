@@ -614,7 +614,7 @@ def test_budget_of_a_device_without_limit_is_rejected(budget: str | None):
 def test_report_gives_a_verdict_on_device_memory(monkeypatch: pytest.MonkeyPatch):
     module: Any = sys.modules["recompute.frontends.jax.reports.compare_step"]
     for limit, start in ((2**20, "fits: needs "), (2**16, "does not fit: arguments"), (2**17, "does not fit without")):
-        monkeypatch.setattr(module, "_device_bytes", lambda limit=limit: limit)
+        monkeypatch.setattr(module, "reported_total_bytes", lambda limit=limit: limit)
         assert str(recompute.jax.explain(mlp().step, weights(), batch())).startswith(start)
 
 

@@ -20,7 +20,7 @@ import recompute
 from recompute.driver.cache import cache_keys
 from recompute.frontends.jax.compilation import budgeted as budget
 from recompute.frontends.jax.compilation.variants import Variant
-from recompute.frontends.jax.lowering import merged, rewrite_lowered, variant_choice
+from recompute.frontends.jax.lowering import cached_lowered, merged, rewrite_lowered, rewrite_within, variant_choice
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.support.disk_cache import SUFFIX
 from recompute.test.imports import ROOT
@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rewrites(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that records each later rewrite, as the name of the module that asked for it."""
     seen: list[str] = []
-    for module in (rewrite_lowered, merged, budget):
+    for module in (rewrite_lowered, rewrite_within, merged, budget):
 
         def counted(*args: Any, rewrite: Any = module.rewrite, name: str = module.__name__, **keywords: Any) -> Any:
             seen.append(name.rpartition(".")[2])
@@ -231,7 +231,8 @@ def test_unconfirmed_budget_is_searched_again(folder: Path, rewrites: list[str],
     arguments = weights(8, 32, 128), batch(512, 32)
     lower(mlp().step, *arguments, budget=0.6)
     rewrites.clear()
-    monkeypatch.setattr(rewrite_lowered, "result_of_record", lambda *_: None)
+    for module in (cached_lowered, rewrite_within):
+        monkeypatch.setattr(module, "result_of_record", lambda *_: None)
     assert lower(mlp().step, *arguments, budget=0.6).within is not None and rewrites
 
 
@@ -263,7 +264,7 @@ def test_search_is_not_repeated_for_a_step_at_other_lines(
     rewrites.clear()
     compiled.clear()
     after = lower(step_at(7, scope), matrices, arguments[1], budget=0.6)
-    assert (rewrites == ["rewrite_lowered"] and compiled == [True]) is is_found
+    assert (rewrites == ["rewrite_within"] and compiled == [True]) is is_found
     assert after.rewritten is not None and before.rewritten is not None
     if is_found:
         assert after.rewritten.plan_text == before.rewritten.plan_text and after.rewritten.proof

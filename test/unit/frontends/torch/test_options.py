@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -56,6 +57,13 @@ def test_options_have_the_names_of_the_jax_frontend() -> None:
     selection = options.rewrite.selection
     assert (selection.segments, selection.policy, selection.save) == ("blocks.*", "dots_saveable", ("mm",))
     assert (options.rewrite.copies, options.rewrite.target, options.budget) == (3, "none", None)
+
+
+def test_budget_is_an_option_of_the_rewrite() -> None:
+    options = options_of({"budget": "50%"})
+    assert [option.name for option in fields(options)] == [
+        "rewrite"
+    ] and options.budget == options.rewrite.budget == "50%"
 
 
 def test_segment_budgets_are_text_or_a_mapping() -> None:
