@@ -1,4 +1,4 @@
-"""Compute lower bounds and start solutions with minimum cuts, for problems that are too large for integer programs.
+"""Compute lower bounds and starting solutions with minimum cuts, for problems that are too large for integer programs.
 
 Each storage that is needed after a cut of the step is saved or recomputed, and a recomputed operation needs its
 operands. For a byte price mu the cheapest choice is a minimum cut, and
@@ -181,7 +181,7 @@ class FlowBounds:
     best_cut: int = -1
 
     def solve_single_cuts(self) -> None:
-        """Compute bounds at the cuts around the start of the backward pass, and start solutions at the best of these
+        """Compute bounds at the cuts around the start of the backward pass, and starting solutions at the best of these
         cuts."""
         if not is_installed():
             self.bound_by = "costs are not negative; scipy is not installed"
