@@ -217,8 +217,11 @@ class FlowBounds:
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
-    """Return the prices that Newton's method tries, with the choice at each price. At the next price to try, the best
-    choice that exceeds `room` bytes and the best choice within `room` bytes cost the same."""
+    """Return the prices that Newton's method tries, with the choice at each price.
+
+    Each iteration takes the best choice so far that exceeds `room` bytes, and the best one within `room` bytes. The
+    next price is the price at which both cost the same.
+    """
     scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + MAX_PERTURBATION_SHARE / 2)
     highest_price = float(network.costs[: network.cut + 1].sum())
     above, within = network.choose(0.0), network.choose(highest_price)
