@@ -41,20 +41,22 @@ TITLES = {
 QUOTES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
         "`python -m recompute.benchmarks.xla_memory.against_jax_checkpoint` with jax {jax}:",
-        "With `stagger=false` the GPT takes {gpt unstaggered temporaries}",
+        "(`stagger=false`), the GPT needs {gpt unstaggered temporaries} of the plain step's temporaries",
         "allocates {gpt_train ours mib} of {gpt_train plain mib} MiB for the same step, or "
         "{gpt_train ours temporaries}.",
     ),
     "docs/coming_from_jax.md": (
-        "under XLA:CPU a GPT with dropout takes {gpt jax temporaries} of the plain step's temporaries with "
-        "`jax.checkpoint`, {gpt ours temporaries} here, and {gpt unstaggered temporaries} here with `stagger=false`",
+        "Under XLA:CPU, a GPT with dropout needs {gpt jax temporaries} of the plain step's temporaries with "
+        "`jax.checkpoint`. With `recompute` it needs {gpt ours temporaries}, or {gpt unstaggered temporaries} if the "
+        "delay is disabled (`stagger=false`).",
         "as measured with jax {jax}",
         "| {gpt jax temporaries} of the plain step's temporaries, {gpt jax flops} of its FLOPs | "
         "{gpt ours temporaries} and {gpt ours flops} |",
     ),
     "docs/concepts.md": (
-        "{gpt unstaggered mib} MiB for the GPT of the examples instead of the plain step's {gpt plain mib} MiB",
-        "With this pass, the GPT needs {gpt ours mib} MiB.",
+        "the GPT of the examples still needs {gpt unstaggered mib} MiB with recomputation, compared with "
+        "{gpt plain mib} MiB for the plain step.",
+        "With this pass, the GPT needs only {gpt ours mib} MiB.",
     ),
 }
 

@@ -63,7 +63,7 @@ def targets() -> Iterator[str]:
 def module_text(pass_class: type[ModulePass]) -> str:
     """Return the docstring of the module of a pass, without the pass name in front.
 
-    Indented examples are code in Markdown too.
+    Its indented examples are code blocks in Markdown as well.
     """
     module, prefix = inspect.getmodule(pass_class), f"{pass_class.name}: "
     assert module is not None and (module.__doc__ or "").startswith(prefix), (

@@ -1,4 +1,4 @@
-"""Network of Paddle's Fleet page on recomputation: five blocks, two of which are recomputed, with equal losses.
+"""The network of Paddle's Fleet page on recomputation: five blocks, two of which are recomputed, with equal losses.
 
     python examples/paddle_network.py [--width 512 --batch 1024] [--folder demo]
 

@@ -1,4 +1,4 @@
-"""Network of Paddle's `RecomputeOptimizer` page: Adam, with `fc_1` and `pred` as checkpoints.
+"""The network of Paddle's `RecomputeOptimizer` page: Adam, with `fc_1` and `pred` as checkpoints.
 
     python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 

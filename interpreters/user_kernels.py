@@ -1,4 +1,4 @@
-"""Registry of user-given kernels for operations of other dialects.
+"""The registry of user-given kernels for operations of other dialects.
 
 A kernel does not declare its operation pure; the proof needs a call to `recompute.proof.register_pure`.
 """

@@ -130,9 +130,9 @@ def _peaks(explanation: Explanation) -> str:
     measured = explanation.measured_bytes
     predicted = format_bytes(explanation.xla_peak_bytes)
     if measured is not None:
-        return f"{format_bytes(measured)} as compiled, as in reports; {predicted} predicted by the model of XLA:CPU"
+        return f"{format_bytes(measured)} as compiled, as in reports; {predicted} predicted by the XLA:CPU model"
     in_order = f"{format_bytes(explanation.timeline.peak_bytes)} if no operations are fused"
-    return f"{predicted} predicted by the model of XLA:CPU, {in_order}"
+    return f"{predicted} predicted by the XLA:CPU model, {in_order}"
 
 
 def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:

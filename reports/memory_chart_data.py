@@ -41,8 +41,8 @@ def chart_data(timeline: Timeline) -> dict[str, Any]:
 
 
 def columns_of(timeline: Timeline, most: int) -> tuple[list[int], list[int]]:
-    """Return the bounds of at most `most` columns of operations, and each column's operation with the most live
-    bytes."""
+    """Divide the operations into at most `most` columns. Return the bounds of the columns, and for each column the
+    operation at which the most bytes are live."""
     count = len(timeline.operations)
     columns = min(count, most)
     bounds = [column * count // columns for column in range(columns + 1)] if columns else [0]

@@ -78,7 +78,7 @@ def _remarks_on_target(module: ModuleOp, options: RecomputeOptions) -> tuple[Rem
     StableHLO."""
     if options.target != DEFAULT_OPTIONS.target or any(name_of(op).startswith(XLA_DIALECTS) for op in module.walk()):
         return ()
-    counted = "" if options.memory_model == ORDER else "counts memory by the model of XLA:CPU and "
+    counted = "" if options.memory_model == ORDER else "counts memory by the XLA:CPU model and "
     reason = (
         f"the module contains no StableHLO, but the target stablehlo {counted}delays copies by "
         "stablehlo.optimization_barrier; for an executor that runs operations in program order, use target=none"

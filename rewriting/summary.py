@@ -1,7 +1,7 @@
 """The remark that sums up a rewrite without a budget: the peaks before and after, and the copies.
 
-    step.mlir:16:3: remark: @main: peak 68.1 KiB -> 38.1 KiB in program order, 61.0 KiB -> 33.0 KiB by the model of
-    XLA:CPU; 273 operations are recomputed, 61493 FLOPs more
+    step.mlir:16:3: remark: @main: peak 68.1 KiB -> 38.1 KiB in program order, 61.0 KiB -> 33.0 KiB by the
+    XLA:CPU model; 273 operations are recomputed, 61493 FLOPs more
 
 The search has computed the peaks, so the remark takes no time.
 """
@@ -44,7 +44,7 @@ def summary_of(module: ModuleOp, outcome: Recomputation) -> Iterator[Remark]:
 
 def _peak_text(change: PeakChange) -> str:
     text = f"peak {_arrow(change.in_order)} in program order"
-    return text if change.xla is None else f"{text}, {_arrow(change.xla)} by the model of XLA:CPU"
+    return text if change.xla is None else f"{text}, {_arrow(change.xla)} by the XLA:CPU model"
 
 
 def _arrow(peaks: tuple[int, int]) -> str:

@@ -1,4 +1,4 @@
-"""Registry of facts by operation name. Users can register facts about the operations of other dialects.
+"""The registry of facts by operation name. Users can register facts about the operations of other dialects.
 
     from recompute.rules import pure, register
 

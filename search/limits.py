@@ -52,7 +52,7 @@ class Budget:
     @property
     def model_phrase(self) -> str:
         """A phrase that names the memory model, for messages."""
-        return "in program order" if self.model == ORDER else "by the model of XLA:CPU"
+        return "in program order" if self.model == ORDER else "by the XLA:CPU model"
 
 
 @dataclass(frozen=True)

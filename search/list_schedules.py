@@ -2,9 +2,9 @@
 
 Every schedule respects operands, captured values, the order of effects, and the sequence of phases. Since the position
 in the program determines phases (`analysis/step/phases.py`), a forward operation stays on its side of each gradient
-operation. So the block is a sequence of stretches, whose operations either all belong to the forward pass or all do
-not, and each stretch is scheduled on its own. The values that are live between two stretches do not depend on the order
-within them, so the peak is the maximum over the stretches. The first operation of each later stretch stays first,
+operation. Therefore the block is divided into *stretches*, whose operations either all belong to the forward pass or
+all do not. Each stretch is scheduled separately. The values that are live between two stretches do not depend on the
+order within them, so the peak is the maximum over the stretches. The first operation of each later stretch stays first,
 because its location may be all that marks the start of the backward pass.
 
 Three rules are tried, since the best rule differs among steps; a stretch keeps its order if no rule lowers its peak:
@@ -46,7 +46,8 @@ class Precedence:
     """Precedence constraints between operations. Operations are identified by their position in program order.
 
     Attributes:
-        stretches: The stretches, as ranges of positions. The terminator belongs to none of them, and runs last.
+        stretches: The parts of the block that are scheduled separately, as ranges of positions. The operations of a
+            part either all belong to the forward pass or all do not. The terminator belongs to no part, and runs last.
         needs: For each operation, the operations of its stretch that must precede it.
         constants: The operations that are computed only from constants.
     """

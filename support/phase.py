@@ -9,10 +9,10 @@ class Phase(StrEnum):
     """The phase of an operation. The values are the possible values of the attribute `recompute.phase`.
 
     Attributes:
-        PRIMAL: Forward pass, needed by a result that exists before the gradient.
-        RESIDUAL: Forward pass, needed only by the backward pass.
-        GRADIENT: Backward pass.
-        UPDATE: After the gradient, which does not need it.
+        PRIMAL: The operation is in the forward pass, and a result that exists before the gradient depends on it.
+        RESIDUAL: The operation is in the forward pass, but only the backward pass depends on it.
+        GRADIENT: The operation is in the backward pass.
+        UPDATE: The operation runs after the gradient, and the gradient does not depend on it.
     """
 
     PRIMAL = "primal"

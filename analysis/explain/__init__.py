@@ -1,1 +1,1 @@
-"""Explanation of the values that a step saves for its backward pass, as data for `-t explain`."""
+"""Explain the values that a step saves for its backward pass, as data for `-t explain`."""

@@ -1,1 +1,1 @@
-"""Memory over time: timelines of live bytes, and a model of XLA:CPU."""
+"""Memory over time: timelines of live bytes, and the XLA:CPU model."""

@@ -1,1 +1,1 @@
-"""Resolution of the user's options (`options/selection.py`) to operations, values and segments of a step."""
+"""Resolve the user's options (`options/selection.py`) to operations, values and segments of a step."""

@@ -1,4 +1,4 @@
-"""Resolution of a selection: find the segments of a step, and the values to save inside them."""
+"""Resolve a selection: find the segments of a step, and the values to save inside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of a function to the graph that planners work on, in which operations and values are indices."""
+"""Convert a function to the graph that planners work on, in which operations and values are indices."""
 
 from __future__ import annotations
 

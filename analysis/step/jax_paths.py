@@ -1,4 +1,4 @@
-"""Parser of JAX's location paths: the named scopes and the called functions around an operation, and its direction.
+"""Parse JAX's location paths: the named scopes and the called functions around an operation, and its direction.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 

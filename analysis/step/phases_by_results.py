@@ -1,4 +1,4 @@
-"""Inference of phases from data flow, given the primal results, for operations without phase information.
+"""Infer phases from data flow, given the primal results, for operations without phase information.
 
     results 0 = loss, 1 = new weights              primal-results=0
 

@@ -1,4 +1,4 @@
-"""Registry of the compared steps by name. It imports a framework when a step of it is built."""
+"""The registry of the compared steps by name. It imports a framework when a step of it is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vision Transformer with dropout, written with Equinox and batched by `jax.vmap`."""
+"""A vision Transformer with dropout, written with Equinox and batched by `jax.vmap`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GPT with dropout, written with Flax Linen: a step that returns gradients, and a complete AdamW step with donation."""
+"""A GPT with dropout, written with Flax Linen. One step returns gradients, and one is an AdamW step with donation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stack of LSTM layers written with Flax Linen, scanned or unrolled over time. Each layer is a block."""
+"""A stack of LSTM layers written with Flax Linen, scanned or unrolled over time. Each layer is a block."""
 
 from __future__ import annotations
 

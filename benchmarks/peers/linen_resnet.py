@@ -1,4 +1,4 @@
-"""Residual network with batch normalization, written with Flax Linen and trained with momentum."""
+"""A residual network with batch normalization, written with Flax Linen and trained with momentum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixture of experts in plain JAX: each token goes to one expert with a capacity, and the loss balances the load."""
+"""A mixture of experts in plain JAX: each token goes to one expert with a capacity, and the loss balances the load."""
 
 from __future__ import annotations
 

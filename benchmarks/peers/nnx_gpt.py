@@ -1,4 +1,4 @@
-"""GPT written with Flax NNX, split into graph and state, and trained by gradient descent."""
+"""A GPT written with Flax NNX, split into graph and state, and trained by gradient descent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definition of the compared steps, which are built plain or with their framework's own remat, in two sizes."""
+"""The definition of the compared steps, which are built plain or with their framework's own remat, in two sizes."""
 
 from __future__ import annotations
 

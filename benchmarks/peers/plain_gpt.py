@@ -1,4 +1,4 @@
-"""GPT in plain JAX, with or without scope names for its blocks."""
+"""A GPT in plain JAX, with or without scope names for its blocks."""
 
 from __future__ import annotations
 

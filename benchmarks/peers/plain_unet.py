@@ -1,4 +1,4 @@
-"""U-Net in plain JAX. Each level has a scope name and two convolutions, and skip connections join the two halves."""
+"""A U-Net in plain JAX. Each level has a scope name and two convolutions, and skip connections join the two halves."""
 
 from __future__ import annotations
 

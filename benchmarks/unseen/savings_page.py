@@ -83,7 +83,7 @@ def summary(result: Sequence[Row]) -> Iterator[str]:
     within = ", ".join(
         f"{sum(abs(ratio - 1) <= bar for ratio in models) / len(models):.0%} within {bar:.0%}" for bar in (0.15, 0.3)
     )
-    yield f"model of XLA:CPU, plain and recomputed: {within}"
+    yield f"XLA:CPU model, plain and recomputed: {within}"
     yield f"{len(result) - len(measured)} of {len(result)} steps were refused"
 
 

@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 @dataclass(frozen=True)
 class Axis:
-    """A mesh axis. If `size` is None, it is the full axis, otherwise the sub-axis `"x":(pre_size)size`."""
+    """A mesh axis. If `size` is None, this is the full axis. Otherwise it is the sub-axis `"x":(pre_size)size`."""
 
     name: str
     pre_size: int = 1

@@ -44,7 +44,7 @@ def parse_axes(text: str) -> Axes:
 
 
 def parse_axis(parser: AttrParser) -> Axis:
-    """Parse `"x"` or `"x":(2)4`"""
+    """Parse an axis: `"x"` or `"x":(2)4`"""
     name = parser.parse_str_literal()
     if parser.parse_optional_punctuation(":") is None:
         return Axis(name)

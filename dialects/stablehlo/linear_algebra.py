@@ -80,8 +80,7 @@ tensors."""
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """Return a real and a complex value of the transform, each the operand or the result. The first one is None if both
-    are complex."""
+    """Return the real and the complex one of operand and result. If both are complex, return None and the operand."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand

@@ -16,6 +16,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.counted import counted
 from ...support.type_guards import is_tensor
 from .attributes import parse_int64
 from .checks import check_dimensions, check_element, check_shape, check_sizes, check_types, element_of, shape_of
@@ -242,7 +243,8 @@ def check_starts(
     of_indices, of_sizes, of_type = labels
     for label, count in ((of_sizes, len(sizes)), (of_indices, len(starts))):
         if count != len(shape):
-            words = f"{len(starts)} start indices and {len(sizes)} slice sizes, expected {len(shape)} of each"
+            indices = counted(len(starts), "start index", "start indices")
+            words = f"{indices} and {counted(len(sizes), 'slice size')}, expected {len(shape)} of each"
             raise VerifyException(f"{label}: {words}")
     for start in starts:
         check_shape(f"{of_type}: an index", shape_of(start), [])

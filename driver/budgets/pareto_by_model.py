@@ -125,15 +125,15 @@ def swept_by_model(
     plain = {name: line.peak_bytes for name, line in timelines_of(module, XLA)}
     plain_bytes = max(plain.values(), default=0)
     plain_point = _plain_point(plain_bytes)
-    name = f"{', '.join(f'@{function}' for function in plain)} by the model of XLA:CPU, which gives {MODEL_ERROR}"
+    name = f"{', '.join(f'@{function}' for function in plain)} by the XLA:CPU model, which gives {MODEL_ERROR}"
     if observer is not None:
         observer.begin(name, plain_bytes)
         observer.report(plain_point)
-    progress("looking for candidates, by the model of XLA:CPU")
+    progress("looking for candidates, by the XLA:CPU model")
     rewrites = _MeasuredRewrites(module, pool_of(module, DEFAULT_OPTIONS, stop), stop, plain)
     shares, is_finished = [at / count for at in range(1, count)], dict[float, bool]()
     for share in reversed(shares):
-        progress(f"budget {share:.4f} of the temporaries, by the model of XLA:CPU")
+        progress(f"budget {share:.4f} of the temporaries, by the XLA:CPU model")
         if not stop():
             rewrites.search(share)
         is_finished[share] = not stop()

@@ -1,4 +1,5 @@
-"""Parser and printer for pipeline syntax: anchors, brackets and specs. This module does not know which passes exist.
+"""A parser and a printer for pipeline syntax: anchors, brackets and specs. This module does not know which passes
+exist.
 
     a{x=1},b                     specs of passes
     a{x=1},func.func(b,c)        specs with anchors: b and c run on operations that are named func.func

@@ -1,4 +1,4 @@
-"""Transformer whose layers run in one `lax.scan` over their stacked weights."""
+"""A Transformer whose layers run in one `lax.scan` over their stacked weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chain of ten blocks that apply sin, exp, cos and tanh, without weights.
+"""A chain of ten blocks that apply sin, exp, cos and tanh, without weights.
 
 MindSpore's recomputation saves no memory on this network, because no gradient gates its copies.
 """

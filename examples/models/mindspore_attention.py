@@ -1,4 +1,4 @@
-"""Network of MindSpore's recomputation tutorial: ten blocks of self-attention without projections.
+"""The network of MindSpore's recomputation tutorial: ten blocks of self-attention without projections.
 
 As in the tutorial, the step computes the gradient with respect to the input, and each block adds its own weight to the
 scores. Like `nn.Dropout(0.9)` in the tutorial, dropout keeps one value in ten, but it takes an explicit key.

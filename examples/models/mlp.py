@@ -1,4 +1,4 @@
-"""Residual MLP of three tanh blocks with dropout, trained by gradient descent with donated weights."""
+"""A residual MLP of three tanh blocks with dropout, trained by gradient descent with donated weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Residual MLP of twenty GELU layers, whose weights are much larger than the activations of a layer."""
+"""A residual MLP of twenty GELU layers, whose weights are much larger than the activations of a layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Residual convolutional network of six blocks, each with two convolutions and batch normalization."""
+"""A residual convolutional network of six blocks, each with two convolutions and batch normalization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoder that is applied to two inputs with the same weights, so that its scopes are entered twice."""
+"""An encoder that is applied to two inputs with the same weights, so that its scopes are entered twice."""
 
 from __future__ import annotations
 

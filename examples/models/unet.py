@@ -1,4 +1,4 @@
-"""U-Net of three levels, whose way up reads the activations of the way down."""
+"""A U-Net of three levels, whose way up reads the activations of the way down."""
 
 from __future__ import annotations
 

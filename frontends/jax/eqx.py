@@ -190,7 +190,9 @@ def filter_jit(*fun: Any, **keywords: Any) -> Any:
 def _demand_no_jax_only(keywords: Mapping[str, Any]) -> None:
     """Raise `TypeError` for a keyword of `jax.jit` that `eqx.filter_jit` lacks."""
     for name in sorted(JAX_ONLY_KEYWORDS & keywords.keys()):
-        remedy = "give donate=" if name.startswith("donate") else "arrays are traced and everything else is static"
-        if name.endswith("shardings"):
-            remedy = "put the arguments on devices with eqx.filter_shard"
-        raise TypeError(f"{EqxJitted.CALLER}: eqx.filter_jit takes no {name}: {remedy}")
+        remedy = "it traces all arrays and treats every other argument as static"
+        if name.startswith("donate"):
+            remedy = 'use donate="all" or donate="all-except-first" instead'
+        elif name.endswith("shardings"):
+            remedy = "use eqx.filter_shard to put the arguments on devices"
+        raise TypeError(f"{EqxJitted.CALLER}: eqx.filter_jit does not accept the option {name}; {remedy}")

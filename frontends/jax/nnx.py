@@ -109,8 +109,8 @@ def _demand_no_compiler_options(options: JitOptions) -> None:
     """Raise `TypeError` for a keyword of `jax.jit` that `nnx.jit` lacks."""
     if "compiler_options" in options.jit:
         raise TypeError(
-            "recompute.nnx.jit: nnx.jit takes no compiler_options: set XLA_FLAGS, or call nnx.split and "
-            "recompute.jax.jit"
+            "recompute.nnx.jit: nnx.jit does not accept the option compiler_options; set XLA_FLAGS instead, or call "
+            "nnx.split and use recompute.jax.jit"
         )
 
 

@@ -44,7 +44,7 @@ def merge_sort(lines: Array, precedes: Precedes) -> Array:
 def _preceding_in_other_run(
     lines: Array, other_start: Array, other_end: Array, is_left: Array, precedes: Precedes
 ) -> Array:
-    """Return, for each element, the number of elements of the other run that precede it. The method is binary search.
+    """Return, for each element, the number of elements of the other run that precede it, by binary search.
 
     If two elements are equal, the element of the left run comes first.
 

@@ -123,7 +123,8 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
 
 
 def _repeated_runs(graph: Graph, operations: Sequence[int]) -> list[RepeatedRun]:
-    """Return the runs of repeated operation names, as ranges of indices into `operations`."""
+    """Return the parts of `operations` in which a sequence of operation names is repeated, as ranges of indices into
+    `operations`."""
     if not operations:
         return []
     numbers = dict[str, int]()

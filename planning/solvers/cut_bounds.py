@@ -59,7 +59,7 @@ class CutBounds:
 
     @property
     def best_start_name(self) -> str:
-        """The name of the start solution from the best single cut."""
+        """The name of the starting solution from the best single cut."""
         return _name_of([self.best_cut])
 
     def solve_single_cuts(self) -> None:
@@ -85,7 +85,7 @@ class CutBounds:
 
         Args:
             cuts: The operations of the cuts.
-            plan: The start solution; empty for none.
+            plan: The starting solution; empty for none.
             nodes: The limit of branching nodes.
             gap: The gap between cost and bound at which the solver stops, in percentage points.
         """

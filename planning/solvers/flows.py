@@ -1,4 +1,4 @@
-"""Compute lower bounds and start solutions with minimum cuts, for problems that are too large for integer programs.
+"""Compute lower bounds and starting solutions with minimum cuts, for problems that are too large for integer programs.
 
 Each storage that is needed after a cut of the step is saved or recomputed, and a recomputed operation needs its
 operands. For a byte price mu the cheapest choice is a minimum cut, and
@@ -181,7 +181,7 @@ class FlowBounds:
     best_cut: int = -1
 
     def solve_single_cuts(self) -> None:
-        """Compute bounds at the cuts around the start of the backward pass, and start solutions at the best of these
+        """Compute bounds at the cuts around the start of the backward pass, and starting solutions at the best of these
         cuts."""
         if not is_installed():
             self.bound_by = "costs are not negative; scipy is not installed"
@@ -217,8 +217,11 @@ class FlowBounds:
 
 
 def _hull(network: CutNetwork, room: int, stop: Stop) -> list[tuple[float, CutChoice]]:
-    """Return the prices that Newton's method tries, with the choice at each price. At the next price to try, the best
-    choice that exceeds `room` bytes and the best choice within `room` bytes cost the same."""
+    """Return the prices that Newton's method tries, with the choice at each price.
+
+    Each iteration takes the best choice so far that exceeds `room` bytes, and the best one within `room` bytes. The
+    next price is the price at which both cost the same.
+    """
     scale = 1.0 if network.costs is network.problem.costs else COST_SCALE * (1 + MAX_PERTURBATION_SHARE / 2)
     highest_price = float(network.costs[: network.cut + 1].sum())
     above, within = network.choose(0.0), network.choose(highest_price)

@@ -44,13 +44,13 @@ GREEDY_TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class Annealing:
-    """The extent of one run of ruin and recreate.
+    """The limits and the seed of one run of ruin and recreate.
 
     Attributes:
         rounds: The number of rounds.
         seed: The seed of the random numbers.
         stop: A predicate that ends the search.
-        target_cost: The search ends when the copies cost at most this much; negative for no such limit.
+        target_cost: The search ends when the copies cost at most this much. A negative value disables this condition.
     """
 
     rounds: int

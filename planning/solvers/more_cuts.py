@@ -1,5 +1,5 @@
-"""Compute bounds and start solutions from integer programs with two or more cuts. Cuts are placed at operations where
-previous solutions exceed the budget."""
+"""Compute bounds and starting solutions from integer programs with two or more cuts. Cuts are placed at operations
+where previous solutions exceed the budget."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The portfolio solver. It combines start solutions, local search, integer programs and tighter bounds, until the gap
-is closed or the effort is spent.
+"""The portfolio solver. It combines starting solutions, local search, integer programs and tighter bounds, until the
+gap is closed or the effort is spent.
 
     solve(problem, budget)                         a `Result`, or `Infeasible` with the proven minimum
 
@@ -79,8 +79,8 @@ def portfolio_result(
 def _offer_all_starts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, starts: Iterable[Collection[Pair]]
 ) -> Bounds:
-    """Offer all start solutions. If they leave a gap on a problem of medium size, compute tighter bounds and offer
-    their start solutions as well. Returns the bounds to continue with."""
+    """Offer all starting solutions to the incumbent. If a gap remains and the problem is of medium size, compute
+    tighter bounds and also offer their starting solutions. Return the last bounds."""
     _offer_starts(best, search, bounds, starts)
     is_medium = MIN_FLOW_OPERATIONS < len(best.problem) <= LARGE_PROBLEM
     if is_medium and not is_closed(best, bounds) and not best.should_stop():
@@ -157,7 +157,7 @@ def bounds_for(best: Incumbent, effort: Effort, tighter: bool = False) -> Bounds
 
 
 def _offer_starts(best: Incumbent, search: LocalSearch, bounds: Bounds, starts: Iterable[Collection[Pair]]) -> None:
-    """Repair and offer the start solutions of the bounds and the plans `starts`, then the solutions of the greedy
+    """Repair and offer the starting solutions of the bounds and the plans `starts`, then the solutions of the greedy
     heuristic and of equal segments."""
     problem, budget = best.problem, best.budget
     # On small problems each start takes milliseconds, so starts are tried until the gap is nearly 0.

@@ -1,4 +1,4 @@
-"""The provenance of copies: the start solution of a search, and the methods that improved it."""
+"""The provenance of copies: the starting solution of a search, and the methods that improved it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Provenance:
     """The solver and the improvements that found the copies of a plan.
 
     Attributes:
-        start: The name of the solver or of the start solution.
+        start: The name of the solver or of the starting solution.
         improvements: The methods that improved the plan, in order. A method that is applied repeatedly is listed once,
             at its last application.
         copied_views: The number of views whose copies are operations of the problem.

@@ -63,7 +63,8 @@ class BudgetProblem:
         return replace(result, peaks={name: peak for name, peak in named.items() if name})
 
     def live_peaks(self, result: RewriteResult) -> Mapping[str, int]:
-        """Return the peaks of a result in bytes, without dead code. A rewrite removes dead code."""
+        """Return the peaks of a result in bytes. If the step is unchanged, its dead code is not counted, because every
+        rewrite removes dead code."""
         if result.module is not None:
             return result.peaks
         module = flat_copy(self.module)

@@ -51,10 +51,10 @@ class FailedSearch:
     seconds: float | None
 
     def refusal(self, pool: Pool, compilers_key: str) -> BudgetNotReached:
-        """Return the refusal.
+        """Return the error that refuses the budget.
 
-        Its first line gives the smallest size that this search or an earlier one on the step measured. A line for each
-        candidate that this search compiled follows.
+        Its first line gives the smallest size that this search or an earlier search for the same step measured. One
+        line for each candidate that this search compiled follows.
 
         Args:
             pool: The candidates of the step, with the sizes that all searches measured.

@@ -179,9 +179,10 @@ class CompiledSearch(Generic[R, T]):
     ) -> CompiledRewrite[R, T] | None:
         """Return the choice without a budget if it is better than the candidates so far; otherwise None.
 
-        It is better if it is within the limit, or for `min`, if it needs less memory than the best candidate. So `min`
-        never needs more memory than no budget, and a budget that this choice meets is never refused, even after a time
-        limit. The measured size is stored in the pool for later searches.
+        It is better if it is within the limit. For the budget `min`, it is better if it needs less memory than the best
+        candidate. Therefore `min` never needs more memory than the choice without a budget, and a budget that this
+        choice meets is never refused, even after a time limit. The measured size is stored in the pool for later
+        searches.
         """
         if best is not None and self._stop.check():
             return None

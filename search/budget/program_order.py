@@ -151,7 +151,8 @@ class _OrderSearch:
 
 @dataclass
 class _SolverRounds:
-    """Rewrites a module according to the solvers' plans, repeatedly while the result exceeds the budget.
+    """Rewrites a module according to the solvers' plans. While the result exceeds the budget, replans and rewrites
+    again.
 
     If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered,
     until the plans cost too much.

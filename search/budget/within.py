@@ -129,7 +129,7 @@ def _with_remark(problem: BudgetProblem, result: RewriteResult) -> RewriteResult
     if problem.budget.model == ORDER:
         return result.with_remarks(remark)
     # A remark of its own, so that it is printed once, with the number of repetitions.
-    error = _remark(problem, f"the model of XLA:CPU gives {MODEL_ERROR}", RemarkKind.ANALYSIS)
+    error = _remark(problem, f"the XLA:CPU model gives {MODEL_ERROR}", RemarkKind.ANALYSIS)
     return result.with_remarks(remark, error)
 
 

@@ -43,7 +43,7 @@ def remarks_on_raised_peaks(
         yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.PEAK_RAISED, amounts=tuple(amounts))
 
 
-_IN_ORDER, _UNDER_XLA = "in program order", "under the model of XLA:CPU"
+_IN_ORDER, _UNDER_XLA = "in program order", "under the XLA:CPU model"
 _AMOUNTS = {_IN_ORDER: "peak_bytes", _UNDER_XLA: "xla_peak_bytes"}
 
 

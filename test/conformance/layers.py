@@ -1,4 +1,4 @@
-"""Network of n x (fc + relu), written so that each gradient reads the same values as in Paddle's static programs."""
+"""A network of n x (fc + relu), written so that each gradient reads the same values as in Paddle's static programs."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_readme_states_the_number_of_external_steps() -> None:
     text, rows = " ".join(README.split()), savings_page.rows(list(savings_page.STORED.values()))
     better, equal, worse = savings_page.counts(rows, "named")
     assert better + equal + worse == len(rows), "none is refused"
-    assert f"on {len(rows)} steps written by someone else" in text
+    assert f"on {len(rows)} third-party steps" in text
     assert f"less memory on {better} of them, the same on {equal} and more on {worse}; it refuses none" in text
     within = sum(row["bare"][0]["bytes"] <= (1 + savings_page.EQUAL) * row["checkpoint"]["bytes"] for row in rows)
     assert f"at most 2 % more than `jax.checkpoint` on {round(100 * within / len(rows))} % of the steps" in text

@@ -43,7 +43,7 @@ def test_site_loads_nothing_from_other_hosts(site: Path) -> None:
 def test_search_index_contains_sections(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
     titles = {entry["title"] for entry in index["docs"]}
-    assert {"The first rewrite", "Give a budget", "Terms of the field", "<code>recompute-clone</code>"} <= titles
+    assert {"The first rewrite", "Set a budget", "Terms of the field", "<code>recompute-clone</code>"} <= titles
 
 
 def test_dead_link_fails_the_build(tmp_path: Path) -> None:

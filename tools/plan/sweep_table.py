@@ -69,7 +69,7 @@ class SweepTable:
         self._printed.open(title, SWEEP_HEADER)
 
     def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
-        """Open the table of a block of a step; see `SweepObserver`."""
+        """Open the table for one block of a step. Implements `SweepObserver`."""
         size = f"{readable_bytes(plain_peak_bytes)} of temporaries"
         title = f"{name}: {counted(len(problem), 'operation')}, plain peak {size}, in program order"
         self.open(title, plain_peak_bytes)
@@ -103,7 +103,7 @@ class ModelSweepTable:
         self._plain_peak_bytes = 0
 
     def begin(self, name: str, plain_peak_bytes: int) -> None:
-        """Open the table; see `ModelSweepObserver`."""
+        """Open the table. Implements `ModelSweepObserver`."""
         self._plain_peak_bytes = plain_peak_bytes
         peak = f"plain peak {readable_bytes(plain_peak_bytes)} of temporaries"
         self._printed.open(f"{name}: {peak}; {NO_BOUND}", UNPROVED_HEADER)

@@ -1,1 +1,1 @@
-"""A memory model of XLA:CPU: rewrites, fusion, schedule and buffer assignment; `memory.py` counts the bytes."""
+"""The XLA:CPU model, a memory model: rewrites, fusion, schedule and buffer assignment; `memory.py` counts the bytes."""

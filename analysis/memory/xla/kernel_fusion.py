@@ -266,8 +266,8 @@ class _Rules:
         return kernel
 
     def _common_kernel(self, op: int) -> int:
-        """Return the kernel that computes all readers of an operation; `_NOWHERE` without readers, and `_SEVERAL` if
-        there is more than one such kernel."""
+        """Return the kernel that computes all readers of an operation. Return `_SEVERAL` if several kernels compute its
+        readers, and `_NOWHERE` if it has no readers."""
         common = _NOWHERE
         for reader in self.program.readers[op]:
             kernel = self.kernel(reader)

@@ -253,7 +253,7 @@ def _operands(plain: SourceProgram, instruction: Instruction) -> tuple[int, ...]
 
 
 def _roots(plain: SourceProgram, new: SimulatedProgram, reshapes: Mapping[int, int]) -> tuple[int, ...]:
-    """Return, for each value, the owner of its storage: reshapes share the storage of their operand, all other values
+    """Return, for each value, the owner of its storage. A reshape shares the storage of its operand. All other values
     have their own storage."""
     roots = list(range(len(new.stands_for)))
     roots[: len(plain.root)] = plain.root

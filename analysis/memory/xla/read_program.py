@@ -1,4 +1,4 @@
-"""Conversion of an MLIR block to the program of the XLA:CPU model.
+"""Convert an MLIR block to the program of the XLA:CPU model.
 
 XLA folds small values that are computed only from constants; they use no memory. It turns splats into broadcasts, and
 ascending ranges into iotas. Values that are computed from these are computed at run time, before all other operations,

@@ -58,7 +58,7 @@ def judge_script(script: Script, budget: str) -> Judgement:
 
 
 def cells(result: Judgement) -> list[str]:
-    """Return the cells of the table row of a judgement."""
+    """Return the cells of the table row that shows this judgement."""
     purpose = scripts()[result.script].purpose
     return [f"`{result.script}`", purpose, result.verdict.value, result.detail.replace("|", "/")]
 

@@ -1,4 +1,4 @@
-"""Registry of all scripts of the corpus."""
+"""The registry of all scripts of the corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step written with Flax Linen, which names scopes by itself, and an optax optimizer."""
+"""A step written with Flax Linen, which names scopes by itself, and an optax optimizer."""
 
 from __future__ import annotations
 

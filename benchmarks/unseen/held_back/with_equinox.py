@@ -1,4 +1,4 @@
-"""Step written with Equinox, whose layers have scope names of their own, such as `eqx.nn.Linear`."""
+"""A step written with Equinox, whose layers have scope names of their own, such as `eqx.nn.Linear`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutional network with batch normalization across devices, and running statistics as auxiliary results."""
+"""A convolutional network with batch normalization across devices, and running statistics as auxiliary results."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Encoder and decoder in one `shard_map`, and a loss that is a `custom_vjp` around another `shard_map`."""
+"""An encoder and a decoder in one `shard_map`, and a loss that is a `custom_vjp` around another `shard_map`."""
 
 # pyright: basic
 

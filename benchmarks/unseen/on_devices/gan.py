@@ -1,4 +1,4 @@
-"""GAN step with gradients of the generator and of the discriminator, each network in a `shard_map`."""
+"""A GAN step with gradients of the generator and of the discriminator, each network in a `shard_map`."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Mixture of experts with one expert per device: top-1 routing, an all_to_all each way, and an auxiliary loss."""
+"""A mixture of experts with one expert per device: top-1 routing, an all_to_all each way, and an auxiliary loss."""
 
 # pyright: basic
 

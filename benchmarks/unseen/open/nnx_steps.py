@@ -1,4 +1,4 @@
-"""Step written with Flax NNX. The module is split into its graph and its state, and the state is an argument."""
+"""A step written with Flax NNX. The module is split into its graph and its state, and the state is an argument."""
 
 from __future__ import annotations
 

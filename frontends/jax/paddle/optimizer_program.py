@@ -213,7 +213,8 @@ NOT_OF_THE_LOSS = (
 
 
 def apply_step(optimizer: Any, program: Program, gradients: Mapping[int, Any], loss: Any) -> Program:
-    """Apply a step of the inner optimizer. Return the new program with this loss. `gradients`: by leaf index.
+    """Apply a step of the inner optimizer. Return the new program, which contains `loss`. `gradients`: the gradients,
+    by the index of their parameter among the leaves of the parameters.
 
     Parameters without a gradient keep their values: the inner optimizer gets zeros as their gradients, and the updates
     that it returns for them are discarded.

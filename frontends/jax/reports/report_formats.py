@@ -115,7 +115,7 @@ def _charts(report: ReportData) -> Iterator[str]:
     top = max((timeline.peak_bytes for _, timeline in report.timelines), default=0)
     for name, timeline in _by_module(report):
         if timeline.operations:
-            yield f"{name}, temporaries in program order by the model of XLA:CPU"
+            yield f"{name}, temporaries in program order by the XLA:CPU model"
             yield from chart(timeline, _WIDTH, top)
             yield from alive_at_the_peak(timeline)
 

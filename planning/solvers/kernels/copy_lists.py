@@ -1,5 +1,5 @@
-"""Add a list of copies to the state on the board, and list the copies of the state. A copy is an operation that runs
-again in a stage, right before the operation with the index of the stage."""
+"""Add a list of copies to the state that the board stores, and list the copies of this state. A copy is an operation
+that is rerun in stage t, right before operation t."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@
 // RUN: recompute-opt %s -p recompute --remarks=json --remarks-filter=missed 2>&1 >/dev/null | filecheck %s --check-prefix=QUIET
 
 // By default, one line states the peaks before and after, in program order and, if the target keeps barriers, by the
-// model of XLA:CPU. With --remarks, the last remark states the effect in more detail.
+// XLA:CPU model. With --remarks, the last remark states the effect in more detail.
 
-// CHECK: driver-summary.mlir:16:1: remark: @step: peak 20.0 KiB -> 16.0 KiB in program order, 8.0 KiB -> 4.0 KiB by the model of XLA:CPU; 2 operations are recomputed, 2048 FLOPs more
+// CHECK: driver-summary.mlir:16:1: remark: @step: peak 20.0 KiB -> 16.0 KiB in program order, 8.0 KiB -> 4.0 KiB by the XLA:CPU model; 2 operations are recomputed, 2048 FLOPs more
 // ORDER: remark: @step: peak 20.0 KiB -> 16.0 KiB in program order; 2 operations are recomputed, 2048 FLOPs more
 // QUIET-NOT: @step
 // DETAILS-NOT: XLA:CPU;

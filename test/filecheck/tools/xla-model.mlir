@@ -3,7 +3,7 @@
 // RUN: recompute-opt %s -t 'memory-timeline{model=xla format=json}' | filecheck %s --check-prefix=JSON
 // RUN: recompute-opt %s -t 'memory-timeline{model=xla format=html}' | filecheck %s --check-prefix=HTML
 
-// The model of XLA:CPU stores the operands and results of matrix products, but neither %a nor the derivative %d, which
+// The XLA:CPU model stores the operands and results of matrix products, but neither %a nor the derivative %d, which
 // are computed where they are read. %b shares the memory of the result. A tensor of this step has 4 KiB, and four of
 // them are live at the peak in program order.
 func.func @step(%x: tensor<32x32xf32>) -> tensor<32x32xf32> {

@@ -8,7 +8,7 @@
 
 // KEPT: remark: budget of 36KiB (20.0 KiB of temporaries beside 16.0 KiB of arguments and results): 28.0 KiB ->
 // ORDER: error: no plan is within the budget of 28KiB (12.0 KiB of 28.0 KiB of temporaries beside 16.0 KiB of arguments and results) in program order: no plan needs less than 12.0 KiB (12288 bytes), which are live while {{.*}}; the best plan found needs {{.*}}; a budget in bytes includes arguments and results
-// MODEL: error: no plan is within the budget of 17KiB (1020 B of {{[^ ]+}} KiB of temporaries beside 16.0 KiB of arguments and results) by the model of XLA:CPU
+// MODEL: error: no plan is within the budget of 17KiB (1020 B of {{[^ ]+}} KiB of temporaries beside 16.0 KiB of arguments and results) by the XLA:CPU model
 // SHARE: remark: budget of 90% ({{[^ ]+}} KiB of temporaries): 28.0 KiB ->
 // BITS: error: invalid budget '36Kib': a 'b' means bits; did you mean '36KiB'?
 

@@ -1,7 +1,7 @@
 // RUN: recompute-opt %s -p 'recompute{segments=none}' --verify-diagnostics
 
 // The mark on %c is followed, but its operand %b, of the same size, must be kept instead.
-// expected-remark@+1 {{the copies that marks demand raise the peak from 4.0 KiB (4096 bytes) to 8.0 KiB (8192 bytes) under the model of XLA:CPU: remove these marks}}
+// expected-remark@+1 {{the copies that marks demand raise the peak from 4.0 KiB (4096 bytes) to 8.0 KiB (8192 bytes) under the XLA:CPU model: remove these marks}}
 func.func @step(%x: tensor<1024xf32>, %ct: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
   %a = stablehlo.sine %x : tensor<1024xf32> loc("jit(f)/jvp(block0)/sin")
   %b = stablehlo.exponential %a : tensor<1024xf32> loc("jit(f)/jvp(block0)/exp")

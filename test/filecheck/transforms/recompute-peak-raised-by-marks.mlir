@@ -3,7 +3,7 @@
 
 // The marked operations are copied even if the step then needs more memory. A remark states the peaks and a remedy.
 
-// CHECK: the copies that marks demand raise the peak from 20.0 KiB (20480 bytes) to 24.0 KiB (24576 bytes) in program order and from 16.0 KiB (16384 bytes) to 20.0 KiB (20480 bytes) under the model of XLA:CPU: remove these marks, or give the step a budget instead, such as budget=80%
+// CHECK: the copies that marks demand raise the peak from 20.0 KiB (20480 bytes) to 24.0 KiB (24576 bytes) in program order and from 16.0 KiB (16384 bytes) to 20.0 KiB (20480 bytes) under the XLA:CPU model: remove these marks, or give the step a budget instead, such as budget=80%
 
 // expected-remark@+1 {{the copies that marks demand raise the peak from 20.0 KiB (20480 bytes) to 24.0 KiB (24576 bytes) in program order: remove these marks}}
 func.func @step(%x: tensor<1024xf32>, %ct: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {

@@ -9,7 +9,7 @@
 // choice, such as the mark on %u, whose value is not read: the user did not write them.
 
 // CHECK-NOT: the mark to
-// CHECK: the copies for segment-budgets raise the peak from 20.0 KiB (20480 bytes) to 24.0 KiB (24576 bytes) in program order and from 16.0 KiB (16384 bytes) to 36.0 KiB (36864 bytes) under the model of XLA:CPU: the segments save fewer bytes, but recomputing them takes more memory at the peak; raise these budgets, or give the step a budget instead, such as budget=80%
+// CHECK: the copies for segment-budgets raise the peak from 20.0 KiB (20480 bytes) to 24.0 KiB (24576 bytes) in program order and from 16.0 KiB (16384 bytes) to 36.0 KiB (36864 bytes) under the XLA:CPU model: the segments save fewer bytes, but recomputing them takes more memory at the peak; raise these budgets, or give the step a budget instead, such as budget=80%
 // CHECK-NOT: the mark to
 
 // ORDER: the copies for segment-budgets raise the peak from 20.0 KiB (20480 bytes) to 24.0 KiB (24576 bytes) in program order: the segments save

@@ -5,7 +5,7 @@
 
 // A module without StableHLO is probably not for XLA: a remark proposes the target for executors in program order.
 
-// DEFAULT:     remark: the module contains no StableHLO, but the target stablehlo counts memory by the model of XLA:CPU and delays copies by stablehlo.optimization_barrier; for an executor that runs operations in program order, use target=none
+// DEFAULT:     remark: the module contains no StableHLO, but the target stablehlo counts memory by the XLA:CPU model and delays copies by stablehlo.optimization_barrier; for an executor that runs operations in program order, use target=none
 // DEFAULT-NOT: contains no StableHLO
 // ORDER:       remark: the module contains no StableHLO, but the target stablehlo delays copies by stablehlo.optimization_barrier; for an executor
 // NONE-NOT:    contains no StableHLO

@@ -214,7 +214,7 @@ CASES: list[tuple[str, tuple[str, ...], str]] = [
     (
         f"%r = stablehlo.dynamic_slice %0, %1, sizes = [1, 1] : ({F}, {INDEX}) -> {F}",
         (F, INDEX),
-        "1 start indices and 2 slice sizes, expected 2 of each",
+        "1 start index and 2 slice sizes, expected 2 of each",
     ),
     (
         f"%r = stablehlo.dynamic_slice %0, %1, %1, sizes = [1, 4] : ({F}, {INDEX}, {INDEX}) -> {F}",

@@ -144,7 +144,7 @@ def test_impossible_budget_is_rejected() -> None:
     ):
         rewrite(CHAIN, RecomputeOptions(budget="5%", memory_model="order"))
     best = r"the best of 6 candidates needs \d+\.\d KiB \(\d+ bytes\)"
-    words = rf"no plan is within the budget of 20% .*by the model of XLA:CPU: {best}"
+    words = rf"no plan is within the budget of 20% .*by the XLA:CPU model: {best}"
     with pytest.raises(Refusal, match=words) as refusal:
         rewrite(CHAIN, RecomputeOptions(budget="20%"))
     assert isinstance(refusal.value.operation, FuncOp), "reported at the function, as in program order"

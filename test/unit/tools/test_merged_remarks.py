@@ -63,10 +63,10 @@ def test_amounts_and_segments_survive_the_cache() -> None:
 
 
 def test_merged_remarks_of_several_modules_are_merged_again() -> None:
-    first = [Diagnostic("remark", "a.mlir", line, 1, "the model of XLA:CPU") for line in (1, 9)]
-    second = [Diagnostic("remark", "a.mlir", line, 1, "the model of XLA:CPU") for line in (20, 30)]
+    first = [Diagnostic("remark", "a.mlir", line, 1, "the XLA:CPU model") for line in (1, 9)]
+    second = [Diagnostic("remark", "a.mlir", line, 1, "the XLA:CPU model") for line in (20, 30)]
     (merged,) = merge_remarks([*merge_remarks(first), *merge_remarks(second)])
     assert (
         str(merged)
-        == "a.mlir:1:1: remark: the model of XLA:CPU (4 times: also at a.mlir:9:1, a.mlir:20:1 and a.mlir:30:1)"
+        == "a.mlir:1:1: remark: the XLA:CPU model (4 times: also at a.mlir:9:1, a.mlir:20:1 and a.mlir:30:1)"
     )

@@ -1,4 +1,4 @@
-"""Registry of the sixteen steps that the first author wrote."""
+"""The registry of the sixteen steps that the first author wrote."""
 
 from __future__ import annotations
 

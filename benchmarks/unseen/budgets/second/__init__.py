@@ -1,4 +1,4 @@
-"""Registry of the fourteen steps that the second author wrote."""
+"""The registry of the fourteen steps that the second author wrote."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_fit_prints_the_sentence_of_the_command_line_and_the_memory_model() -> N
     assert str(recompute.fit(STEP, "23KiB")).startswith(
         "no: the step does not fit in 23KiB: the proven minimum is 24.0 KiB"
     )
-    assert "of device memory by the model of XLA:CPU: " in str(recompute.fit(STEP, "95%", model="xla"))
+    assert "of device memory by the XLA:CPU model: " in str(recompute.fit(STEP, "95%", model="xla"))
 
 
 def test_bytes_are_exact_if_rounding_hides_that_they_exceed_the_budget() -> None:

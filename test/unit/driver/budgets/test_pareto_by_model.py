@@ -1,4 +1,4 @@
-"""Curve by the model of XLA:CPU: each point is the need of a written plan, the curve is monotone, and it has no
+"""Curve by the XLA:CPU model: each point is the need of a written plan, the curve is monotone, and it has no
 bound."""
 
 from __future__ import annotations

@@ -426,7 +426,7 @@ def test_segment_budgets_that_raise_the_peak_are_warned_of() -> None:
     step = recompute.jax.jit(chain.function, segment_budgets={"*": 0.7})
     expected = (
         r"the copies for segment_budgets raise the peak from 4\.8 KiB \(4864 bytes\) to 5\.0 KiB \(5120 bytes\) "
-        r"under the model of XLA:CPU: .*; raise these budgets, or give the step a budget instead"
+        r"under the XLA:CPU model: .*; raise these budgets, or give the step a budget instead"
     )
     with pytest.warns(NothingSaved, match=expected):
         assert step.lower(*chain.arguments).rewritten is not None

@@ -155,9 +155,9 @@ def test_unknown_keywords_are_rejected():
         recompute.eqx.filter_jit(train_step, train_step)  # pyright: ignore[reportCallIssue]
     with pytest.raises(TypeError, match=r"recompute\.eqx\.filter_jit got an .* 'budgett'; did you mean 'budget'\?"):
         recompute.eqx.filter_jit(train_step, budgett="8GiB")  # pyright: ignore[reportCallIssue]
-    with pytest.raises(TypeError, match=r"eqx\.filter_jit takes no donate_argnums: give donate="):
+    with pytest.raises(TypeError, match=r'does not accept the option donate_argnums; use donate="all"'):
         recompute.eqx.filter_jit(train_step, donate_argnums=0)
-    with pytest.raises(TypeError, match=r"takes no in_shardings: .* with eqx\.filter_shard"):
+    with pytest.raises(TypeError, match=r"does not accept the option in_shardings; use eqx\.filter_shard"):
         recompute.eqx.filter_jit(train_step, in_shardings=None)
     with pytest.raises(ValueError, match="donate"):
         recompute.eqx.filter_jit(train_step, donate="some")

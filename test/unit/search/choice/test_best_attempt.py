@@ -40,7 +40,7 @@ class GivenAttempt(ScoredAttempt):
 
 @dataclass(frozen=True)
 class Given:
-    """An attempt by its peaks in bytes: in program order, on an eager executor, and under the model of XLA:CPU. If
+    """An attempt by its peaks in bytes: in program order, on an eager executor, and under the XLA:CPU model. If
     `xla` is None, the attempt must win or lose without this model. Its copies take `work` times the FLOPs of the
     step."""
 
@@ -57,7 +57,7 @@ class Given:
         return GivenAttempt(attempt, Peaks.known(self.in_order, self.eager, self._xla_peak), self.work)
 
     def _xla_peak(self) -> int:
-        assert self.xla is not None, "the model of XLA:CPU is not evaluated"
+        assert self.xla is not None, "the XLA:CPU model is not evaluated"
         return self.xla
 
 

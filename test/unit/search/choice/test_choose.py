@@ -198,7 +198,7 @@ def test_large_steps_copy_named_segments_in_one_way(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("is_large", [True, False])
 def test_xla_model_is_skipped_for_losing_attempts(is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For large steps the model of XLA:CPU is evaluated only for attempts that can win by the other peaks, and for one
+    """For large steps the XLA:CPU model is evaluated only for attempts that can win by the other peaks, and for one
     segment of everything."""
     ((_, step),) = numbered_steps(inlined("mlp.small.mlir").clone())
     planned = plan_attempt(step, AUTO, DEFAULT_ATTEMPT, AttemptTargets.of(step, AUTO))

@@ -168,7 +168,7 @@ def test_unreachable_fit_reports_live_values(step: str, capsys: pytest.CaptureFi
 def test_xla_model_gives_no_lower_bound(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([step, "--fit", "70%", "--memory-model", "xla"]) == 0
     message = capsys.readouterr().out
-    assert "(no lower bound is known)" in message and "by the model of XLA:CPU" in message
+    assert "(no lower bound is known)" in message and "by the XLA:CPU model" in message
 
 
 def test_unproved_refusal_is_unknown(step: str, capsys: pytest.CaptureFixture[str]) -> None:

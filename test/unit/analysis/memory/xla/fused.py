@@ -1,4 +1,4 @@
-"""Small function as the model of XLA:CPU runs it, with values identified by name."""
+"""Small function as the XLA:CPU model runs it, with values identified by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translation of IR to the numbers on which the model of XLA:CPU works."""
+"""Translation of IR to the numbers on which the XLA:CPU model works."""
 
 from __future__ import annotations
 
