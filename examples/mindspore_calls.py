@@ -37,7 +37,7 @@ def convolution(x: Any) -> Any:
 def first_example() -> np.ndarray:
     """Return the gradient of relu(conv(x)) with the convolution recomputed.
 
-    The block is a single operation whose result is saved, so a warning states that no memory is saved, as in MindSpore.
+    The block is a single operation whose result is saved, so no memory is freed. A warning says so, as in MindSpore.
     """
 
     def net(x: Any) -> Any:

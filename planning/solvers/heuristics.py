@@ -1,5 +1,5 @@
-"""Simple solvers: equal segments, greedy at the peak, and look-ahead eviction. They serve as starting points of the
-search, and for comparison.
+"""Simple solvers: equal segments, greedy at the peak, and look-ahead eviction. They provide starting points for
+the search, and are used for comparison.
 
 *Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
 cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are

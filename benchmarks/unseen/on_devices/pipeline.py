@@ -1,4 +1,4 @@
-"""Pipeline of eight stages: a scan over ticks moves microbatches between devices with ppermute."""
+"""A pipeline of eight stages: a scan over ticks moves microbatches between devices with ppermute."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Ensemble of U-Nets under a vmap, in a `shard_map` whose convolutions exchange borders with ppermute."""
+"""An ensemble of U-Nets under a vmap, in a `shard_map` whose convolutions exchange borders with ppermute."""
 
 # pyright: basic
 

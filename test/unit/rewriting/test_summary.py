@@ -53,7 +53,7 @@ def test_peaks_of_the_model_are_added_if_they_are_known() -> None:
     module = step_module("step")
     (remark,) = summary_of(module, outcome_of(module, {"step": WITH_XLA}, copies=1))
     assert remark.reason == (
-        "@step: peak 8.0 KiB -> 4.0 KiB in program order, 2.0 KiB -> 1.0 KiB by the model of XLA:CPU; "
+        "@step: peak 8.0 KiB -> 4.0 KiB in program order, 2.0 KiB -> 1.0 KiB by the XLA:CPU model; "
         "1 operation is recomputed, 1024 FLOPs more"
     )
     assert remark.amounts[2:4] == (("xla_peak_bytes_before", 2048), ("xla_peak_bytes_after", 1024))
