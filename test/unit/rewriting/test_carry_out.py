@@ -54,7 +54,7 @@ def test_best_attempt_is_applied_and_may_still_be_left() -> None:
     module = sine_chain()
     carried_out, _ = applied(module)
     assert carried_out.copies == copies_in(module) > 0
-    assert carried_out.optional == {"step"}
+    assert carried_out.optional == {"step"} and carried_out.steps[0].notes
     assert carried_out.before["step"].in_order == 9 * VALUE_BYTES > carried_out.forecasts["step"].in_order
 
 
@@ -73,9 +73,12 @@ def test_share_is_forecast_only_for_the_whole_module_under_xla(
         assert carried_out.saved_share == 1 - after.xla / max(before.xla, 1)
 
 
-def test_share_of_one_of_two_functions_is_unknown() -> None:
-    """The other function has no gradient, so the peak of the module may be in it."""
-    other = "func.func public @other(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+NO_STEP = "func.func public @other(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+
+
+@pytest.mark.parametrize("other", [NO_STEP, sine_chain_text(8, "other")], ids=["no step", "a step"])
+def test_share_of_two_functions_is_unknown(other: str) -> None:
+    """The peak of the module may be in either function."""
     carried_out, _ = applied(parse_module(f"{sine_chain_text()}\n{other}"), DEFAULT_OPTIONS)
     assert carried_out.copies and carried_out.saved_share is None
 
@@ -85,8 +88,14 @@ def test_peaks_are_of_the_step_before_it_changed() -> None:
     module = sine_chain()
     ((function, step),) = numbered_steps(module.clone())
     expected = Peaks.of_step(function, step).xla
-    carried_out, _ = applied(module, DEFAULT_OPTIONS)
+    carried_out, _ = applied(module, DEFAULT_OPTIONS, has_cut_loops=True)
     assert copies_in(module) and carried_out.before["step"].xla == expected
+
+
+def test_step_without_copies_has_no_peaks_to_compare() -> None:
+    carried_out, _ = applied(sine_chain(2))
+    assert carried_out.copies == 0 and [step.function for step in carried_out.steps] == ["step"]
+    assert carried_out.before == carried_out.forecasts == {} and carried_out.optional == frozenset()
 
 
 def test_demanded_copies_are_not_optional() -> None:
