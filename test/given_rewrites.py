@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from recompute.analysis.step.module_steps import numbered_steps
 from recompute.options.loop_schedule import UNCUT, LoopSchedule
 from recompute.options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
+from recompute.planning.plan import Optimality, Plan
 from recompute.planning.plan_file import StepPlan
 from recompute.planning.solvers.result import Stop, never_stop
 from recompute.search.budget.budget_problem import BudgetProblem
@@ -16,6 +18,7 @@ from recompute.search.limits import Budget, budget_limits
 from recompute.search.outcome import Recomputation, RewriteResult
 from recompute.support.diagnostics import Refusal
 from recompute.test.sine_chain import VALUE_BYTES, sine_chain
+from recompute.transforms.plans.cloned_steps import ClonedStep
 from recompute.transforms.rolled.rewrite_loops import LoopRecomputation
 
 
@@ -24,7 +27,9 @@ def step_of(values: int) -> ModuleOp:
     return sine_chain(values - 1)
 
 
-def rewrite_of(values: int, flops: int = 0, copies: int = 1, eager_values: int = 0) -> RewriteResult:
+def rewrite_of(
+    values: int, flops: int = 0, copies: int = 1, eager_values: int = 0, optimality: Optimality | None = None
+) -> RewriteResult:
     """Return a rewrite whose peak in program order is `values` values.
 
     Args:
@@ -32,12 +37,17 @@ def rewrite_of(values: int, flops: int = 0, copies: int = 1, eager_values: int =
         flops: The extra FLOPs, which are also the extra cost.
         copies: The number of copies.
         eager_values: The peak of an eager executor.
+        optimality: The distance of the plan to the cheapest one, if it is known.
     """
+    module = step_of(values)
+    ((_, step),) = numbered_steps(module)
     outcome = Recomputation(
-        (), (), in_loops=LoopRecomputation(copies, flops, ()), eager_peak_bytes=eager_values * VALUE_BYTES
+        (ClonedStep("step", step.graph, Plan(optimality=optimality), ()),),
+        (),
+        in_loops=LoopRecomputation(copies, flops, ()),
+        eager_peak_bytes=eager_values * VALUE_BYTES,
     )
-    peaks = {"step": values * VALUE_BYTES}
-    return RewriteResult(step_of(values), outcome, UNCUT, peaks)
+    return RewriteResult(module, outcome, UNCUT, {"step": values * VALUE_BYTES})
 
 
 Planned = Sequence[StepPlan] | Planner | None
