@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.dialects.names import Names
+from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan import Batch, CopyGroup, Plan
-from recompute.planning.plan_file import StepPlan
+from recompute.planning.plan_file import OperationNote, StepPlan
 from recompute.rewriting import marked_plan
 from recompute.rewriting.marked_plan import REMEDY, plan_to_mark, write_plan_marks
 from recompute.rewriting.rewrite import run_with_alternatives
@@ -60,6 +61,28 @@ def test_copied_operations_are_marked_once() -> None:
     assert marked_operations(module) == ["a2"]
     clone(module)
     assert sum(Names.COPY in op.attributes for op in every_operation(module)) == 1
+
+
+def test_segments_of_the_plan_are_written_and_residuals_are_kept() -> None:
+    """The residual reads the copied value, and only the backward pass reads the residual."""
+    value = "tensor<1024xf32>"
+    module = parse_module(f"""
+func.func public @step(%x: {value}) -> ({value}, {value}) {{
+  %a = stablehlo.sine %x {{recompute.phase = "primal"}} : {value}
+  %r = stablehlo.multiply %a, %a {{recompute.phase = "residual"}} : {value}
+  %y = stablehlo.tanh %a {{recompute.phase = "primal"}} : {value}
+  %g = stablehlo.multiply %y, %y {{recompute.phase = "gradient"}} : {value}
+  %h = stablehlo.multiply %g, %r {{recompute.phase = "gradient"}} : {value}
+  %i = stablehlo.multiply %h, %a {{recompute.phase = "gradient"}} : {value}
+  func.return %y, %i : {value}, {value}
+}}""")
+    ((_, step),) = numbered_steps(module)
+    group = CopyGroup("", 5, (Batch((0,), step.graph.reads[0]),), (1,), step.graph.makes[0], step.graph.makes[4])
+    notes = (OperationNote(0, segment="block"),)
+    write_plan_marks(step, StepPlan("step", step.graph.fingerprint, Plan((group,)), notes))
+    sine, residual = step.operation(0), step.operation(1)
+    assert sine.attributes[Names.SEGMENT] == StringAttr("block")
+    assert marked_operations(module) == ["a"] and Names.CHECKPOINT in residual.attributes
 
 
 def test_plan_of_the_search_is_marked_without_a_remark_if_its_marks_give_it() -> None:
