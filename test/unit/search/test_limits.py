@@ -20,7 +20,7 @@ TWO = BudgetLimits({"a": 1000, "b": 4000}, {"a": 500, "b": 4000})
 def test_target_determines_the_default_model(model: str, target: str, expected: str) -> None:
     budget = Budget.of("50%", model, target)
     assert (budget.text, budget.model) == ("50%", expected)
-    assert budget.model_phrase == ("in program order" if expected == "order" else "by the model of XLA:CPU")
+    assert budget.model_phrase == ("in program order" if expected == "order" else "by the XLA:CPU model")
 
 
 @pytest.mark.parametrize(("text", "model"), [("40G5", ""), ("150%", ""), ("-1GiB", ""), ("50%", "cpu")])

@@ -70,8 +70,8 @@ def test_program_order_has_its_own_search(searches: list[str]) -> None:
 def test_model_of_xla_has_a_remark_on_its_error(searches: list[str]) -> None:
     _, (remark, error) = rewritten("min", "xla")
     assert searches == ["model"]
-    assert remark.reason.startswith("budget min: 0 B -> 36.0 KiB at the peak by the model of XLA:CPU; 1 operation is")
-    assert error.reason == f"the model of XLA:CPU gives {MODEL_ERROR}" and error.kind is RemarkKind.ANALYSIS
+    assert remark.reason.startswith("budget min: 0 B -> 36.0 KiB at the peak by the XLA:CPU model; 1 operation is")
+    assert error.reason == f"the XLA:CPU model gives {MODEL_ERROR}" and error.kind is RemarkKind.ANALYSIS
 
 
 @pytest.mark.parametrize("budget", ["100%", "1GiB"])
