@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from recompute.benchmarks.compile_time.gpt_step import add_width, gpt_step
@@ -24,8 +25,6 @@ from recompute.benchmarks.harness.paths import ROOT
 from recompute.benchmarks.harness.processes import ProcessCost, cpu_seconds, run_python
 from recompute.examples.export import as_text
 
-FIGURES = ("whole run", "peak of memory", "parse", "--version")
-"""The measurements of a checkout: CPU seconds, but bytes for the peak of memory."""
 WHOLE_RUN = "import sys; from recompute.tools.recompute_opt import main; sys.exit(main(sys.argv[1:]))"
 PARSE = """
 import gc, sys
@@ -56,17 +55,24 @@ def write_step(path: Path, width: int) -> float:
     return cpu_seconds(step.lower().compile)
 
 
-def measure(parent: Path, step: Path, result: dict[str, list[float]]) -> None:
-    """Run the checkout `parent/recompute` on a step, and append each of `FIGURES` to its list in `result`."""
+def measure(parent: Path, step: Path) -> dict[str, float]:
+    """Run the checkout `parent/recompute` on a step, and return its figures: CPU seconds, but bytes for the peak."""
 
     def run(code: str, *arguments: str) -> ProcessCost:
         return run_python(("-c", code, *arguments), parent, {"PYTHONPATH": str(parent)})
 
     whole = run(WHOLE_RUN, str(step), "-p", "recompute", "--print-debuginfo", "-o", os.devnull)
-    result["whole run"].append(whole.cpu_seconds)
-    result["peak of memory"].append(whole.peak_bytes)
-    result["parse"].append(float(run(PARSE, str(step)).output))
-    result["--version"].append(run(VERSION).cpu_seconds)
+    return {
+        "whole run": whole.cpu_seconds,
+        "peak of memory": whole.peak_bytes,
+        "parse": float(run(PARSE, str(step)).output),
+        "--version": run(VERSION).cpu_seconds,
+    }
+
+
+def smallest(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the minimum of each figure over all runs of a checkout."""
+    return {name: min(run[name] for run in runs) for name in runs[0]}
 
 
 def main() -> None:
@@ -78,8 +84,7 @@ def main() -> None:
     add_rounds(parser, 3)
     add_width(parser)
     options = parser.parse_args()
-    now: dict[str, list[float]] = {name: [] for name in FIGURES}
-    before: dict[str, list[float]] = {name: [] for name in FIGURES}
+    now, before = list[dict[str, float]](), list[dict[str, float]]()
     with tempfile.TemporaryDirectory() as folder:
         here, step = Path(folder) / "now", Path(folder) / "step.mlir"
         here.mkdir()
@@ -87,13 +92,14 @@ def main() -> None:
         compile_seconds = write_step(step, options.width)
         report_progress(f"{step.read_text().count(' = ')} operations")
         for index in range(options.rounds):
-            for parent, result in ((options.against, before), (here, now)):
-                if parent is not None:
-                    measure(parent, step, result)
+            if options.against is not None:
+                before.append(measure(options.against, step))
+            now.append(measure(here, step))
             report_progress(f"round {index + 1} of {options.rounds}")
-    print(f"whole run / XLA's compile time: {min(now['whole run']) / compile_seconds:.2f}")
-    for name in FIGURES if options.against else ():
-        print(f"{name}, now / before: {min(now[name]) / min(before[name]):.2f}")
+    figures = smallest(now)
+    print(f"whole run / XLA's compile time: {figures['whole run'] / compile_seconds:.2f}")
+    for name, earlier in smallest(before).items() if before else ():
+        print(f"{name}, now / before: {figures[name] / earlier:.2f}")
 
 
 if __name__ == "__main__":

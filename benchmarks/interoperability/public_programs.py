@@ -23,7 +23,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +89,13 @@ def time_limit() -> Generator[None]:
         yield
     finally:
         signal.alarm(0)
+
+
+def programs_of(checkout: Path, globs: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the programs in the files that match, each with its place: the file, and the program's number in it."""
+    for path in sorted({path for glob in globs for path in checkout.glob(glob)}):
+        for number, text in enumerate(programs_in(path)):
+            yield text, f"{path.relative_to(checkout)}#{number}"
 
 
 def programs_in(path: Path) -> list[str]:
@@ -217,16 +224,14 @@ def measure(
     """
     table = Table()
     comparison = PrintComparison(table, dialects)
-    for path in sorted({path for glob in globs for path in checkout.glob(glob)}):
-        for number, part in enumerate(programs_in(path)):
-            place = f"{path.relative_to(checkout)}#{number}"
-            if "expected-error" in part:
-                count_rejection(part, place, table, comparison.printed_by_jaxlib(part) is not None)
-                continue
-            comparison.compare(CHECK.sub("", part), place)
-            if with_checks and "check.expect" in part:
-                with suppress(*REFUSALS):
-                    execute_checks(part, place, table)
+    for text, place in programs_of(checkout, globs):
+        if "expected-error" in text:
+            count_rejection(text, place, table, comparison.printed_by_jaxlib(text) is not None)
+            continue
+        comparison.compare(CHECK.sub("", text), place)
+        if with_checks and "check.expect" in text:
+            with suppress(*REFUSALS):
+                execute_checks(text, place, table)
     comparison.judge.close()
     return table
 

@@ -206,27 +206,32 @@ def print_published(problem: Problem, budget: int, theirs: PublishedResult) -> f
     return percent if is_within else None
 
 
+def chains(irregular: bool) -> Iterator[Problem]:
+    """Yield chains of 4,000 to 100,000 operations."""
+    for operations in (4_000, 20_000, 100_000):
+        yield read_graph(json.dumps(chain(operations, irregular).finished()), "chain")
+
+
 def scale() -> Iterator[str]:
     """Plan chains of increasing size, and yield a message for each gap, time or exponent above its limit."""
     for irregular in (False, True):
-        times: dict[float, list[tuple[int, float]]] = {share: [] for share in EXPONENTS}
-        for operations in (4_000, 20_000, 100_000):
-            problem = read_graph(json.dumps(chain(operations, irregular).finished()), "chain")
-            for share, spent in times.items():
-                name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
-                result, seconds = plan_and_print(name, problem, int(share * plain_peak(problem)))
-                spent.append((len(problem), seconds))
-                if isinstance(result, Infeasible) or result.optimality.gap > 0.1 or seconds > 60:
-                    yield f"{name}: no plan, a gap above 0.1 points, or {seconds:.1f} s, above the limit of 60 s"
-        for share, ((few, short), *_, (many, long)) in times.items():
+        spent: dict[float, list[tuple[int, float]]] = {share: [] for share in EXPONENTS}
+        for problem, share in ((problem, share) for problem in chains(irregular) for share in EXPONENTS):
+            name = f"{len(problem)} {'irregular' if irregular else 'regular'} {share}"
+            result, seconds = plan_and_print(name, problem, int(share * plain_peak(problem)))
+            spent[share].append((len(problem), seconds))
+            if isinstance(result, Infeasible) or result.optimality.gap > 0.1 or seconds > 60:
+                yield f"{name}: no plan, a gap above 0.1 points, or {seconds:.1f} s, above the limit of 60 s"
+        for share, limit in EXPONENTS.items():
+            (few, short), *_, (many, long) = spent[share]
             exponent = growth_exponent((few, many), (short, long))
             print(f"growth at {share}: exponent {exponent:.2f}")
-            if exponent > EXPONENTS[share]:
-                yield f"budget {share}: exponent {exponent:.2f}, above the limit of {EXPONENTS[share]}"
+            if exponent > limit:
+                yield f"budget {share}: exponent {exponent:.2f}, above the limit of {limit}"
 
 
-def main() -> int:
-    """Print the requested table, and return 1 if a requirement is not met."""
+def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = benchmark_parser(__doc__)
     parser.add_argument(
         "table",
@@ -267,7 +272,12 @@ def main() -> int:
         metavar="PYTHON",
         help="`times`: a Python interpreter that can import torch (default: this one)",
     )
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the requested table, and return 1 if a requirement is not met."""
+    options = arguments()
     tables = {
         "bars": bars,
         "pytorch": pytorch,

@@ -27,7 +27,7 @@ import torch
 from recompute.benchmarks.harness.command_line import add_only, benchmark_parser, report_missed, selected
 from recompute.benchmarks.harness.markdown import table_head, table_row
 from recompute.benchmarks.torch.configure import configure_torch
-from recompute.benchmarks.torch.inductor_budgets import ROUNDING, distance
+from recompute.benchmarks.torch.inductor_budgets import ROUNDING
 from recompute.benchmarks.torch.inductor_budgets import measure as measure_by_allocator
 from recompute.benchmarks.torch.model_cases import make
 from recompute.benchmarks.torch.refusals import is_refusal, lowest_stated_peak
@@ -108,8 +108,8 @@ def steps_of(name: str, backend: str, reference: Outcome) -> Iterator[FallingSte
                 raise
             yield FallingStep(share, lowest_stated_peak(str(error)), is_refused=True)
             continue
-        state_is_equal = torch.equal(outcome.tensors["random state"], reference.tensors["random state"])
-        yield FallingStep(share, peak, False, distance(reference, outcome), state_is_equal)
+        distance, state_is_equal = reference.largest_distance(outcome), outcome.has_state_of(reference)
+        yield FallingStep(share, peak, False, distance, state_is_equal)
 
 
 def faults_of(steps: list[FallingStep], plain_bytes: int, rounding: float) -> Iterator[str]:

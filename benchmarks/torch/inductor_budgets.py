@@ -57,12 +57,6 @@ def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
     return outcome, allocator_peak(whole_step, device), step
 
 
-def distance(outcome: Outcome, other: Outcome) -> float:
-    """Return the largest relative distance of a result, ignoring the random state."""
-    lines = [line for line in outcome.differences(other) if not line.startswith("random state")]
-    return max((float(line.rpartition(": ")[2]) for line in lines), default=0.0)
-
-
 @dataclass(frozen=True)
 class InductorRow:
     """The measurement of a model that Inductor compiles. None stands for values that do not apply.
@@ -143,8 +137,8 @@ def row_within(name: str, share: float, plain: Outcome, plain_bytes: int) -> Ind
         peak_bytes=peak,
         compilations=len(graph.rounds),
         flops_ratio=1 + graph.extra_share,
-        distance=distance(plain, outcome),
-        state_is_equal=torch.equal(outcome.tensors["random state"], plain.tensors["random state"]),
+        distance=plain.largest_distance(outcome),
+        state_is_equal=outcome.has_state_of(plain),
         error=graph.reason or graph.unmeasured or "",
     )
 

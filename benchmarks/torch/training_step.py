@@ -12,6 +12,8 @@ from torch import nn
 
 from recompute.benchmarks.torch.peak_meter import Meter, StepCost
 
+RANDOM_STATE = "random state"
+"""The name of the final random state in an outcome."""
 SEED = 1234
 """The seed with which each step begins."""
 
@@ -22,15 +24,29 @@ class Outcome:
 
     tensors: dict[str, torch.Tensor]
 
+    def distances(self, other: Outcome) -> dict[str, float]:
+        """Return the distances of the tensors that are not bit-equal, by name. Tensors of one outcome are left out."""
+        pairs = {name: (self.tensors[name], other.tensors[name]) for name in self.tensors.keys() & other.tensors.keys()}
+        return {name: distance(*pair) for name, pair in pairs.items() if not same_bits(*pair)}
+
+    def largest_distance(self, other: Outcome) -> float:
+        """Return the largest distance of a tensor other than the random state.
+
+        Raises:
+            ValueError: A tensor is missing in one outcome.
+        """
+        if names := self.tensors.keys() ^ other.tensors.keys():
+            raise ValueError(f"missing in one outcome: {', '.join(sorted(names))}")
+        return max((value for name, value in self.distances(other).items() if name != RANDOM_STATE), default=0.0)
+
+    def has_state_of(self, other: Outcome) -> bool:
+        """Return whether the final random states of two steps are equal."""
+        return torch.equal(self.tensors[RANDOM_STATE], other.tensors[RANDOM_STATE])
+
     def differences(self, other: Outcome) -> list[str]:
         """Return the names of the tensors that are not bit-equal, each with its distance."""
-        names = sorted(self.tensors.keys() ^ other.tensors.keys())
-        lines = [f"{name}: missing in one outcome" for name in names]
-        for name in self.tensors.keys() & other.tensors.keys():
-            left, right = self.tensors[name], other.tensors[name]
-            if not same_bits(left, right):
-                lines.append(f"{name}: {distance(left, right):.2g}")
-        return sorted(lines)
+        missing = [f"{name}: missing in one outcome" for name in self.tensors.keys() ^ other.tensors.keys()]
+        return sorted([*missing, *(f"{name}: {value:.2g}" for name, value in self.distances(other).items())])
 
 
 def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -64,7 +80,7 @@ def training_step(model: nn.Module, call: Callable[..., torch.Tensor], inputs: t
             "loss": loss.detach().clone(),
             **{f"grad {name}": p.grad.clone() for name, p in model.named_parameters() if p.grad is not None},
             **{f"buffer {name}": buffer.clone() for name, buffer in model.named_buffers()},
-            "random state": torch.get_rng_state(),
+            RANDOM_STATE: torch.get_rng_state(),
         }
     )
 

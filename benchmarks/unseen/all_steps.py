@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from recompute.benchmarks.unseen.common import Builder, UnseenStep
 from recompute.benchmarks.unseen.gradient_loops import LOOPS
 from recompute.benchmarks.unseen.held_back import arithmetic, attentive, images, objectives, pointwise, signals, solvers
 from recompute.benchmarks.unseen.open import (
@@ -17,6 +16,7 @@ from recompute.benchmarks.unseen.open import (
     transformers,
     tuning,
 )
+from recompute.benchmarks.unseen.step_parts import Builder, UnseenStep
 
 
 def lazy_builder(module: str, name: str) -> Builder:

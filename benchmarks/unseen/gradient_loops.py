@@ -9,18 +9,6 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AxisType, PartitionSpec
 
-from recompute.benchmarks.unseen.common import (
-    Blocks,
-    Builder,
-    UnseenStep,
-    adam,
-    adam_state,
-    integers,
-    key_data,
-    momentum,
-    sgd,
-    shape,
-)
 from recompute.benchmarks.unseen.open.open_layers import (
     attend,
     batch_norm,
@@ -31,6 +19,18 @@ from recompute.benchmarks.unseen.open.open_layers import (
     linear,
     normed,
     split_heads,
+)
+from recompute.benchmarks.unseen.step_parts import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    key_data,
+    momentum,
+    sgd,
+    shape,
 )
 
 

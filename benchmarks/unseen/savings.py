@@ -34,7 +34,7 @@ from recompute.analysis.step.jax_paths import path_of, split_path, unwrap
 from recompute.benchmarks.harness.predicted_memory import predicted_temporary_bytes
 from recompute.benchmarks.harness.processes import with_cpu_seconds
 from recompute.benchmarks.unseen.all_steps import GROUPS
-from recompute.benchmarks.unseen.common import Builder
+from recompute.benchmarks.unseen.step_parts import Builder
 from recompute.examples.with_jax import with_module
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module

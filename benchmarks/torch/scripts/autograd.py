@@ -10,7 +10,7 @@ from torch._functorch import config
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn import functional as F
 
-from .script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
 
 
 class Cube(torch.autograd.Function):

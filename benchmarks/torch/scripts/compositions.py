@@ -10,7 +10,7 @@ from torch.func import functional_call, grad, jvp, stack_module_state, vmap
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import orthogonal, weight_norm
 
-from .script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
 
 
 class Scaled(torch.autograd.Function):

@@ -11,14 +11,13 @@ import torch
 
 from recompute import RecomputeOptions, rewrite
 from recompute.benchmarks.torch.refusals import describe_error, first_line, is_refusal
+from recompute.benchmarks.torch.scripts.script import Compile, Results, Script
 from recompute.benchmarks.torch.training_step import Outcome
 from recompute.planning.graph import Graph
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.solvers.solve_graph import problem_of_graph
 from recompute.planning.solvers.working_set import largest_working_set
-
-from .script import Compile, Results, Script
 
 DIFFERENCES = 3
 """The number of differing tensors that the detail of a judgement names."""

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .script import Compile, Results, script
+from recompute.benchmarks.torch.scripts.script import Compile, Results, script
 
 
 def layers(*sizes: int, act: type[nn.Module] = nn.GELU) -> nn.Sequential:

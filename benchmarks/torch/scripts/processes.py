@@ -16,7 +16,7 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional as F
 
-from .script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
 
 Worker = Callable[[int, Compile], Results]
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
 
 
 @script

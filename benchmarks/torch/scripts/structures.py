@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils.checkpoint import checkpoint
 
-from .script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
 
 
 class Clipped(torch.autograd.Function):

@@ -35,7 +35,7 @@ from recompute.benchmarks.harness.result_arrays import largest_distance
 from recompute.benchmarks.harness.row_printer import print_rows
 from recompute.benchmarks.harness.xla_flags import KEEP_BARRIERS
 from recompute.benchmarks.unseen.budgets.budget_steps import BUDGETS
-from recompute.benchmarks.unseen.common import random_inputs
+from recompute.benchmarks.unseen.step_parts import random_inputs
 
 SHARES = (0.8, 0.6, 0.4)
 """The budgets, as shares of the plain step's temporaries."""

@@ -8,8 +8,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import affine, attention, batch_norm, conv, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.held_back.layers import (
+    affine,
+    attention,
+    batch_norm,
+    conv,
+    layer_norm,
+    log_loss,
+    matrix,
+    vectors,
+)
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def learned_steps(checkpoint: bool, scopes: bool) -> UnseenStep:

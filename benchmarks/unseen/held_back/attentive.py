@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import affine, attention, conv, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.held_back.layers import affine, attention, conv, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def gpt_private_gelu(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from ..common import UnseenStep, shape
+from recompute.benchmarks.unseen.step_parts import UnseenStep, shape
 
 
 class Stage(nn.Module):

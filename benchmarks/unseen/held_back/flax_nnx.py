@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, shape
-from .layers import log_loss
+from recompute.benchmarks.unseen.held_back.layers import log_loss
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, shape
 
 
 class Residual(nnx.Module):

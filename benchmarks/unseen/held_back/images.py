@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import (
+from recompute.benchmarks.unseen.held_back.layers import (
     affine,
     batch_norm,
     channels,
@@ -21,6 +20,7 @@ from .layers import (
     transposed_convolution,
     vectors,
 )
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def mean_pool(x: jax.Array) -> jax.Array:

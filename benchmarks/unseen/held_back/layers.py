@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..common import shape
+from recompute.benchmarks.unseen.step_parts import shape
 
 Pair = tuple[Any, Any]
 

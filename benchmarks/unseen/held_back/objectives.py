@@ -7,8 +7,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import affine, attention, batch_norm, conv, group_norm, layer_norm, matrix, transposed_convolution, vectors
+from recompute.benchmarks.unseen.held_back.layers import (
+    affine,
+    attention,
+    batch_norm,
+    conv,
+    group_norm,
+    layer_norm,
+    matrix,
+    transposed_convolution,
+    vectors,
+)
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def two_towers(checkpoint: bool, scopes: bool) -> UnseenStep:

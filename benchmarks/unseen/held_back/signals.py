@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
-from .layers import affine, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.held_back.layers import affine, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def tcn(checkpoint: bool, scopes: bool) -> UnseenStep:

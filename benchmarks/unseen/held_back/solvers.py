@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
-from .layers import affine, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.held_back.layers import affine, layer_norm, log_loss, matrix, vectors
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 
 
 def kalman_filter(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -8,8 +8,8 @@ import equinox as eqx
 import jax
 import optax
 
-from ..common import Blocks, UnseenStep, integers, shape
-from .layers import log_loss
+from recompute.benchmarks.unseen.held_back.layers import log_loss
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, integers, shape
 
 
 class EncoderBlock(eqx.Module):

@@ -20,8 +20,7 @@ from recompute.benchmarks.unseen.open.open_layers import (
     normed,
     upconv,
 )
-
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, sgd, shape
 
 
 def unet_transposed(checkpoint: bool, scopes: bool) -> UnseenStep:

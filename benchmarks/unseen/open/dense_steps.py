@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from recompute.benchmarks.unseen.common import Blocks, UnseenStep, integers, key_data, momentum, sgd, shape
 from recompute.benchmarks.unseen.open.open_layers import cross_entropy, dense, layer_norm, linear, normed
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, integers, key_data, momentum, sgd, shape
 
 
 def odd_mlp(checkpoint: bool, scopes: bool) -> UnseenStep:

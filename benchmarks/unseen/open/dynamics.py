@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from recompute.benchmarks.unseen.open.open_layers import batch_norm, cross_entropy, dense, layer_norm, linear, normed
-
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, momentum, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, momentum, shape
 
 
 def deep_equilibrium(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -8,8 +8,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from recompute.benchmarks.unseen.common import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 from recompute.benchmarks.unseen.open.open_layers import cross_entropy
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 
 
 def arrays_of(make: Any) -> tuple[Any, Any]:

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from recompute.benchmarks.unseen.open.open_layers import batch_norm, conv, dense, group_norm, linear, normed, upconv
-
-from ..common import Blocks, UnseenStep, adam, adam_state, key_data, momentum, sgd, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, key_data, momentum, sgd, shape
 
 
 def conv_autoencoder(checkpoint: bool, scopes: bool) -> UnseenStep:

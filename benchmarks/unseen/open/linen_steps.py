@@ -7,8 +7,8 @@ from typing import Any
 import flax.linen as nn
 import jax
 
-from recompute.benchmarks.unseen.common import UnseenStep, adam, adam_state, integers, momentum, shape
 from recompute.benchmarks.unseen.open.open_layers import cross_entropy
+from recompute.benchmarks.unseen.step_parts import UnseenStep, adam, adam_state, integers, momentum, shape
 
 
 class ConvBlock(nn.Module):

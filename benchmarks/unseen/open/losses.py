@@ -18,8 +18,7 @@ from recompute.benchmarks.unseen.open.open_layers import (
     max_pool,
     normed,
 )
-
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 
 
 def simclr(checkpoint: bool, scopes: bool) -> UnseenStep:

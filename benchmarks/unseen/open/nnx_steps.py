@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from recompute.benchmarks.unseen.common import Blocks, UnseenStep, sgd, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, sgd, shape
 
 
 class Layer(nnx.Module):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from recompute.benchmarks.unseen.common import shape
+from recompute.benchmarks.unseen.step_parts import shape
 
 Weights = dict[str, jax.Array]
 

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from recompute.benchmarks.unseen.common import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 from recompute.benchmarks.unseen.open.open_layers import cross_entropy, dense, layer_norm, linear, normed, rms_norm
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 
 
 def wavenet(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -17,8 +17,7 @@ from recompute.benchmarks.unseen.open.open_layers import (
     rms_norm,
     split_heads,
 )
-
-from ..common import Blocks, UnseenStep, adam, adam_state, integers, key_data, sgd, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, key_data, sgd, shape
 
 
 def gpt_rotary(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -8,18 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from recompute.benchmarks.unseen.common import (
-    Blocks,
-    Builder,
-    UnseenStep,
-    adam,
-    adam_state,
-    integers,
-    key_data,
-    momentum,
-    sgd,
-    shape,
-)
 from recompute.benchmarks.unseen.open.open_layers import (
     attend,
     avg_pool,
@@ -31,6 +19,18 @@ from recompute.benchmarks.unseen.open.open_layers import (
     normed,
     split_heads,
     upconv,
+)
+from recompute.benchmarks.unseen.step_parts import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    key_data,
+    momentum,
+    sgd,
+    shape,
 )
 
 

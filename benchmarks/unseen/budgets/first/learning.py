@@ -17,8 +17,17 @@ from recompute.benchmarks.unseen.open.open_layers import (
     normed,
     split_heads,
 )
-
-from ...common import Blocks, Builder, UnseenStep, adam, adam_state, integers, key_data, sgd, shape
+from recompute.benchmarks.unseen.step_parts import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    key_data,
+    sgd,
+    shape,
+)
 
 
 def inner_steps(checkpoint: bool, scopes: bool) -> UnseenStep:

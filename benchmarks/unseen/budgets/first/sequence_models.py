@@ -8,17 +8,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from recompute.benchmarks.unseen.common import (
-    Blocks,
-    Builder,
-    UnseenStep,
-    adam,
-    adam_state,
-    integers,
-    momentum,
-    sgd,
-    shape,
-)
 from recompute.benchmarks.unseen.open.open_layers import (
     attend,
     cross_entropy,
@@ -28,6 +17,17 @@ from recompute.benchmarks.unseen.open.open_layers import (
     normed,
     rms_norm,
     split_heads,
+)
+from recompute.benchmarks.unseen.step_parts import (
+    Blocks,
+    Builder,
+    UnseenStep,
+    adam,
+    adam_state,
+    integers,
+    momentum,
+    sgd,
+    shape,
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from recompute.benchmarks.unseen.common import Blocks, UnseenStep, key_data, momentum, sgd, shape
 from recompute.benchmarks.unseen.open.open_layers import avg_pool, conv, dense, group_norm, linear, normed, upconv
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, key_data, momentum, sgd, shape
 
 
 def unet_two_attentions(checkpoint: bool, scopes: bool) -> UnseenStep:

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from recompute.benchmarks.unseen.open.open_layers import dense, layer_norm, linear, normed
-
-from ...common import Blocks, UnseenStep, integers, momentum, sgd, shape
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, integers, momentum, sgd, shape
 
 
 def learned_start(checkpoint: bool, scopes: bool) -> UnseenStep:

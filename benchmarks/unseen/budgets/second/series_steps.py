@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from recompute.benchmarks.unseen.common import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 from recompute.benchmarks.unseen.open.open_layers import dense, layer_norm, linear, normed
+from recompute.benchmarks.unseen.step_parts import Blocks, UnseenStep, adam, adam_state, integers, sgd, shape
 
 
 def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
