@@ -63,7 +63,9 @@ The rules, applied to both programs alike
   is a reshape. `reduce_precision` to the format of its operand and `convert` to the type of its operand are that
   operand. A splat constant that is broadcast, reshaped or transposed is the splat constant of the result type. An
   element of a `tuple` operation is the corresponding operand, for all extents.
-* A `func.call` equals the inlined body of its callee. Recursion is refused.
+* A `func.call` equals the inlined body of its callee. Recursion is refused. If the callee has no body, the call is an
+  effect that contains the name and all attributes of the declaration: the name refers to the same function in both
+  programs.
 * A `stablehlo.composite` without regions equals the inlined body of its decomposition. Its name, attributes and version
   are ignored, but the proof reports the composites that only one program has.
 * If a barrier, group, call or composite has attributes, or if the callee, its arguments, results or return have some,
@@ -100,7 +102,7 @@ The rules, applied to both programs alike
 
 Unless the two texts are identical, the proof refuses programs with regions of several blocks, dense resources,
 attribute aliases in unregistered attributes, symbols that name functions (except `callee` and `decomposition`), symbols
-defined inside operations, or functions without a body, because equal text would not imply equal content.
+defined inside operations, or composites of functions without a body, because equal text would not imply equal content.
 
 The proof does not recognize programs as equal if one of them has the operands of a commutative operation swapped,
 operations folded or simplified beyond the rules above, cloned calls to unknown targets, or collectives cloned inside
@@ -140,6 +142,7 @@ from xdsl.ir import Operation
 
 from ..support.diagnostics import UNKNOWN, Refusal, position_of
 from ..support.operations import every_operation, name_of
+from .expressions.block_requirements import is_declaration
 from .expressions.memory_spaces import names_a_memory
 from .expressions.terms import Terms, leaves
 from .inner_modules import prove_with_inner_modules
@@ -317,11 +320,15 @@ class _Comparison:
         first, second = (signature(side, self.flattened_results) for side in (self.before, self.after))
         if (reason := signature_difference(first, second, self.terms)) is not None:
             return Proof(False, reason)
-        public = public_functions(self.before.functions)
+        functions = self.before.functions
+        # The signatures already compare declarations.
+        public = [name for name in public_functions(functions) if not is_declaration(functions[name])]
         if not public:
             raise Refusal(self.before.module, "the program has no public function to compare")
         results, exchanges = 0, (list[Exchange](), list[Exchange]())
-        for name in entry_functions(self.before.functions):
+        for name in entry_functions(functions):
+            if is_declaration(functions[name]):
+                continue
             outcomes = self._outcomes(name)
             if (difference := self._function_difference(name, *outcomes)) is not None:
                 return difference

@@ -34,6 +34,11 @@ def single_block(op: Operation, region: Region) -> Block:
     return region.blocks[0]
 
 
+def is_declaration(function: Operation) -> bool:
+    """Return whether a function has no body."""
+    return all(region.first_block is None for region in function.regions)
+
+
 def body_of(op: Operation) -> Block:
     if len(op.regions) != 1 or not op.regions[0].blocks:
         raise Refusal(op, f"{name_of(op)} has no body; the proof needs one region with one block")

@@ -2,6 +2,7 @@
 
     %5 = func.call @private(%0)                                             the result of @private for %0
     %6 = stablehlo.composite "a.b" %0 {decomposition = @private}            the same
+    func.call @external(%0)                                                 an effect: @external has no body
 
 The attributes of the call, of the function, and of its `func.return` are compared: the values that enter and leave the
 function are wrapped in terms that contain them (`Wrapping` in `transparent_ops.py`).
@@ -11,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.ir import Block, Operation
 
 from ...dialects.reserved_names import is_reserved
 from ...support.diagnostics import Refusal
 from ...support.operations import name_of
-from ..expressions.block_requirements import function_body
-from ..expressions.terms import Attributes, Heads, Terms, result_head
+from ..expressions.block_requirements import function_body, is_declaration
+from ..expressions.terms import Attributes, Head, Heads, Terms, result_head
 from ..operations.operation_parts import attributes_of, callee_of, entry_functions, size_with_calls
 from .scope import RegionScope
 from .transparent_ops import Wrapping, entry_heads, without_names
@@ -73,7 +74,8 @@ class CallInliner:
     def inline_call(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Inline the function that a `func.call` calls. Return the terms of its results.
+        """Inline the function that a `func.call` calls. Return the terms of its results. A call of a function without a
+        body is an effect.
 
         Args:
             op: The call.
@@ -81,6 +83,9 @@ class CallInliner:
             scope: The scope of the call.
             translate: Translates the body of the function.
         """
+        name = callee_of(op, self._functions)
+        if is_declaration(self._functions[name]):
+            return self._external_call(op, name, operands, scope)
         return self._inline(op, operands, scope, translate, {"callee"})
 
     def inline_composite(
@@ -151,6 +156,35 @@ class CallInliner:
         function itself is compared like a public function.
         """
         head = self._heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
-        scope.state = self._terms.term(head._replace(name=f"{name_of(op)} of @{name}"), (scope.state, *operands))
+        return self._effect(op, head._replace(name=f"{name_of(op)} of @{name}"), operands, scope)
+
+    def _external_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
+        """Translate a call of a function without a body as an effect. Return the terms of its results.
+
+        The name of a declaration identifies the function to the linker. The term contains this name and all attributes
+        of the declaration, so the declarations in both programs must be equal.
+        """
+        declaration = self._functions[name]
+        type_ = attributes_of(declaration).get("function_type")
+        head = self._heads.of("effect", op, without_names(attributes_of(op), {"callee"}))
+        if (
+            not isinstance(type_, FunctionType)
+            or head.operand_types != self._heads.numbers(type_.inputs, declaration)
+            or head.types != self._heads.numbers(type_.outputs, declaration)
+        ):
+            raise Refusal(op, f"{name_of(op)} of @{name} has operands or results that do not match the function")
+        declared = self._heads.attributes(declaration, without_names(attributes_of(declaration), {"sym_name"}))
+        # Every name gets a prefix, so that an attribute of the call never stands for one of the declaration.
+        attributes = (
+            *((f"call: {key}", value) for key, value in head.attributes),
+            *((f"declaration: {key}", value) for key, value in declared),
+        )
+        head = head._replace(name=f"{name_of(op)} of external @{name}", attributes=attributes)
+        return self._effect(op, head, operands, scope)
+
+    def _effect(self, op: Operation, head: Head, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
+        """Apply the head of an effect to the state of the scope and to the operands. Return the terms of the
+        results."""
+        scope.state = self._terms.term(head, (scope.state, *operands))
         self._origins.setdefault(scope.state, op)
         return [self._terms.term(result_head(index), (scope.state,)) for index in range(len(op.results))]

@@ -24,8 +24,11 @@ REFUSED = {
         main("%a = call @square %x\nreturn %a", private("square", "%a = call @square %p\nreturn %a")),
         "@square calls itself; the proof does not support recursion",
     ),
-    "a call of a function without a body": (
-        main("%a = call @there %x\nreturn %a", "func.func private @there(tensor<4xf32>) -> tensor<4xf32>"),
+    "a composite of a function without a body": (
+        main(
+            '%a = composite %x {name = "my.there", decomposition = @there}\nreturn %a',
+            "func.func private @there(tensor<4xf32>) -> tensor<4xf32>",
+        ),
         "func.func has no body; the proof needs one region with one block",
     ),
     "several blocks": (
@@ -150,6 +153,10 @@ REFUSED = {
     "a public function without a type": (
         '"func.func"() <{sym_name = "main"}> ({\n"func.return"() : () -> ()\n}) : () -> ()',
         "@main has no function type",
+    ),
+    "a public function without a body": (
+        f"func.func @there({T}) -> {T}",
+        "the program has no public function to compare",
     ),
     "nothing that can be called": (private("p", "return %p"), "the program has no public function to compare"),
     "a function that never returns": (
