@@ -48,7 +48,7 @@ _PLAIN_TENSOR = re.compile(r"tensor<[\w?]*>")
 _PLAIN_NAME = re.compile(r"[\w.$-]+", re.ASCII)
 _GAP = r"(?:[ \t\r\n]++|//[^\n]*+\n)*+"
 _EMPTY = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
-_BLOB = re.compile(rf'(?:"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
+_BLOB = re.compile(rf'(?P<name>"[^"]*"|[\w.$-]+){_GAP}:{_GAP}"0x[0-9A-Fa-f]*"', re.ASCII)
 """A resource entry: its name and its content in hexadecimal."""
 BRANCHES = frozenset({"cf.br", "cf.cond_br", "cf.switch"})
 """Terminators of functions with more than one block. Such functions are not supported."""
@@ -117,6 +117,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         self._types: dict[str, TypeAttribute] = {}
         self._resources: dict[tuple[str, str], str] = {}
         """The name of each resource in this text. It is unique among the resources of all parsed texts."""
+        self._defined_resources = set[tuple[str, str]]()
+        """The dialect and the name of each resource whose content was parsed."""
         self._in_constant = False
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -314,10 +316,17 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits. xDSL would
-        print it unchanged."""
-        if _BLOB.match(self.lexer.input.content, self.pos) is None:
+        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits, which xDSL
+        would print unchanged, and for two contents of one name."""
+        blob = _BLOB.match(self.lexer.input.content, self.pos)
+        if blob is None:
             self.raise_error("expected a name and a string of hexadecimal digits: 'name: \"0x…\"'")
+        name = blob["name"].strip('"')
+        if name == ELIDED:
+            self.raise_error(f"the name {ELIDED} stands for omitted content, so it cannot have content")
+        if (dialect_name, name) in self._defined_resources:
+            self.raise_error(f"the resource '{name}' is defined twice")
+        self._defined_resources.add((dialect_name, name))
         super()._parse_resource(dialect_name, interface)
 
     def _parse_external_resources(self) -> None:

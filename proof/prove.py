@@ -24,8 +24,8 @@ rule below allows it, and each rule has a test. A part that cannot be compared, 
 
 Trusted code and declarations
 -----------------------------
-* The parser that built the two modules, and xDSL's attribute classes. `attribute_keys.py` says where it compares bits
-  instead of using their equality.
+* The parser that built the two modules, xDSL's attribute classes, and the content of resources that the parser stores
+  in xDSL's builtin dialect. `attribute_keys.py` says where it compares bits instead of using their equality.
 * `pure_operations.py`: each operation in that list is a deterministic function. An unused call or loop without effects
   may be removed, even if the loop may not terminate. An unstable `sort` always breaks ties in the same way.
 * `conditions.py`: operations that it does not name are defined for all operands with static extents.
@@ -97,12 +97,14 @@ The rules, applied to both programs alike
   (`added_constraints`). The proof reports it.
 * A function result that is a tuple without attributes equals its elements (`signature.py`), if the caller requests this
   assumption (`flattened_results`). The proof reports it.
+* Two dense resources of one type with equal alignment and content are equal, whatever their names.
 * Two files with identical bytes are equal, whatever they contain. A module and a module made from it are equal if their
   generic text is identical.
 
-Unless the two texts are identical, the proof refuses programs with regions of several blocks, dense resources,
-attribute aliases in unregistered attributes, symbols that name functions (except `callee` and `decomposition`), symbols
-defined inside operations, or composites of functions without a body, because equal text would not imply equal content.
+Unless the two texts are identical, the proof refuses programs with regions of several blocks, dense resources without
+content, attribute aliases in unregistered attributes, symbols that name functions (except `callee` and
+`decomposition`), symbols defined inside operations, or composites of functions without a body, because equal text would
+not imply equal content.
 
 The proof does not recognize programs as equal if one of them has the operands of a commutative operation swapped,
 operations folded or simplified beyond the rules above, cloned calls to unknown targets, or collectives cloned inside

@@ -2,7 +2,7 @@
 
 xDSL's own equality is replaced where it is too coarse (in xDSL 0.73 all NaNs are equal) or too fine (unregistered
 attributes of two parse contexts are never equal). A splat constant equals the constant that lists the same element for
-each position.
+each position. Two resources of one type are equal if their contents are, whatever their names.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from functools import singledispatchmethod
 from math import prod
 from typing import Any
 
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    Builtin,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     DictionaryAttr,
@@ -27,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Data, ParametrizedAttribute
 
 from ...dialects.constants.dense import DenseAttr, SplatBytes
+from ...mlir_io.parser import ELIDED
 
 _SYMBOL = re.compile(r'@(?:"([^"]*)"|([\w$.-]+))')
 # An alias is a number (`#0`) or a name without a dialect (`#map`, but not `#other.map` or `#other<map>`). A backslash
@@ -84,6 +87,8 @@ class AttributeKeys:
         match attribute := self._first[number]:
             case DenseAttr(type=type_, data=data) | DenseIntOrFPElementsAttr(type=type_, data=data):
                 return str(attribute) if len(data.data) <= MAX_PRINTED_BYTES else f"dense<…> : {type_}"
+            case DenseResourceAttr(resource_handle=handle, type=type_):
+                return f"dense_resource of {_content_of(handle.data)} : {type_}"
             case _:
                 return str(attribute)
 
@@ -134,7 +139,8 @@ class AttributeKeys:
 
     @_key.register
     def _resource(self, attribute: DenseResourceAttr) -> Hashable:
-        raise OpaqueAttributeError(f"the content of the resource '{attribute.resource_handle.data}' is unknown")
+        content = _content_of(attribute.resource_handle.data)
+        return "resource", self.number(attribute.type), content if content.islower() else content.lower()
 
     @_key.register
     def _symbol(self, attribute: SymbolRefAttr) -> Hashable:
@@ -154,6 +160,25 @@ class AttributeKeys:
     def _refuse_function(self, name: str) -> None:
         if name in self._functions:
             raise OpaqueAttributeError(f"it refers to the function @{name}")
+
+
+def _content_of(resource: str) -> str:
+    """Return the alignment and the content of a resource, in hexadecimal.
+
+    `resource`: the name under which the parser stored the resource. It is unique among the resources of all parsed
+    texts.
+    """
+    interface = Builtin.get_interface(OpAsmDialectInterface)
+    assert interface is not None, "xDSL's builtin dialect stores resources"
+    # All elided resources have the same name, whatever their content was.
+    content = None if resource.startswith(ELIDED) else interface.lookup(resource)
+    if not content:
+        raise OpaqueAttributeError(
+            f"the content of the resource '{resource}' is unknown; give the program with its section "
+            "{-# dialect_resources … #-}, which mlir-opt prints unless --mlir-elide-elementsattrs-if-larger or "
+            "--mlir-elide-resource-strings-if-larger is set"
+        )
+    return content
 
 
 def _without_repetition(data: bytes, count: int) -> bytes:
