@@ -30,8 +30,8 @@ Trusted code and declarations
   may be removed, even if the loop may not terminate. An unstable `sort` always breaks ties in the same way.
 * `conditions.py`: operations that it does not name are defined for all operands with static extents.
   Implementation-defined behaviour of StableHLO is not a failure: integers wrap around.
-* Declarations of purity by the caller, with `also_pure` or `register_pure`. A proof that relies on one lists it
-  (`assumed_pure`).
+* Declarations of purity by the caller, with `also_pure` or `register_pure`, and by the traits of operations of other
+  projects (`pure_traits.py`). A proof that relies on one lists it (`assumed_pure`).
 
 The rules, applied to both programs alike
 -----------------------------------------

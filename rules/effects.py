@@ -16,6 +16,7 @@ from ..support.interface import interface_wording
 from ..support.operations import name_of
 from .facts import Effect, Facts, OpClass
 from .registry import OperationNames, facts_of
+from .traits import why_trait_ignored
 
 
 def is_constant(op: Operation) -> bool:
@@ -103,7 +104,9 @@ def why_body_impure(op: Operation) -> str | None:
 def _own_reason(op: Operation, facts: Facts | None) -> str | None:
     """Return the reason why the operation itself, without its regions, is impure, or None if it is pure."""
     if facts is None:
-        return f"the effects of {name_of(op)} are unknown; {_remedy_for(name_of(op))}"
+        ignored = why_trait_ignored(op)
+        trait = "" if ignored is None else f" (its trait does not suffice: {ignored})"
+        return f"the effects of {name_of(op)} are unknown{trait}; {_remedy_for(name_of(op))}"
     if facts.effect is Effect.TERMINATOR:
         return None
     if facts.effect is Effect.IMPURE:

@@ -24,7 +24,8 @@ from ..support.operations import check_operation_name, name_of
 from . import arith, aten, chlo, func, linalg, math, memref, scf, sdy, stablehlo, tensor
 from .custom_calls import custom_call_facts
 from .declaration_checks import number_from, why_misfit, with_checked_counts
-from .facts import Facts
+from .facts import Facts, pure
+from .traits import is_declared_pure
 
 _ON_TENSORS = (stablehlo, chlo, aten)
 _ON_ANYTHING = (sdy, arith, math, tensor, linalg, scf, memref, func)
@@ -112,7 +113,8 @@ def facts_by_name(name: str) -> Facts | None:
 
 
 def facts_of(op: Operation) -> Facts | None:
-    """Return the facts about an operation, or None if they are unknown.
+    """Return the facts about an operation, or None if they are unknown. An operation without registered facts is pure
+    if its traits say so.
 
     Raises:
         Refusal: The registered facts cannot hold for the operation.
@@ -123,7 +125,9 @@ def facts_of(op: Operation) -> Facts | None:
     if name in BUILT_IN:
         return BUILT_IN[name]
     facts = _declared.get(name)
-    if facts is not None and (misfit := why_misfit(op, facts)) is not None:
+    if facts is None:
+        return pure() if is_declared_pure(op) else None
+    if (misfit := why_misfit(op, facts)) is not None:
         raise Refusal(op, f"{name} {misfit}")
     return facts
 

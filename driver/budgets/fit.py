@@ -33,11 +33,13 @@ from ...planning.solvers.result import Progress, Result, Stop, never_stop
 from ...planning.solvers.solve_graph import problem_of_graph
 from ...planning.solvers.solvers_by_name import solve
 from ...rewriting.rewrite import search_within
+from ...rules.traits import is_declared_pure
 from ...search.limits import ORDER_ERROR_FACTOR, Budget, BudgetLimits, budget_limits
 from ...search.loop_choices import has_loops
 from ...search.outcome import RewriteResult
 from ...search.prepare import prepare
 from ...support.diagnostics import Refusal
+from ...support.operations import every_operation, name_of
 from ...support.suggestions import suggests_keywords
 from ...support.units import MINIMUM, budget_text, readable_bytes
 from ...transforms.preparation.timelines import timelines_of
@@ -90,7 +92,9 @@ def fit(
     verify_module(module)
     search = _SearchControls(stop, effort or Effort.brief(), progress)
     # A search that may be stopped early must not replace, or be replaced by, the answer of a complete search.
-    key = cache_key("fit", print_module(module, debuginfo=True), text, model, search.effort)
+    # The text does not contain the traits of operations.
+    pure = sorted({name_of(op) for op in every_operation(module) if is_declared_pure(op)})
+    key = cache_key("fit", print_module(module, debuginfo=True), pure, text, model, search.effort)
     if key is None or stop is not never_stop:
         return _fit(module, text, model, search)
     if key not in _ANSWERS:

@@ -25,6 +25,7 @@ from ..expressions.identities import SIMPLIFIED, Identities
 from ..expressions.terms import ClosedRegion, Head, OpenRegion, Side, Terms
 from ..operations.operation_parts import key_of_head
 from ..operations.pure_operations import CUSTOM_CALL, OF_THE_DEVICE, OF_THE_REGION, PRESERVED
+from ..operations.pure_traits import is_pure_by_traits
 from .per_device import COLLECTIVES, channels_of
 from .termination import why_endless
 
@@ -111,6 +112,7 @@ class HeadCache:
         return (
             name in _NEVER_CACHED
             or name in self._declared
+            or is_pure_by_traits(op)
             or self._conditions.depends_on_operands(op)
             or "sym_name" in op.attributes
             or "sym_name" in op.properties

@@ -296,7 +296,7 @@ class Numbering(TransparentOperations):
         self.effects.record_assumption(op)
         if name in PRESERVED or any(region.inside and region.inside.preserved for region in regions):
             self._preserve(op, term, scope)
-        if has_condition or name in self.effects.declared:
+        if has_condition or self.effects.is_assumed(op):
             record_risk(self._terms, scope, term)
         if why_endless(op) is not None:
             record_risk(self._terms, scope, term, ordered=True)
