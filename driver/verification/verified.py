@@ -15,6 +15,7 @@ from ...dialects.cloning import clone_of
 from ...dialects.names import Names
 from ...mlir_io.repeated_operations import VerifiedOperations
 from ...proof.operations.declarations import registered_pure
+from ...proof.operations.pure_traits import is_pure_by_traits
 from ...proof.prove import Proof, prove
 from ...rules.effects import HIDDEN_STATE
 from ...rules.registry import BUILT_IN
@@ -149,7 +150,7 @@ def _redrawn_numbers_hint(module: ModuleOp) -> str:
 def _undeclared_purity_hint(module: ModuleOp) -> str:
     """Return a hint that names copied operations declared pure to the passes but not to the proof; "" if there are
     none."""
-    copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes}
+    copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes and not is_pure_by_traits(op)}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:
         return ""
