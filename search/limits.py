@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from ..analysis.memory.timeline import Timeline
 from ..analysis.step.order import functions_of
 from ..options.memory_model import ORDER, XLA, demand_memory_model
-from ..support.diagnostics import DynamicShape, Refusal
+from ..support.diagnostics import Refusal
 from ..support.interface import interface_wording
 from ..support.units import format_bytes, is_share, parse_budget, readable_bytes
 from ..transforms.preparation.timelines import timelines_of
@@ -25,7 +25,6 @@ rewritten steps."""
 ORDER_ERROR_FACTOR = 5.3
 """The largest ratio of the peak in program order to the memory that XLA:CPU allocates, measured on the examples, plain
 and recomputed (docs/memory.md)."""
-LARGEST_SHAPES = "lower the step for the largest shapes that must fit"
 
 
 @dataclass(frozen=True)
@@ -118,10 +117,7 @@ def budget_limits(module: ModuleOp, budget: Budget) -> BudgetLimits:
     Raises:
         Refusal: If shapes are dynamic, or if arguments and results alone exceed the budget.
     """
-    try:
-        lines = dict(timelines_of(module, budget.model))
-    except DynamicShape as error:
-        raise Refusal(error.operation, f"{error.reason}: {LARGEST_SHAPES}") from error
+    lines = dict(timelines_of(module, budget.model))
     plain_bytes = {name: timeline.peak_bytes for name, timeline in lines.items()}
     if parse_budget(budget.text, 1) is None:
         return BudgetLimits(plain_bytes, None)

@@ -59,7 +59,8 @@ def value_bytes(value: SSAValue) -> int:
         return size
     unknown = f"the size in bytes of {value.type} is unknown"
     if is_shaped(value.type):
-        raise DynamicShape(_maker(value), f"{unknown}; recomputation needs static shapes")
+        remedy = "recomputation needs static shapes: lower the step for the largest shapes that must fit"
+        raise DynamicShape(_maker(value), f"{unknown}; {remedy}")
     raise Refusal(_maker(value), f"{unknown}; declare it with recompute.rules.register_type")
 
 

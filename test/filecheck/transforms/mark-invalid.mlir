@@ -53,7 +53,7 @@ func.func @ill_typed(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // The cost model needs the bytes of values, and a dynamic shape has no known size.
 func.func @dynamic(%x: tensor<?xf32>, %ct: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
-  // expected-error@unknown {{the size in bytes of tensor<?xf32> is unknown; recomputation needs static shapes}}
+  // expected-error@unknown {{the size in bytes of tensor<?xf32> is unknown; recomputation needs static shapes: lower the step for the largest shapes that must fit}}
   %a = stablehlo.sine %x : tensor<?xf32> loc("jit(f)/jvp(b)/sin")
   %b = stablehlo.tanh %a : tensor<?xf32> loc("jit(f)/jvp(b)/tanh")
   %g = stablehlo.multiply %ct, %b : tensor<?xf32> loc("jit(f)/transpose(jvp())/mul")
