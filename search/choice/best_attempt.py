@@ -28,8 +28,11 @@ EQUAL_PEAK_FACTOR = 1.02
 """If the peaks of two attempts differ by at most this factor, the XLA:CPU model cannot rank the attempts."""
 HIGH_PEAK_FACTOR = 1.3
 """In a step with at least `MANY_OPERATIONS` operations, an attempt is not evaluated under the XLA:CPU model if its
-peak in program order exceeds the lowest one by more than this factor. Among 89 choices for such steps in the examples
-and benchmarks, this limit changes none."""
+peak in program order exceeds the lowest one at its level of trust by more than this factor."""
+HIGH_PEAK_FACTOR_OF_LEVELS = 1.6
+"""As `HIGH_PEAK_FACTOR`, but relative to the lowest peak in program order at any level of trust. Beyond this factor,
+more trusted segments win only if their peak under the XLA:CPU model is lower by at least 12 % (`MAX_RATIO_TO_NAMED`).
+"""
 MAX_RATIO_TO_NAMED = 0.8
 """Segments by structure replace named segments if a product is below this limit: the squared ratio of their peaks under
 the XLA:CPU model, times the ratio of their peaks in program order. The reason is that the model errs by about 7 %
@@ -152,16 +155,21 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
     compute.
 
     For a step with at least `MANY_OPERATIONS` operations, an attempt is excluded if it raises a peak, or if its peak in
-    program order is more than `HIGH_PEAK_FACTOR` times the lowest one. The attempt with a single segment for the whole
-    step is never excluded, because only the model shows how much memory it frees. For smaller steps the model takes
-    little time, so no attempt is excluded.
+    program order is too high: more than `HIGH_PEAK_FACTOR` times the lowest one at its level of trust, or more than
+    `HIGH_PEAK_FACTOR_OF_LEVELS` times the lowest one. The attempt with a single segment for the whole step is never
+    excluded, because only the model shows how much memory it frees. For smaller steps the model takes little time, so
+    no attempt is excluded.
     """
     if len(scored[0].planned.decided.step.graph) < MANY_OPERATIONS:
         return scored
     allowed = [attempt for attempt in scored if why_peak_rises(before, attempt.peaks, True) is None] or scored
-    most = HIGH_PEAK_FACTOR * min(attempt.peaks.in_order for attempt in allowed)
+    most = HIGH_PEAK_FACTOR_OF_LEVELS * min(attempt.peaks.in_order for attempt in allowed)
     # Attempts are identified by `id`, because comparing plans is slow.
-    few = {id(attempt) for attempt in allowed if attempt.peaks.in_order <= most}
+    few = set[int]()
+    for methods, _ in TRUST_LEVELS:
+        of_level = [attempt for attempt in allowed if attempt.cut_method in methods]
+        lowest = min((attempt.peaks.in_order for attempt in of_level), default=0)
+        few |= {id(item) for item in of_level if item.peaks.in_order <= min(most, HIGH_PEAK_FACTOR * lowest)}
     return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
 
 

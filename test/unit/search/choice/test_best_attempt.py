@@ -152,6 +152,16 @@ def test_attempts_at_large_steps_that_cannot_win_are_not_evaluated(
         winner(Given(700, 700), Given(910, None))
 
 
+def test_named_segments_of_large_steps_may_need_more_in_program_order(
+    winner: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each level of trust has a candidate under the XLA:CPU model, unless its peak in program order is far higher."""
+    monkeypatch.setattr(best_attempt_module, "MANY_OPERATIONS", 1)
+    by_structure = Given(500, 560, cuts=STRUCTURE)
+    assert winner(by_structure, Given(790, 480)) == 1
+    assert winner(by_structure, Given(810, None)) == 0
+
+
 @pytest.mark.parametrize(
     ("given", "is_better"),
     [
