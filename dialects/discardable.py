@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 from ..support.counted import counted
 from ..support.diagnostics import Refusal
 from ..support.phase import Phase
-from ..support.suggestions import suggestion
+from ..support.suggestions import did_you_mean, suggestion
 from ..support.type_guards import is_integer_attribute
 from .mark_kind import MarkKind
 from .names import Names
@@ -173,6 +173,27 @@ RENAMED = {"recompute.region": Names.SEGMENT}
 """The current name of each renamed attribute, by its former name."""
 
 
+COMMON_PHASES = {
+    "forward": Phase.PRIMAL,
+    "fwd": Phase.PRIMAL,
+    "backward": Phase.GRADIENT,
+    "bwd": Phase.GRADIENT,
+    "cotangent": Phase.GRADIENT,
+    "optimizer": Phase.UPDATE,
+}
+"""The phase that users mean by a common name of another framework."""
+
+
+def _invalid(name: str, value: Attribute) -> str:
+    """Return the error for an invalid value of a known attribute, with a suggestion for a misspelt name."""
+    suggested = ""
+    if isinstance(value, StringAttr):
+        names = {Names.PHASE: tuple(Phase), Names.RECOMPUTE: ("true", "false", *MarkKind)}.get(name, ())
+        common = COMMON_PHASES.get(value.data.lower()) if name == Names.PHASE else None
+        suggested = did_you_mean(value.data, names) if common is None else f"; did you mean '{common}'?"
+    return f"attribute '{name}' must be {KNOWN[name].expected}, not {value}{suggested}"
+
+
 def _unknown(name: str) -> str:
     if name in RENAMED:
         return f"attribute '{name}' was renamed to '{RENAMED[name]}'"
@@ -190,7 +211,7 @@ def verify_attributes(operations: Iterable[Operation]) -> None:
             if name not in KNOWN:
                 raise Refusal(op, _unknown(name))
             if not KNOWN[name].is_valid(value):
-                raise Refusal(op, f"attribute '{name}' must be {KNOWN[name].expected}, not {value}")
+                raise Refusal(op, _invalid(name, value))
             if name == Names.RECOMPUTE and isinstance(value, ArrayAttr):
                 # Whether the length of a list is valid depends on the operation, so each one is checked.
                 _verify_length(op, len(cast(ArrayAttr[Attribute], value)))

@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
 from ..dialects.context import RecomputeContext
@@ -46,6 +47,7 @@ from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.write_decisions import MAX_LISTED_SEGMENTS
 from ..transforms.verify import verify_input
 from .marked_plan import MarkedPlan, plan_to_mark, write_plan_marks
+from .options_without_effect import options_without_effect
 from .rewrite import replace_content, rewritten_copy
 
 
@@ -155,9 +157,10 @@ class PlanPass(ModulePass):
             options = replace(options, budget=MINIMUM)
         with keep_whole(op):
             verify_input(op)
+            without_effect = (*unprefixed_marks(op), *options_without_effect(op, options))
             result = rewritten_copy(op, options)
             outcome = result.outcome
-            tell(ctx, outcome.remarks)
+            tell(ctx, (*without_effect, *outcome.remarks))
             if result.module is not None:
                 tell(ctx, _mark_chosen(op, options, result))
         if isinstance(ctx, RecomputeContext):

@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.order import functions_of
 from ..dialects.context import RecomputeContext
 from ..options.memory_model import ORDER
@@ -31,6 +32,7 @@ from ..search.checked_options import options_of_pass, read_plan
 from ..search.choice.unchanged_steps import demand_effect_of_rewrite
 from ..support.operations import name_of
 from ..support.remarks import Remark, RemarkKind, tell
+from .options_without_effect import options_without_effect
 from .rewrite import rewrite_in_place
 from .summary import summary_of
 
@@ -64,10 +66,11 @@ class RecomputePass(ModulePass):
         if self.plan:
             options = replace(options, plan=read_plan(op, self.plan))
         target_remarks = _remarks_on_target(op, options)
+        without_effect = (*unprefixed_marks(op), *options_without_effect(op, options))
         outcome = rewrite_in_place(op, options)
         if options.strict:
             demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
-        tell(ctx, (*outcome.remarks, *outcome.recomputed, *target_remarks))
+        tell(ctx, (*without_effect, *outcome.remarks, *outcome.recomputed, *target_remarks))
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
             ctx.summaries.extend(summary_of(op, outcome))

@@ -23,7 +23,11 @@ from ..rules.costs.cost import Cost
 from ..search.budget.move_choices import uncharged_wait
 from ..search.checked_options import cost_option
 from ..search.choice.alternatives import Alternative
-from ..search.choice.demanded_copies import remarks_on_raised_peaks
+from ..search.choice.demanded_copies import (
+    remarks_on_raised_peaks,
+    remarks_on_useless_marks,
+    without_choices_of_useless_marks,
+)
 from ..search.choice.unchanged_steps import remark_on_unchanged_step, reword_for_cut_loops
 from ..search.choice.vetoes import calls_may_raise_peak, why_all_worse
 from ..search.local_choices.limit_segments import check_limits
@@ -179,6 +183,14 @@ def _emit_unless_worse(copied: _CopiedModule, cost: Cost) -> tuple[RewriteResult
         result = copied.unchanged((*prepared.remarks, *vetoes), vetoes[0].reason, Topic.STEP_LEFT)
         return result, Alternative.LOOPS_ALONE if prepared.rolled.copies else None
     remarks += remarks_on_raised_peaks(carried_out.before_demanded, peaks, prepared.limits.of, emission.keeps_barriers)
+    useless = list[Remark]()
+    if not prepared.rolled.copies and not prepared.limits.of:
+        flops = {step.function: step.plan.extra_flops for step in carried_out.steps}
+        useless += remarks_on_useless_marks(carried_out.before_demanded, peaks, flops, emission.keeps_barriers)
+    if useless:
+        kept = without_choices_of_useless_marks(carried_out.remarks, useless)
+        copied = replace(copied, carried_out=replace(carried_out, remarks=tuple(kept)))
+        remarks += useless
     if emission.keeps_barriers:
         # CSE may extend live ranges beyond the plan.
         remarks += _eager_remarks(peaks)

@@ -16,7 +16,7 @@ from ..analysis.forecasts.peaks import PeakChange
 from ..analysis.step.order import functions_of
 from ..search.outcome import Recomputation
 from ..support.counted import counted_are
-from ..support.remarks import Remark, RemarkKind
+from ..support.remarks import Remark, RemarkKind, Topic
 from ..support.units import format_bytes
 
 
@@ -29,7 +29,7 @@ def summary_of(module: ModuleOp, outcome: Recomputation) -> Iterator[Remark]:
         outcome: The recomputation in it.
     """
     functions = [function for function in functions_of(module) if function.sym_name.data in outcome.peak_changes]
-    if not functions or not outcome.copies:
+    if not functions or not outcome.copies or _is_told(outcome):
         return
     peaks = [
         f"@{function.sym_name.data}: {_peak_text(outcome.peak_changes[function.sym_name.data])}"
@@ -40,6 +40,13 @@ def summary_of(module: ModuleOp, outcome: Recomputation) -> Iterator[Remark]:
     if len(functions) == 1:
         amounts = [*_amounts(outcome.peak_changes[functions[0].sym_name.data]), *amounts]
     yield Remark(functions[0], "; ".join([*peaks, copied]), RemarkKind.PASSED, amounts=tuple(amounts))
+
+
+def _is_told(outcome: Recomputation) -> bool:
+    """Return whether no peak changes, and a remark says so already."""
+    arrows = [arrow for change in outcome.peak_changes.values() for arrow in (change.in_order, change.xla) if arrow]
+    told = any(remark.topic is Topic.NO_PEAK_LOWERED for remark in outcome.remarks)
+    return told and all(before == after for before, after in arrows)
 
 
 def _peak_text(change: PeakChange) -> str:

@@ -6,9 +6,21 @@ import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
 from time import monotonic
 from types import FrameType, TracebackType
 from typing import Any, ClassVar
+
+from .progress import time_limit_shown
+
+_end: ContextVar[float] = ContextVar("_end", default=inf)
+"""The end of the innermost time limit, as `time.monotonic` gives it."""
+
+
+def seconds_left() -> float:
+    """Return the seconds until the time limit of the current search; infinity if it has none."""
+    return max(0.0, _end.get() - monotonic())
 
 
 class Interrupt:
@@ -45,7 +57,12 @@ class Interrupt:
 
 @contextmanager
 def stop_predicate(seconds: float | None = None) -> Generator[Callable[[], bool], None, None]:
-    """Yield a predicate that becomes true after Ctrl-C, or after `seconds` have passed."""
-    end = None if seconds is None else monotonic() + seconds
-    with Interrupt() as interrupt:
-        yield lambda: interrupt.is_set() or (end is not None and monotonic() > end)
+    """Yield a predicate that becomes true after Ctrl-C, or after `seconds` have passed. `seconds_left` and the progress
+    line use the same limit."""
+    end = inf if seconds is None else monotonic() + seconds
+    token = _end.set(min(end, _end.get()))
+    try:
+        with time_limit_shown(end), Interrupt() as interrupt:
+            yield lambda: interrupt.is_set() or monotonic() > end
+    finally:
+        _end.reset(token)

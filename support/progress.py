@@ -62,6 +62,7 @@ class ProgressLine:
         expected_seconds: The estimate of the total time, updated whenever the share rises; infinite if there is no
             estimate.
         start: The start time, as `time.monotonic` gives it.
+        limit_end: The end of the time limit of the search, as `time.monotonic` gives it; infinite without a limit.
     """
 
     task: str
@@ -71,6 +72,7 @@ class ProgressLine:
     span: tuple[float, float] = (0.0, 1.0)
     expected_seconds: float = inf
     start: float = field(default_factory=monotonic)
+    limit_end: float = inf
 
     def set_phase(self, phase: str, share: float | None = None) -> None:
         """Enter a phase.
@@ -110,11 +112,46 @@ class ProgressLine:
         share = f", about {100 * self.share:.0f} % done" if self.share else ""
         seconds_left = self.expected_seconds - seconds
         left = f", about {seconds_left:.0f} s left" if 0.5 <= seconds_left < inf else ""
+        if monotonic() > self.limit_end:
+            share, left = f" ({FINISHING})", ""
         return f"{self.task}: {self.phase or 'working'}{share}, {seconds:.0f} s so far{left}"
 
     def _without_overdue(self, seconds: float) -> float:
         """Return the estimate of the total time; infinity if this time has already passed."""
         return self.expected_seconds if self.expected_seconds > seconds else inf
+
+
+FINISHING = "the time limit has passed; the best result so far is being finished"
+
+
+@contextmanager
+def time_limit_shown(end: float) -> Generator[None, None, None]:
+    """Let the progress line, if there is one, say when a time limit has passed. `end`: its end, as `time.monotonic`
+    gives it."""
+    line = _shown.get()
+    if line is None:
+        yield
+        return
+    before, line.limit_end = line.limit_end, min(end, line.limit_end)
+    try:
+        yield
+    finally:
+        line.limit_end = before
+
+
+@contextmanager
+def phase_shown(phase: str) -> Generator[None, None, None]:
+    """Show a phase in the progress line while the context is open, then the phase before it again. The share of the
+    completed work stays the same."""
+    line = _shown.get()
+    if line is None:
+        yield
+        return
+    before, line.phase = line.phase, phase
+    try:
+        yield
+    finally:
+        line.phase = before
 
 
 @contextmanager

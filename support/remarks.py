@@ -48,6 +48,7 @@ class Topic(StrEnum):
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.
         PEAK_RAISED: Copies that marks or segment budgets demand, but that raise a peak.
+        NO_PEAK_LOWERED: Copies that marks demand, but that lower no peak.
         RECOMPUTED: The recomputed operations, and the reduction of memory in the whole module. Tools print these
             remarks only on request.
     """
@@ -67,6 +68,7 @@ class Topic(StrEnum):
     MARK_REFUSED = "mark-refused"
     NO_EFFECT = "no-effect"
     PEAK_RAISED = "peak-raised"
+    NO_PEAK_LOWERED = "no-peak-lowered"
     RECOMPUTED = "recomputed"
 
 

@@ -13,7 +13,7 @@ atomically or stays unchanged.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -36,7 +36,7 @@ from .diagnostics.reporting import (
     of_exception,
     remarks_of_categories,
 )
-from .file_access.files import FileError, chunks, read_text, write_outputs, write_text
+from .file_access.files import FileError, chunks, demand_writable, read_text, write_outputs, write_text
 from .file_access.rule_files import load_rules
 from .instrumentation.reproducer import pipeline_in
 from .runs.pass_runs import ModuleRun
@@ -83,6 +83,7 @@ def run(request: CommandLine) -> int:
     if request.instrumentation.pipeline:
         print(f"Pass Manager with {counted(len(request.passes), 'pass', 'passes')}:", file=sys.stderr)
         print(pipeline_text(request.passes), file=sys.stderr)
+    demand_writable(_written_files(request))
     with load_rules(request.rules):
         modules = [process(request, chunk, name, number) for number, chunk in enumerate(chunks(text, request.split))]
     _write_remarks(request, modules)
@@ -96,6 +97,16 @@ def run(request: CommandLine) -> int:
         plans = [(request.emit_plan, module.plan.encode()) for module in modules if module.plan is not None]
         write_outputs([(request.output, output), *plans])
     return 0
+
+
+def _written_files(request: CommandLine) -> Iterator[str | None]:
+    """Yield the files that the run may write. The file of `--crash-reproducer` is omitted: a run without a failure does
+    not write it."""
+    yield request.remarks.file
+    yield request.reproducers.always
+    if not request.verify_diagnostics:
+        yield request.output
+        yield request.emit_plan
 
 
 def _bytecode(text: str) -> bytes:

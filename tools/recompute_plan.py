@@ -54,7 +54,7 @@ from ..support.interface import command_line
 from ..support.interrupts import Interrupt
 from ..support.progress import ProgressLine
 from ..support.units import format_bytes, parse_budget, readable_bytes
-from .file_access.files import FileError, chunks, read_text, write_outputs
+from .file_access.files import FileError, chunks, demand_writable, read_text, write_outputs
 from .plan.curve_files import demand_format, markers_of, with_named_views, write_curves
 from .plan.plan_arguments import (
     BAD_INPUT,
@@ -128,6 +128,7 @@ def _plan(options: PlanArguments) -> int:
     if options.curve is not None:
         demand_format(options.curve)
     text, name = read_text(options.input)
+    demand_writable((options.output, options.sequence, options.curve))
     if not _is_graph(text, name):
         # Imported here, because the modules that read MLIR are slow to import.
         from .plan.planned_step import plan_step

@@ -41,7 +41,15 @@ from .arguments.opt_arguments import as_argparse_expects
 from .arguments.tool_parser import ToolParser
 from .diagnostics.reporting import Diagnostic, InputText, of_exception
 from .execution import add_input_options, check_input_options, inputs_from
-from .file_access.files import FileError, add_split_option, chunks, demand_different_files, read_text, write_outputs
+from .file_access.files import (
+    FileError,
+    add_split_option,
+    chunks,
+    demand_different_files,
+    demand_writable,
+    read_text,
+    write_outputs,
+)
 from .file_access.rule_files import add_rules_option, load_rules
 from .help.version import version_of
 
@@ -76,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
     """Execute a parsed command line. Return the exit code. Raises `FileError`."""
     with load_rules(options.load_rules):
         text, name = read_text(options.module)
+        demand_writable((options.results, options.trace))
         for chunk in chunks(text, options.split_input_file):
             try:
                 _run(options, load_function(chunk, name, options.function))

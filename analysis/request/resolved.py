@@ -111,9 +111,20 @@ def _range(names: Sequence[str]) -> str:
 def _skipped_segments(names: Sequence[str], numbers: Sequence[int]) -> frozenset[str]:
     for number in numbers:
         if not 0 <= number < len(names):
-            valid = f"the step has {counted(len(names), 'segment')}, numbered from 0: {', '.join(names)}"
-            raise BadSelection(f"there is no segment {number} to skip: {valid}")
+            raise BadSelection(f"there is no segment {number} to skip: {_numbered(names)}")
     return frozenset(names[number] for number in numbers)
+
+
+def _numbered(names: Sequence[str]) -> str:
+    """Return the clause of an error that lists the numbers of the segments."""
+    if not names:
+        return (
+            "the step names no segments, and skip counts only named ones: name its parts as scopes or with "
+            "recompute.segment, or mark the operations to keep with recompute.recompute = false"
+        )
+    if len(names) == 1:
+        return f"the only segment is 0 ({names[0]})"
+    return f"the segments are 0 ({names[0]}) to {len(names) - 1} ({names[-1]}), in this order: {', '.join(names)}"
 
 
 def _saved_operations(operations: Sequence[Operation], selection: Selection) -> Iterator[Operation]:

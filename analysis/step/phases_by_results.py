@@ -92,7 +92,6 @@ def _primal_roots(order: Order, hint: PhaseHint, named: Sequence[Operation], bac
     terminator = order.operations[-1]
     values = returned_values(terminator)
     _check_number(terminator, option("primal-results"), hint.results, len(values), "results")
-    _check_number(terminator, "cotangents", hint.cotangents, len(order.block.args), "arguments")
     numbers = hint.results or (
         () if named else [index for index, value in enumerate(values) if order.definition(value) not in backward]
     )
@@ -140,7 +139,9 @@ def _check_number(op: Operation, option: str, numbers: Iterable[int], count: int
             raise BadRequest(op, f"{option}={number} is out of range: the function has {count} {noun}, numbered from 0")
 
 
-def _dependents_of_cotangents(order: Order, cotangents: Iterable[int]) -> set[int]:
+def _dependents_of_cotangents(order: Order, cotangents: Sequence[int]) -> set[int]:
+    """Return the positions of the operations that depend on the cotangents. Raises `Refusal` for an invalid index."""
+    _check_number(order.operations[-1], "cotangents", cotangents, len(order.block.args), "arguments")
     cotangent_values = {order.block.args[number] for number in cotangents}
     dependents = set[int]()
     for index in range(len(order.operations) - 1):

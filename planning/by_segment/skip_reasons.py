@@ -15,11 +15,15 @@ ONLY_KEPT_READ = (
     "gradient operations read only values that are kept: outputs (later operations read them), returned "
     "values, and values marked to be saved"
 )
-ALL_KEPT = (
-    "every value is marked to be saved or is an output (later operations read it); the option outputs also "
-    "recomputes outputs"
+ALL_OUTPUTS = (
+    "every value is an output (later operations read it), and outputs are saved unless the option outputs is set"
 )
-FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_KEPT)
+ALL_TO_SAVE = "marks, checkpoints or the policy demand that every value is saved"
+ALL_KEPT = (
+    "every value is an output (later operations read it), or marks, checkpoints or the policy demand that it is saved; "
+    "outputs are saved unless the option outputs is set"
+)
+FREES_NOTHING = (NO_GATE, NOT_READ_BY_GRADIENT, ONLY_KEPT_READ, ALL_OUTPUTS, ALL_TO_SAVE, ALL_KEPT)
 """Reasons for which copies of a segment would free no memory."""
 SKIPPED = "listed among the segments to skip"
 LIVES_ON = "the function returns it, so it lives to the end anyway"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 
+from ...support.interrupts import seconds_left
 from .problem import Pair, Problem
 from .provenance import Provenance
 from .result import Progress, Stop, never_stop
@@ -50,6 +52,12 @@ class Incumbent:
     began: float = field(default_factory=perf_counter)
     cut_short: bool = False
     best_plans: list[FoundPlan] = field(default_factory=list[FoundPlan])
+
+    @staticmethod
+    def until(problem: Problem, budget: int, interrupt: Stop) -> Incumbent:
+        """Return an incumbent for a search that ends at the interrupt or at the time limit of the current search."""
+        seconds = seconds_left()
+        return Incumbent(problem, budget, None if seconds == inf else seconds, interrupt=interrupt)
 
     def offer(self, pairs: Collection[Pair] | None, provenance: Provenance) -> bool:
         """Evaluate copies, and make them the incumbent if they are the best so far.

@@ -322,4 +322,6 @@ def _has_superset(states: States, needed: int) -> bool:
 def _maximal(states: States, bits: States) -> States:
     """Return the sorted states, except each state that another one extends by exactly one storage."""
     larger = states[:, None] | bits
-    return states[~((larger != states[:, None]) & np.isin(larger, states)).any(axis=1)]
+    # The states are sorted and distinct, so a binary search finds a larger one faster than `np.isin`.
+    places = np.minimum(np.searchsorted(states, larger), len(states) - 1)
+    return states[~((larger != states[:, None]) & (states[places] == larger)).any(axis=1)]

@@ -22,6 +22,7 @@ from functools import partial
 from math import inf
 
 from .effort import LARGE_PROBLEM, SMALL_PROBLEM, Effort
+from .incumbent import Incumbent
 from .live_sets import TooManyStates, copies_within
 from .local_search import Annealing, LocalSearch
 from .problem import Pair, Problem
@@ -80,7 +81,7 @@ def lowest_peak_plan(problem: Problem, stop: Stop = never_stop) -> LowPeak:
     if len(problem) <= LARGE_PROBLEM:
         first_stage = 0 if problem.allows_forward_copies else problem.earliest_stage
         annealed = partial(_annealed, LocalSearch(problem, first_stage), stop)
-        methods += [(annealed, ANNEALED_LIMITS), (partial(_solved, problem), SOLVED_LIMITS)]
+        methods += [(annealed, ANNEALED_LIMITS), (partial(_solved, problem, stop), SOLVED_LIMITS)]
     if len(problem) <= SMALL_PROBLEM:
         methods.append((partial(_searched, problem, stop), SEARCHED_LIMITS))
     for method, limits in methods:
@@ -130,9 +131,10 @@ def _annealed(search: LocalSearch, stop: Stop, limit: int, best: LowPeak) -> fro
     return search.anneal(limit, best.pairs, Annealing(rounds, stop=stop, target_cost=inf))
 
 
-def _solved(problem: Problem, limit: int, best: LowPeak) -> frozenset[Pair] | None:
+def _solved(problem: Problem, stop: Stop, limit: int, best: LowPeak) -> frozenset[Pair] | None:
     """Return the copies that a brief search of the portfolio finds."""
-    outcome = solve(problem, limit, starts=[best.pairs], effort=Effort.brief())
+    incumbent = Incumbent.until(problem, limit, stop)
+    outcome = solve(problem, limit, best=incumbent, starts=[best.pairs], effort=Effort.brief())
     return outcome.pairs if isinstance(outcome, Result) else None
 
 
@@ -159,7 +161,7 @@ def greedy_lowest_peak_plan(problem: Problem, stop: Stop = never_stop) -> LowPea
         if best.peak_bytes - infeasible <= tolerance or stop():
             break
         middle = (infeasible + best.peak_bytes) // 2
-        within = next(filter(None, (_plans_within(search, middle, best.pairs) for search in searches)), None)
+        within = next(filter(None, (_plans_within(search, middle, best.pairs, stop) for search in searches)), None)
         if within:
             best = min(within, key=lambda plan: plan.peak_bytes)
         else:
@@ -167,9 +169,9 @@ def greedy_lowest_peak_plan(problem: Problem, stop: Stop = never_stop) -> LowPea
     return best
 
 
-def _plans_within(search: LocalSearch, budget: int, pairs: frozenset[Pair]) -> list[LowPeak]:
+def _plans_within(search: LocalSearch, budget: int, pairs: frozenset[Pair], stop: Stop) -> list[LowPeak]:
     """Return the plans within the budget that the greedy search finds, starting from the given copies and from the
     plain step."""
-    repaired = [search.repair(budget, start) for start in (pairs, frozenset[Pair]())]
+    repaired = [search.repair(budget, start) for start in (pairs, frozenset[Pair]()) if not stop()]
     plans = [LowPeak.of(search.problem, plan) for plan in repaired if plan is not None]
     return [plan for plan in plans if plan.peak_bytes <= budget]

@@ -189,7 +189,7 @@ class _GraphSearch:
 
     def _search(self, limit: int, effort: Effort, starts: Iterable[Collection[Pair]] = ()) -> Result | Infeasible:
         problem = self.prepared.problem
-        incumbent = Incumbent(problem, limit, interrupt=self.options.stop)
+        incumbent = Incumbent.until(problem, limit, self.options.stop)
         return solve(problem, limit, solver=self.options.solver, best=incumbent, starts=starts, effort=effort)
 
     def _search_live_sets(self, limit: int) -> Result | Infeasible | None:

@@ -140,6 +140,8 @@ class _OrderSearch:
         is_least = self.problem.limits.limit_bytes is None
         if candidates and not is_least and _is_near_optimal(candidates[0].outcome.plans):
             return candidates[0]
+        if candidates and candidates[0].outcome.copies and self.problem.stop():
+            return candidates[0]
         ordinary = self.problem.evaluate(None, loops)
         if ordinary.outcome.copies and (is_least or self.problem.is_within_budget(ordinary)):
             candidates.append(ordinary)

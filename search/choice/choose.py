@@ -47,6 +47,7 @@ class ChosenAttempt:
         refused: The veto against the best attempt: the reason that the unchanged step is better. None if there is no
             veto.
         is_free: Whether the best attempt has copies, and no mark forces any of them.
+        segment_count: The number of segments that the user requests; 0 without a request.
     """
 
     forecast: Forecast
@@ -55,6 +56,7 @@ class ChosenAttempt:
     tried: tuple[ScoredAttempt, ...]
     refused: str | None
     is_free: bool = False
+    segment_count: int = 0
 
     def remarks(self, function: FuncOp) -> Iterator[Remark]:
         """Yield remarks on a choice without a veto, located at the function of the step: on the attempt, and on values
@@ -69,6 +71,11 @@ class ChosenAttempt:
                     f"recompute an operation anyway, give it the attribute {Names.RECOMPUTE} = true"
                 )
             yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.CHOICE)
+        cuts = attempt.segmentation.cuts
+        if self.segment_count and cuts is not None and cuts.segment_count < self.segment_count:
+            possible = counted(cuts.segment_count, "segment")
+            reason = f"segment-count={self.segment_count} is not possible: the step has the structure of {possible}"
+            yield Remark(function, reason, topic=Topic.NO_EFFECT)
         outside, saved = _saved_outside(self.chosen.planned)
         if outside > MAX_OUTSIDE_SHARE * saved:
             reason = (
@@ -120,7 +127,13 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     is_free = bool(best.planned.plan.copies) and not has_forced_copies
     veto = why_refused(best, before, keeps_barriers) if is_free else None
     return ChosenAttempt(
-        forecast=forecast, before=before, chosen=best, tried=tuple(scored), refused=veto, is_free=is_free
+        forecast=forecast,
+        before=before,
+        chosen=best,
+        tried=tuple(scored),
+        refused=veto,
+        is_free=is_free,
+        segment_count=options.selection.segment_count,
     )
 
 

@@ -1,15 +1,18 @@
-"""Remarks on copies that marks or segment budgets demand although they raise a peak.
+"""Remarks on copies that marks or segment budgets demand although they raise a peak, or lower none.
 
-Such copies are not vetoed (`vetoes.py`), so the user is told that the step needs more memory than before."""
+Such copies are not vetoed (`vetoes.py`), so the user is told that the step needs as much memory as before, or more."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from ...analysis.forecasts.peaks import Peaks
+from ...planning.by_segment.numbered_segments import is_numbered
 from ...planning.objective import raises_peak
+from ...support.counted import counted
 from ...support.interface import interface_wording, option
 from ...support.remarks import Remark, RemarkKind, Topic
 from ...support.units import readable_bytes
@@ -41,6 +44,50 @@ def remarks_on_raised_peaks(
         cause = _cause_and_remedy(name in budgeted)
         reason = f"{cause[0]} raise the peak {changes}: {cause[1]}"
         yield Remark(function, reason, RemarkKind.ANALYSIS, Topic.PEAK_RAISED, amounts=tuple(amounts))
+
+
+def remarks_on_useless_marks(
+    before: Mapping[str, Peaks], after: Mapping[FuncOp, Peaks], extra_flops: Mapping[str, int], keeps_barriers: bool
+) -> Iterator[Remark]:
+    """Yield a remark on each function in which the copies that marks demand change no peak.
+
+    Args:
+        before, after, keeps_barriers: As for `remarks_on_raised_peaks`, for functions without segment budgets.
+        extra_flops: The FLOPs of the copies, by function name.
+    """
+    for function, peaks in after.items():
+        name = function.sym_name.data
+        if name not in before or before[name].in_order != peaks.in_order:
+            continue
+        if keeps_barriers and before[name].xla != peaks.xla:
+            continue
+        reason = (
+            f"the marked operations cost {counted(extra_flops[name], 'FLOP')} more and lower no peak: remove the "
+            "marks, or also mark the operations whose results are live at the peak (recompute-opt -t memory)"
+        )
+        yield Remark(function, reason, topic=Topic.NO_PEAK_LOWERED, amounts=(("flops", extra_flops[name]),))
+
+
+def without_choices_of_useless_marks(remarks: Iterable[Remark], useless: Iterable[Remark]) -> list[Remark]:
+    """Return the remarks without those on the division into unnamed segments in functions whose marks lower no peak:
+    there the choice recomputes nothing else, so that the division means nothing to the user.
+
+    `useless`: the remarks of `remarks_on_useless_marks`.
+    """
+    functions = {remark.operation for remark in useless}
+    return [
+        remark
+        for remark in remarks
+        if not (remark.topic is Topic.CHOICE and remark.operation in functions)
+        and not (remark.segments and all(map(is_numbered, remark.segments)) and _function_of(remark) in functions)
+    ]
+
+
+def _function_of(remark: Remark) -> Operation | None:
+    op: Operation | None = remark.operation
+    while op is not None and not isinstance(op, FuncOp):
+        op = op.parent_op()
+    return op
 
 
 _IN_ORDER, _UNDER_XLA = "in program order", "under the XLA:CPU model"

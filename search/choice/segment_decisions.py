@@ -7,7 +7,7 @@ these decisions, so that they always agree.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -26,7 +26,7 @@ from ...planning.by_segment.by_structure import Cuts
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.plan_targets import Targets
 from ...planning.by_segment.sinkable import sinkable_groups
-from ...planning.by_segment.skip_reasons import ALL_KEPT, NOTHING_FREED, SKIPPED
+from ...planning.by_segment.skip_reasons import ALL_KEPT, ALL_OUTPUTS, ALL_TO_SAVE, NOTHING_FREED, SKIPPED
 from ...planning.gates import NO_GATE
 from ...planning.plan import Plan
 from ...support.timing import part
@@ -142,6 +142,7 @@ class _SegmentAnalysis:
         outputs = self.selection.outputs if outputs is None else outputs
         members = step.positions(operations)
         kept_values = {step.number(value) for value in saved if value in step.numbered.number}
+        to_save = frozenset(kept_values)
         live_out = set[int]() if outputs else kept_outputs(graph, members)
         marked = {number for number, op in zip(members, operations, strict=True) if Names.RECOMPUTE in op.attributes}
         own = self._outputs_for_own_gradient(segment, members, live_out - kept_values, marked)
@@ -168,9 +169,19 @@ class _SegmentAnalysis:
             operations=tuple(operations),
             values=targets,
             groups=plan.groups,
-            reason=None if plan.groups and is_marked else _why_not(plan, outputs and bool(segment)),
+            reason=None
+            if plan.groups and is_marked
+            else _why_not(plan, outputs and bool(segment), self._why_all_kept(members, to_save, marked)),
             own_gradient_readers=own_outputs,
         )
+
+    def _why_all_kept(self, members: Sequence[int], to_save: Set[int], marked: Container[int]) -> str:
+        """Return the reason that all values of a segment are kept. `to_save`: the values that the policy saves."""
+        makes = self.step.graph.makes
+        requested = [op in marked or value in to_save for op in members for value in makes[op]]
+        if not any(requested):
+            return ALL_OUTPUTS
+        return ALL_TO_SAVE if all(requested) else ALL_KEPT
 
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
@@ -203,14 +214,18 @@ def _is_target(step: Step, value: int, by_policy: bool, marked: bool) -> bool:
     return by_policy if mark is None else mark.recomputes
 
 
-def _why_not(plan: Plan, demanded: bool) -> str | None:
-    """Return the reason that a segment is not recomputed; None if it is recomputed. `demanded`: whether to recompute it
-    even if that frees no memory.
+def _why_not(plan: Plan, demanded: bool, all_kept: str) -> str | None:
+    """Return the reason that a segment is not recomputed; None if it is recomputed.
+
+    Args:
+        plan: The plan of the segment.
+        demanded: Whether to recompute it even if that frees no memory.
+        all_kept: The reason for a plan without values.
     """
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
     ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)
     if ungated is not None or not plan.groups:
-        return ungated or (plan.kept[0].reason if plan.kept else ALL_KEPT)
+        return ungated or (plan.kept[0].reason if plan.kept else all_kept)
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
     if freed == pinned == 0 and not demanded:
         return NOTHING_FREED

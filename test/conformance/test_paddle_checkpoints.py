@@ -108,14 +108,14 @@ def test_paddle_05_checkpoint_at_first_result_recomputes_nothing() -> None:
     """A remark states why nothing is recomputed; Paddle is silent."""
     result = by_hand(chain(LAYERS, 4), Selection(checkpoints=("v0x0",)))
     assert result.copies == []
-    assert result.has_remark("segment 'segment0' is not recomputed: every value is marked to be saved or is an output")
+    assert result.has_remark("segment 'segment0' is not recomputed: marks, checkpoints or the policy demand")
 
 
 @pytest.mark.parametrize(
     ("checkpoints", "message"),
     [
         ((), "no segments: no checkpoint cuts the forward pass"),
-        (("v0x0",), "every value is marked to be saved or is an output"),
+        (("v0x0",), "marks, checkpoints or the policy demand"),
     ],
 )
 def test_paddle_06_useless_checkpoints_leave_step_unchanged(checkpoints: tuple[str, ...], message: str) -> None:

@@ -64,3 +64,17 @@ def test_page_commands_run(tmp_path: Path) -> None:
     completed = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert completed.stdout.startswith("proved equal")
     assert "recompute.copy" in (tmp_path / "less_memory.mlir").read_text()
+
+
+def test_stock_xdsl_opt_ends_with_the_error_as_the_page_says(tmp_path: Path) -> None:
+    source = tmp_path / "step.mlir"
+    source.write_text(step("stablehlo.tanh", "stablehlo.multiply").replace("recompute.segment", "recompute.segmnet", 1))
+    command = [str(Path(sys.executable).parent / "xdsl-opt"), str(source), "-p", "recompute{target=none}"]
+    error = (
+        "@main (stablehlo.tanh %f1): error: unknown attribute 'recompute.segmnet'; did you mean 'recompute.segment'?"
+    )
+    failed = subprocess.run(command, capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1] == f"recompute.support.diagnostics.Refusal: {error}"
+    printed = subprocess.run([*command, "--verify-diagnostics"], capture_output=True, text=True)
+    assert (printed.returncode, printed.stdout, printed.stderr) == (0, f"{error}\n", "")

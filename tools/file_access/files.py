@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
+import stat
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -96,6 +98,30 @@ def write_text(path: str | None, text: str) -> None:
 def write_bytes(path: str, data: bytes) -> None:
     """Write bytes to a file, or to standard output if the path is None or `-`, as `write_outputs` does."""
     write_outputs([(path, data)])
+
+
+def demand_writable(paths: Iterable[str | None]) -> None:
+    """Raise `FileError` if a file cannot be written, so that tools report it before long work. Nothing is written.
+
+    `paths`: the files; None and `-` mean standard output.
+    """
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        with _errors_of(path):
+            if Path(path).is_dir():
+                raise _os_error(errno.EISDIR)
+            target = _regular(path)
+            if target is None:
+                continue
+            if not stat.S_ISDIR(target.parent.stat().st_mode):
+                raise _os_error(errno.ENOTDIR)
+            if not os.access(target.parent, os.W_OK | os.X_OK):
+                raise _os_error(errno.EACCES)
+
+
+def _os_error(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
 
 
 def write_outputs(outputs: Sequence[tuple[str | None, bytes]]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
@@ -17,8 +18,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ....support.progress import phase_shown
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+COMPILE_SECONDS = 15.0
+"""The CPU seconds that compiling all kernels takes, for messages and time limits."""
+PHASE = f"compiling the search with numba (once per installation, about {COMPILE_SECONDS:.0f} s of CPU time)"
 _KERNELS: list[Any] = []
 
 
@@ -61,8 +67,7 @@ class CompiledKernels:
 
     def is_cached(self, function: Callable[..., Any]) -> bool:
         """Return whether an earlier process has compiled the kernel."""
-        cache_file = _cache_file(self._dispatchers[function])
-        return cache_file is not None and bool(cache_file._load_index())
+        return _is_cached(self._dispatchers[function])
 
 
 def _is_kernel(value: Any) -> bool:
@@ -84,19 +89,27 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
     # numba's cache key covers only the file of the function. The stamp also covers the files of its callees.
     if (cache_file := _cache_file(dispatcher)) is not None:
         cache_file._source_stamp = _stamp()
-    dispatcher.compile = partial(_compile_unliteral, numba, dispatcher.compile)
+    dispatcher.compile = partial(_compile_unliteral, numba, dispatcher, dispatcher.compile)
     return dispatcher
 
 
-def _compile_unliteral(numba: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
+def _compile_unliteral(numba: Any, dispatcher: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
     """Compile a kernel for the argument types, after replacing literal types with their general types. Otherwise numba
-    would compile the kernel once for each literal value."""
-    return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    would compile the kernel once for each literal value. The progress line shows the compilation, unless the kernel is
+    only loaded."""
+    with nullcontext() if _is_cached(dispatcher) else phase_shown(PHASE):
+        return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _cache_file(dispatcher: Any) -> Any:
     """Return numba's on-disk cache for a kernel; None if no directory for it is writable."""
     return getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+
+
+def _is_cached(dispatcher: Any) -> bool:
+    """Return whether an earlier process has compiled the kernel."""
+    cache_file = _cache_file(dispatcher)
+    return cache_file is not None and bool(cache_file._load_index())
 
 
 @cache

@@ -15,8 +15,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from time import thread_time
 
+from ....support.interrupts import seconds_left
 from .board import Board, Keys
-from .compiled import CompiledKernels, chosen_path, is_available
+from .compiled import COMPILE_SECONDS, CompiledKernels, chosen_path, is_available
 from .copy_lists import add_copies, list_copies
 from .greedy import greedy
 from .plain_step import reset
@@ -30,7 +31,9 @@ would exceed the time limits below."""
 CACHED_SECONDS, UNCACHED_SECONDS = 0.5, 6.0
 """CPU seconds of plain kernels after which the compiled kernels are used. The first limit applies if an earlier process
 has compiled the kernels, the second limit if none has."""
-COMPILING = "compiling the search for plans with numba, once per installation"
+COMPILING = (
+    f"compiling the search for plans with numba, once per installation: about {COMPILE_SECONDS:.0f} s of CPU time"
+)
 _LOG = logging.getLogger("recompute.planning")
 
 
@@ -62,13 +65,15 @@ class KernelChoice:
     plain_seconds: float = 0.0
 
     def kernels(self, operations: int) -> Kernels:
-        """Return the kernels to use next for a problem with this number of operations."""
+        """Return the kernels to use next for a problem with this number of operations. With a time limit that compiling
+        would exceed, a small problem keeps the plain kernels, unless they are already compiled."""
         if not is_available():
             return PLAIN
         is_small = operations <= MAX_PLAIN_OPERATIONS and chosen_path() != "compiled"
         if is_small and self.plain_seconds < CACHED_SECONDS:
             return PLAIN
-        if is_small and self.plain_seconds < UNCACHED_SECONDS and not self.is_cached:
+        is_too_early = self.plain_seconds < UNCACHED_SECONDS or seconds_left() < COMPILE_SECONDS
+        if is_small and is_too_early and not self.is_cached:
             return PLAIN
         return self._compiled_kernels
 

@@ -59,4 +59,4 @@ func.func @step(%x: tensor<2x8x8xf32>, %w: tensor<8x8xf32>, %ct: tensor<2x8x8xf3
 // NOTHING-DAG: remark: names=nobody saves nothing: it matches no operation of a segment
 // NOTHING-DAG: remark: save=softmax saves nothing: it matches no operation of a segment
 
-// ALL: remark: segments 'block' and 'head' are not recomputed: every value is marked to be saved or is an output
+// ALL: remark: segments 'block' and 'head' are not recomputed: marks, checkpoints or the policy demand that every value is saved

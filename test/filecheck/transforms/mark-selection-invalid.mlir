@@ -46,7 +46,7 @@ func.func @step(%x: tensor<64xf32>, %w: tensor<64xf32>, %ct: tensor<64xf32>) -> 
 // IGNORED-DAG: remark: checkpoint 'w' is ignored: it is an argument of the function, which is always live
 // IGNORED-DAG: remark: checkpoint 'inner' is ignored: it is defined inside a region; name a result of the operation
 // IGNORED-DAG: remark: checkpoint 'g' is ignored: it is computed in the backward pass
-// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip: the step has 1 segment, numbered from 0: segment0
+// SKIP:     mark-selection-invalid.mlir:19:1: error: there is no segment 3 to skip: the only segment is 0 (segment0)
 // NEGATIVE: mark-selection-invalid.mlir:19:1: error: there is no segment -1 to skip
 // MANY:     mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments (block0, block1, head) into 4 segments
 // FEW:      mark-selection-invalid.mlir:19:1: error: cannot divide 3 segments (block0, block1, head) into -2 segments

@@ -7,13 +7,15 @@ import re
 import sys
 from collections.abc import Sequence
 from io import StringIO
+from math import inf
 from time import sleep
 
 import pytest
 from typing_extensions import override
 
 from recompute.support import progress as module
-from recompute.support.progress import ProgressLine, progress
+from recompute.support.interrupts import seconds_left, stop_predicate
+from recompute.support.progress import FINISHING, ProgressLine, phase_shown, progress
 from recompute.support.timing import part
 
 
@@ -55,6 +57,25 @@ def test_nested_work_shares_one_line(capsys: pytest.CaptureFixture[str]):
         work("inner")
     first, last = capsys.readouterr().err.splitlines()
     assert first.startswith("outer: planning") and last.startswith("outer: 3 operations are recomputed; this took")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_line_says_that_the_time_limit_has_passed(capsys: pytest.CaptureFixture[str]):
+    with progress("step"), part("plan"), stop_predicate(0.001) as stop:
+        sleep(0.2)
+        assert stop() and seconds_left() == 0
+    assert seconds_left() == inf
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(rf"step: planning \({re.escape(FINISHING)}\), \d+ s so far", line)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_nested_phase_is_shown_while_it_lasts(capsys: pytest.CaptureFixture[str]):
+    with progress("step") as line, part("plan"):
+        with phase_shown("compiling"):
+            sleep(0.2)
+        assert line.phase == "planning"
+    assert capsys.readouterr().err.startswith("step: compiling, about 30 % done")
 
 
 class Terminal(StringIO):

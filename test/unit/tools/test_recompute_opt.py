@@ -59,7 +59,26 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "forward"} : tensor<4xf32>'),
         "",
         2,
-        '\'recompute.phase\' must be one of "primal", "residual", "gradient", "update"',
+        '\'recompute.phase\' must be one of "primal", "residual", "gradient", "update", not "forward"; '
+        r"did you mean 'primal'\?",
+    ),
+    "misspelt phase": (
+        OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "gradeint"} : tensor<4xf32>'),
+        "",
+        2,
+        r"not \"gradeint\"; did you mean 'gradient'\?",
+    ),
+    "the backward pass as a phase": (
+        OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.phase = "backward"} : tensor<4xf32>'),
+        "",
+        2,
+        r"not \"backward\"; did you mean 'gradient'\?",
+    ),
+    "misspelt mark": (
+        OTHER.replace("BODY", '%a = stablehlo.sine %x {recompute.recompute = "must_sav"} : tensor<4xf32>'),
+        "",
+        2,
+        r"not \"must_sav\"; did you mean 'must_save'\?",
     ),
     "wrong types": (
         OTHER.replace("BODY", '%a = "stablehlo.sine"(%x) : (tensor<4xf32>) -> tensor<5xf32>'),
@@ -79,6 +98,12 @@ BAD: dict[str, tuple[str, str, int, str]] = {
         "recompute{segments=layer*}",
         2,
         r"no segment matches 'layer\*'; the scopes are: block0",
+    ),
+    "segment to skip beyond the only one": (
+        STEP,
+        "recompute{skip=9}",
+        2,
+        r"there is no segment 9 to skip: the only segment is 0 \(block0\)$",
     ),
     "recursion": (
         "func.func private @f(%x: tensor<f32>) -> tensor<f32> {\n"
@@ -300,6 +325,17 @@ def test_bytes_that_are_not_text_are_rejected(tmp_path: Path, capsys: pytest.Cap
     source.write_bytes(b"ML\xff\x00\xff")
     assert main([str(source)]) == 1
     assert ":1:3: error: neither UTF-8 text nor MLIR bytecode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["-o", "--emit-plan", "--remarks-file", "--mlir-generate-reproducer"])
+def test_unwritable_files_are_refused_before_the_passes(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, file = tmp_path / "step.mlir", tmp_path / "none" / "file"
+    source.write_text(STEP)
+    monkeypatch.setattr("recompute.tools.recompute_opt.process", lambda *_: pytest.fail("a module was processed"))
+    assert main([str(source), "-p", "recompute", option, str(file)]) == 1
+    assert capsys.readouterr().err == f"{file}: error: cannot write the file: No such file or directory\n"
 
 
 def test_unwritable_output_gives_one_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,7 +229,8 @@ def test_bad_offload_option_is_rejected(offload: str, cost: str, words: str) -> 
 def test_unmatched_selection_is_refused_at_the_step() -> None:
     """A policy that skips a missing segment is refused before anything is marked."""
     result = Selection(policy="offload_dot_with_no_batch_dims", skip=(7,))
-    with pytest.raises(Refusal, match="there is no segment 7 to skip") as refused:
+    words = "there is no segment 7 to skip: the step names no segments, and skip counts only named ones"
+    with pytest.raises(Refusal, match=words) as refused:
         rewrite(chain(), RecomputeOptions(result, offload="marked"))
     assert refused.value.operation.name == "func.func"
 

@@ -103,3 +103,15 @@ def test_no_schedule_needs_less_on_small_problems() -> None:
 def test_stopped_search_returns_a_plan() -> None:
     problem = STRUCTURES["long chain"]()
     assert lowest_peak_plan(problem, lambda: True) == LowPeak.of(problem, frozenset())
+
+
+def test_every_method_polls_the_stop_predicate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No method begins a further search once the predicate is true, the portfolio included."""
+    interrupts = list[Callable[[], bool]]()
+    monkeypatch.setattr(
+        "recompute.planning.solvers.lowest_peak.solve",
+        lambda problem, limit, best, **_: interrupts.append(best.interrupt),  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportUnknownArgumentType]
+    )
+    stop = lambda: False  # noqa: E731
+    lowest_peak_plan(STRUCTURES["skips"](), stop)
+    assert interrupts and all(interrupt is stop for interrupt in interrupts)

@@ -10,10 +10,14 @@ from importlib.util import find_spec
 import pytest
 
 from recompute.planning.solvers.kernels import entries
+from recompute.planning.solvers.kernels.compiled import COMPILE_SECONDS
+from recompute.support.interrupts import stop_predicate
 
 PROGRAM = """
 import sys
 from recompute.planning.solvers.kernels import entries
+from recompute.planning.solvers.kernels.compiled import COMPILE_SECONDS
+from recompute.support.interrupts import stop_predicate
 from recompute.planning.solvers.local_search import Annealing, LocalSearch
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.test.unit.planning.solvers.exhaustive import random_problem
@@ -80,6 +84,16 @@ def test_small_problems_do_not_wait_for_numba(
     adaptive.plain_seconds = seconds
     adaptive.is_cached = is_cached
     assert (adaptive.kernels(operations) is entries.PLAIN) == is_plain
+
+
+@needs_numba
+@pytest.mark.parametrize("operations, is_plain", [(entries.MAX_PLAIN_OPERATIONS, True), (5000, False)])
+def test_time_limit_leaves_no_time_to_compile(adaptive: entries.KernelChoice, operations: int, is_plain: bool) -> None:
+    adaptive.plain_seconds, adaptive.is_cached = entries.UNCACHED_SECONDS, False
+    with stop_predicate(COMPILE_SECONDS - 1):
+        assert (adaptive.kernels(operations) is entries.PLAIN) == is_plain
+    with stop_predicate(10 * COMPILE_SECONDS):
+        assert adaptive.kernels(operations) is not entries.PLAIN
 
 
 @needs_numba

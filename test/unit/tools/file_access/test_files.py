@@ -22,6 +22,7 @@ from recompute.tools.file_access.files import (
     TEMPORARY,
     FileError,
     demand_different_files,
+    demand_writable,
     write_bytes,
     write_outputs,
     write_text,
@@ -49,6 +50,19 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     output, error = capsys.readouterr()
     assert output == "" and len(diagnostics_of(error)) == 1
     return error
+
+
+def test_demand_writable_names_the_reason_and_writes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(OLD)
+    demand_writable([None, "-", str(tmp_path / "file"), str(tmp_path / "new"), os.devnull])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    for path, reason in (
+        ("none/file", "No such file or directory"),
+        ("file/file", "Not a directory"),
+        ("", "Is a directory"),
+    ):
+        with pytest.raises(FileError, match=f"error: cannot write the file: {reason}"):
+            demand_writable([str(tmp_path / path)])
 
 
 # Killed.

@@ -1,0 +1,67 @@
+"""Remarks on options of the passes `recompute` and `recompute-plan` that have no effect on a module, such as a loop
+schedule for a module without loops.
+
+Options that turn off a part of the rewrite, such as `loops=false`, get no remark. `analysis/request/resolved.py`
+reports the names and patterns that match nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..analysis.request.policies import OFFLOADING, SAVEABLE, policy_of
+from ..analysis.step.marks import mark_of
+from ..analysis.step.order import functions_of
+from ..dialects.mark_kind import MarkKind
+from ..dialects.names import Names
+from ..dialects.stablehlo.custom_call import CustomCallOp
+from ..options.loop_schedule import SMALLEST_STACKS, UNCUT
+from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from ..planning.host_moves import Offload
+from ..rules.effects import HIDDEN_STATE, is_collective
+from ..search.loop_choices import has_loops
+from ..support.operations import every_operation, name_of
+from ..support.remarks import Remark, Topic
+
+SELECTS_BY_NAME = tuple(policy for policy in SAVEABLE if "names" in policy)
+"""The policies that read the option `names`."""
+
+
+def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[Remark]:
+    """Return a remark for each option that has no effect on the module, located at the first function."""
+    location = next(iter(functions_of(module)), module)
+    return [
+        Remark(location, reason, topic=Topic.NO_EFFECT) for reason in _reasons(module, options, every_operation(module))
+    ]
+
+
+def _reasons(module: ModuleOp, options: RecomputeOptions, operations: Sequence[Operation]) -> Iterator[str]:
+    selection, policy = options.selection, options.selection.policy
+    if selection.names and policy not in SELECTS_BY_NAME:
+        yield f"names has no effect with policy={policy}: these policies use names: {', '.join(SELECTS_BY_NAME)}"
+    if policy in SAVEABLE and policy not in SELECTS_BY_NAME and policy != DEFAULT_OPTIONS.selection.policy:
+        saves = policy_of(selection)
+        if not any(saves(op, selection.names) for op in operations if op.results):
+            yield f"policy={policy} saves nothing: it matches no operation of the module"
+    if selection.permission.collectives and not any(map(is_collective, operations)):
+        yield "collectives has no effect: the module has no collectives"
+    if not selection.preserve_rng_state and not any(name_of(op) in HIDDEN_STATE for op in operations):
+        yield "preserve-rng-state=false has no effect: no operation draws from a hidden random state"
+    if options.loop_schedule not in (UNCUT, SMALLEST_STACKS) and not has_loops(module):
+        yield f"{options.loop_schedule.pass_option} has no effect: the module has no loops"
+    is_by_mark = options.moves == Offload(marked=True, cost=options.cost) and policy not in OFFLOADING
+    if is_by_mark and not any(map(_is_marked_for_offloading, operations)):
+        yield (
+            'offload=marked has no effect: no operation has recompute.recompute = "offload", and the policy '
+            f"{policy} marks none"
+        )
+
+
+def _is_marked_for_offloading(op: Operation) -> bool:
+    """Return whether a result of the operation, or the operand of a call that marks it, may be moved to the host."""
+    if isinstance(op, CustomCallOp) and op.call_target_name.data == Names.OFFLOAD:
+        return True
+    return any(mark_of(result) is MarkKind.OFFLOAD for result in op.results)
