@@ -59,8 +59,8 @@ class Lowered(StepVariants):
         """The report on the step, computed once. Reading this property compiles the plain step and the step that
         runs."""
         with progress(f"recompute.jax: {self.name}") as line:
-            line.set_phase("compiling the plain step for the report")
-            choice = self.compiled_step
+            choice = self.compiled_step  # It shows its own phases.
+            line.set_phase("comparing with the plain step")
             return compare(
                 ComparedStep(
                     name=self.name,

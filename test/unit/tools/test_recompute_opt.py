@@ -425,7 +425,7 @@ def test_long_runs_print_progress_to_a_pipe(
     options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As recompute-plan does, unless standard error has output for programs."""
-    monkeypatch.setattr(progress_module, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module, "FIRST_FILE_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     Path("step.mlir").write_text(training_step("block"))
     assert main(["step.mlir", "-p", "recompute", "-o", "less.mlir", *options]) == 0

@@ -26,7 +26,7 @@ from recompute.frontends.jax.compilation.allocation import fixed_bytes
 from recompute.frontends.jax.compilation.budgeted import MAX_COMPILED
 from recompute.frontends.jax.compilation.variants import Variant
 from recompute.frontends.jax.keywords import budget_option
-from recompute.frontends.jax.lowering import rewrite_lowered
+from recompute.frontends.jax.lowering import rewrite_within
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.frontends.jax.messages.call_site_warnings import BarriersDropped, NothingSaved
 from recompute.mlir_io.parser import parse_module
@@ -350,7 +350,7 @@ def test_budget_below_arguments_and_results_is_refused_before_anything_is_compil
     def fail(*_: Any) -> None:
         raise AssertionError("the step is rewritten or compiled")
 
-    monkeypatch.setattr(rewrite_lowered, "compile_within", fail)
+    monkeypatch.setattr(rewrite_within, "compile_within", fail)
     for call in (
         lambda: recompute.jax.jit(STEP, budget=budget).lower(*five_layers()),
         lambda: recompute.jax.jit(STEP, budget=budget)(*five_layers()),
