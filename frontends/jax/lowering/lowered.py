@@ -14,6 +14,7 @@ from ....support.progress import progress
 from ....support.units import format_bytes
 from ..compilation.allocation import temporary_bytes
 from ..compilation.variants import CompiledStep, Variant
+from ..messages import why_plain
 from ..messages.call_site_warnings import warn
 from ..messages.tracebacks import shortened
 from ..reports.compare_step import ComparedStep, compare
@@ -28,13 +29,19 @@ on two transformers, a loop over layers, and an MLP, on CPU."""
 
 @dataclass(frozen=True, kw_only=True)
 class Lowered(StepVariants):
-    """The result of `recompute.jax.jit(…).lower(…)`."""
+    """The result of `recompute.jax.jit(…).lower(…)`.
+
+    Attributes:
+        package: The package that progress lines name.
+    """
+
+    package: str = why_plain.PACKAGE
 
     @cached_property
     def compiled_step(self) -> CompiledStep:
         """The variant that a call runs, compiled once. With `strict`, raises `Refusal` if the plain step needs less
         memory."""
-        with progress(f"recompute.jax: {self.name}") as line:
+        with progress(f"{self.package}: {self.name}") as line:
             if self.within is None:
                 # A step with its own `jax.checkpoint` may be rewritten once more, with the copies merged.
                 line.begin("compiling", BEFORE_COMPILING, (1 + BEFORE_COMPILING) / 2 if self.own_barriers else 1.0)
@@ -58,7 +65,7 @@ class Lowered(StepVariants):
     def comparison(self) -> Report:
         """The report on the step, computed once. Reading this property compiles the plain step and the step that
         runs."""
-        with progress(f"recompute.jax: {self.name}") as line:
+        with progress(f"{self.package}: {self.name}") as line:
             choice = self.compiled_step  # It shows its own phases.
             line.set_phase("comparing with the plain step")
             return compare(
