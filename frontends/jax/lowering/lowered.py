@@ -14,7 +14,6 @@ from ....support.progress import progress
 from ....support.units import format_bytes
 from ..compilation.allocation import temporary_bytes
 from ..compilation.variants import CompiledStep, Variant
-from ..messages import why_plain
 from ..messages.call_site_warnings import warn
 from ..messages.tracebacks import shortened
 from ..reports.compare_step import ComparedStep, compare
@@ -29,13 +28,7 @@ on two transformers, a loop over layers, and an MLP, on CPU."""
 
 @dataclass(frozen=True, kw_only=True)
 class Lowered(StepVariants):
-    """The result of `recompute.jax.jit(…).lower(…)`.
-
-    Attributes:
-        package: The package that progress lines name.
-    """
-
-    package: str = why_plain.PACKAGE
+    """The result of `recompute.jax.jit(…).lower(…)`."""
 
     @cached_property
     def compiled_step(self) -> CompiledStep:
