@@ -26,15 +26,15 @@ function scaleOf(curve) {
 function places(curve) {
   const share = bytes => `${human(bytes)}, ${(bytes / curve.plain_peak_bytes).toFixed(4)} of the plain peak`;
   const segments = point => point.recomputed_segments.map(row =>
-    `  ${row.segment || "outside segments"}: ${row.executions} recomputed, ${row.percent.toFixed(4)} %` +
+    `  ${row.segment || "outside segments"}: ${row.executions} recomputed, ${Number(row.percent.toPrecision(3))} %` +
     (row.values.length ? `: ${row.values.join(", ")}` : ""));
   const points = curve.points.map(point => ({ bytes: point.budget_bytes, percent: point.percent, text: [
     `budget ${share(point.budget_bytes)}`, `peak   ${share(point.peak_bytes)}`,
-    `extra  ${point.percent.toFixed(4)} %, ` + (point.bound_percent === null ? point.bound_by :
-      `at least ${point.bound_percent.toFixed(4)} % is proved (${point.bound_by})`),
+    `extra  ${Number(point.percent.toPrecision(3))} %, ` + (point.bound_percent === null ? point.bound_by :
+      `at least ${Number(point.bound_percent.toPrecision(3))} % is proved (${point.bound_by})`),
     `found by ${point.found_by}${point.finished ? "" : "; search stopped early"}`, ...segments(point)].join("\\n") }));
   const others = curve.markers.map(point => ({ bytes: point.peak_bytes, percent: point.percent,
-    text: `${point.name}\\npeak   ${share(point.peak_bytes)}\\nextra  ${point.percent.toFixed(4)} %` }));
+    text: `${point.name}\\npeak   ${share(point.peak_bytes)}\\nextra  ${Number(point.percent.toPrecision(3))} %` }));
   const refused = curve.refused.map(point => ({ bytes: point.budget_bytes, percent: 0,
     text: `budget ${share(point.budget_bytes)}\\n` +
       `${point.proved ? "no plan, proved" : "no plan found"}: ${point.reason}` }));

@@ -8,6 +8,7 @@ from ..analysis.step.step import Step, Steps
 from ..dialects.placements import is_offload
 from ..rules.costs.cost import Cost
 from ..support.remarks import Remark, RemarkKind
+from ..support.units import format_percent
 from ..transforms.plans.cloned_steps import ClonedStep
 
 
@@ -22,7 +23,7 @@ def cost_remarks(steps: Steps, cloned: Iterable[ClonedStep], cost: Cost) -> Iter
         each = costs[clone_of_step.function]
         total = sum(each)
         extra = clone_of_step.plan.extra_cost(each)
-        share = f", {extra / total:.2%} of the cost of the step" if total else ""
+        share = f", {format_percent(100 * extra / total)}% of the cost of the step" if total else ""
         yield Remark(
             functions[clone_of_step.function],
             f"extra cost by {cost.name}: {extra / cost.scale:.4g} {cost.unit}{share}",

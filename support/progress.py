@@ -1,5 +1,5 @@
-"""A progress line on standard error for work that takes more than two seconds. It shows the phase, the share of
-completed work, and the time left.
+"""A progress line on standard error for work that takes more than a few seconds. It shows the phase, and if they can
+be estimated, the share of completed work and the time left.
 
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
@@ -9,7 +9,7 @@ completed work, and the time left.
     recompute.jax: train_step: proving, about 90 % done, 13 s so far, about 1 s left
     recompute.jax: train_step: 580 operations are recomputed; this took 14 s
 
-On a terminal the line is overwritten in place. Otherwise it is printed every ten seconds.
+On a terminal the line is overwritten in place. Otherwise it is printed once, and then logged at the level `INFO`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from math import inf
 from time import monotonic
 
 from .timing import watch_parts
 
-FIRST_SECONDS = 2.0
-"""Seconds until the first line is printed."""
-TERMINAL_SECONDS, FILE_SECONDS = 0.5, 10.0
-"""Seconds between lines, on a terminal and elsewhere."""
+FIRST_TERMINAL_SECONDS, FIRST_FILE_SECONDS = 2.0, 5.0
+"""Seconds until the first line is printed, on a terminal and elsewhere. Work that ends earlier prints nothing."""
+TERMINAL_SECONDS, LOG_SECONDS = 0.5, 10.0
+"""Seconds between lines on a terminal, and between log records elsewhere."""
 PHASES = {
     "parse": ("reading", 0.0),
     "prepare": ("preparing", 0.1),
@@ -42,8 +41,8 @@ PHASES = {
 """For each part that `timing.py` reports: its name in the progress line, and the share of the total time that precedes
 it, measured on a small GPT."""
 MIN_DONE_SHARE = 0.5
-"""The remaining time is estimated only if at least this share is done. Earlier estimates would be wrong by a multiple,
-because the shares of the phases differ between steps."""
+"""The share is shown, and the remaining time is estimated, only if at least this share is done. Earlier estimates would
+be wrong by a multiple, because the shares of the phases differ between steps."""
 _LOG = logging.getLogger("recompute.progress")
 _shown: ContextVar[ProgressLine | None] = ContextVar("the line of progress that is shown", default=None)
 
@@ -59,8 +58,10 @@ class ProgressLine:
         result: The text of the last line; if it is empty, no last line is printed.
         span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
             this part, so that a part that repeats them does not end immediately.
-        expected_seconds: The estimate of the total time, updated whenever the share rises; infinite if there is no
-            estimate.
+        expected_seconds: The total time if the share that is done is right, updated whenever the share rises; 0 before
+            half of the work is done.
+        has_estimate: Whether to estimate the time left. It becomes false for good once the work takes longer than
+            estimated, and before compilations, whose duration is unknown.
         start: The start time, as `time.monotonic` gives it.
         limit_end: The end of the time limit of the search, as `time.monotonic` gives it; infinite without a limit.
     """
@@ -70,7 +71,8 @@ class ProgressLine:
     share: float = 0.0
     result: str = ""
     span: tuple[float, float] = (0.0, 1.0)
-    expected_seconds: float = inf
+    expected_seconds: float = 0.0
+    has_estimate: bool = True
     start: float = field(default_factory=monotonic)
     limit_end: float = inf
 
@@ -80,9 +82,12 @@ class ProgressLine:
         The displayed share never decreases, although a phase may be repeated for each candidate, and never exceeds 1.
         """
         seconds, share_before = monotonic() - self.start, self.share
+        self._end_missed_estimate(seconds)
         self.phase, self.share = phase, min(1.0, max(self.share, share or 0.0))
         if self.share > share_before and self.share >= MIN_DONE_SHARE:
-            self.expected_seconds = min(self._without_overdue(seconds), seconds / self.share)
+            total = seconds / self.share
+            # An estimate never rises.
+            self.expected_seconds = min(self.expected_seconds or total, total) if self.has_estimate else total
         _LOG.debug("%s: %s after %.1f s", self.task, phase, seconds)
 
     def enter(self, part: str) -> None:
@@ -98,27 +103,31 @@ class ProgressLine:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def begin(self, phase: str, first: float, end: float) -> None:
-        """Enter a phase during which the share of completed work rises from `first` to `end`."""
-        self.span = first, end
+        """Enter a phase that compiles, during which the share of completed work rises from `first` to `end`.
+
+        The time left is not estimated, because the duration of a compilation is unknown.
+        """
+        self.span, self.has_estimate = (first, end), False
         self.set_phase(phase, first)
 
     def update(self) -> str:
         """Return the line: the phase, the share, the elapsed time, and an estimate of the time left if there is one.
 
-        The share never falls and the estimate never rises from line to line. Once the work takes longer than estimated,
-        there is no estimate until the share rises.
+        The share never falls and the estimate never rises from line to line. If the work takes longer than the share
+        suggests, the share is wrong, and is not shown until it rises.
         """
         seconds = monotonic() - self.start
-        share = f", about {100 * self.share:.0f} % done" if self.share else ""
+        self._end_missed_estimate(seconds)
         seconds_left = self.expected_seconds - seconds
-        left = f", about {seconds_left:.0f} s left" if 0.5 <= seconds_left < inf else ""
+        share = f", about {100 * self.share:.0f} % done" if seconds_left >= 0 and self.share < 1 else ""
+        left = f", about {seconds_left:.0f} s left" if self.has_estimate and seconds_left >= 0.5 else ""
         if monotonic() > self.limit_end:
             share, left = f" ({FINISHING})", ""
         return f"{self.task}: {self.phase or 'working'}{share}, {seconds:.0f} s so far{left}"
 
-    def _without_overdue(self, seconds: float) -> float:
-        """Return the estimate of the total time; infinity if this time has already passed."""
-        return self.expected_seconds if self.expected_seconds > seconds else inf
+    def _end_missed_estimate(self, seconds: float) -> None:
+        """Stop estimating if the estimated time has passed. `seconds`: the elapsed time."""
+        self.has_estimate = self.has_estimate and not 0 < self.expected_seconds < seconds
 
 
 FINISHING = "the time limit has passed; the best result so far is being finished"
@@ -156,7 +165,10 @@ def phase_shown(phase: str) -> Generator[None, None, None]:
 
 @contextmanager
 def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) -> Generator[ProgressLine, None, None]:
-    """Show a progress line while the context is open, if it is open longer than `FIRST_SECONDS`.
+    """Show a progress line while the context is open, if it is open for more than a few seconds.
+
+    If standard error is not a terminal, at most two lines are printed: the line after `FIRST_FILE_SECONDS`, and the
+    result.
 
     A nested call yields the outer line instead of opening a second line.
 
@@ -187,18 +199,28 @@ def progress(task: str, only_on_terminal: bool = False, has_parts: bool = True) 
 
 
 def _show(line: ProgressLine, finished: threading.Event, is_terminal: bool) -> None:
-    seconds = FIRST_SECONDS
-    while not finished.wait(seconds):
-        text = line.update()
-        print(f"\r\x1b[K{text}" if is_terminal else text, end="" if is_terminal else "\n", file=sys.stderr, flush=True)
-        seconds = TERMINAL_SECONDS if is_terminal else FILE_SECONDS
+    """Show the line until the work is finished."""
+    if finished.wait(_first_seconds(is_terminal)):
+        return
+    if not is_terminal:
+        print(line.update(), file=sys.stderr, flush=True)
+        while not finished.wait(LOG_SECONDS):
+            _LOG.info("%s", line.update())
+        return
+    print(f"\r\x1b[K{line.update()}", end="", file=sys.stderr, flush=True)
+    while not finished.wait(TERMINAL_SECONDS):
+        print(f"\r\x1b[K{line.update()}", end="", file=sys.stderr, flush=True)
+
+
+def _first_seconds(is_terminal: bool) -> float:
+    return FIRST_TERMINAL_SECONDS if is_terminal else FIRST_FILE_SECONDS
 
 
 def _end(line: ProgressLine, is_terminal: bool) -> None:
     """Print the result, if a progress line was shown."""
     seconds = monotonic() - line.start
     _LOG.info("%s: %s after %.1f s", line.task, line.result or "ended", seconds)
-    if seconds < FIRST_SECONDS:
+    if seconds < _first_seconds(is_terminal):
         return
     clear = "\r\x1b[K" if is_terminal else ""
     words = f"{line.task}: {line.result}; this took {seconds:.0f} s\n" if line.result else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import floor, log10
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """The units of printed byte counts: powers of 1024."""
@@ -134,6 +135,18 @@ def readable_bytes(count: int) -> str:
     """Format `count` bytes in binary units, followed by the exact number: 2.0 MiB (2130792 bytes)."""
     exact = f"{count} bytes"
     return exact if abs(count) < 1024 else f"{format_bytes(count)} ({exact})"
+
+
+def format_percent(percent: float) -> str:
+    """Format a percentage without its sign: 26.0, 0.15, 1234. Below 1000, it has at most three significant digits.
+
+    Trailing zeros after the first decimal are dropped.
+    """
+    if percent == 0:
+        return "0"
+    decimals = min(max(2 - floor(log10(abs(percent))), 0), 4)
+    whole, _, fraction = f"{percent:.{decimals}f}".partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}" if fraction else whole
 
 
 def _tenths(size: int, power: int) -> int:

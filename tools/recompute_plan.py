@@ -53,7 +53,7 @@ from ..support.counted import counted
 from ..support.interface import command_line
 from ..support.interrupts import Interrupt
 from ..support.progress import ProgressLine
-from ..support.units import format_bytes, parse_budget, readable_bytes
+from ..support.units import format_bytes, format_percent, parse_budget, readable_bytes
 from .file_access.files import FileError, chunks, demand_writable, read_text, write_outputs
 from .plan.curve_files import demand_format, markers_of, with_named_views, write_curves
 from .plan.plan_arguments import (
@@ -233,7 +233,8 @@ def _evaluate(task: _GraphTask) -> int:
     lines = [
         title(task.name, task.problem, task.plain_peak),
         peak_line(evaluation.peak_bytes, task.plain_peak),
-        f"extra cost: {task.problem.percent(extra):.4f} %, {counted(len(evaluation.bytes_at), 'execution')}",
+        f"extra cost: {format_percent(task.problem.percent(extra))} %, "
+        f"{counted(len(evaluation.bytes_at), 'execution')}",
     ]
     budget = None if task.options.budget is None else parse_budget(task.options.budget, task.plain_peak)
     kept = budget is None or evaluation.peak_bytes <= budget

@@ -18,7 +18,7 @@ from enum import Enum
 from ...options.loop_schedule import Loops, schedule_of
 from ...planning.solvers.result import LIVE
 from ...support.counted import counted_are
-from ...support.units import format_bytes, is_share, readable_bytes
+from ...support.units import format_bytes, format_percent, is_share, readable_bytes
 from .lower_bound import LowerBound
 
 STOPPED = "  the search was stopped: this is the best plan so far, and less work may suffice"
@@ -144,7 +144,7 @@ def _as_it_is(answer: Fit) -> Iterator[str]:
 
 
 def _recomputation_lines(answer: Fit) -> Iterator[str]:
-    work = f"{answer.extra_percent:.4f} % extra work ({_bound_of(answer)})"
+    work = f"{format_percent(answer.extra_percent)} % extra work ({_bound_of(answer)})"
     yield f"yes, with recomputation: {_subject(answer)} fits in {_budget(answer)} at {work}"
     yield from _decided_by_compiler(answer)
     if not answer.finished:
@@ -176,7 +176,7 @@ def _bound_of(answer: Fit) -> str:
     if answer.bound_percent is None or answer.bound_percent == 0 < answer.extra_percent:
         return NO_BOUND_KNOWN
     cut = "" if answer.loops is None else f", with {schedule_of(answer.loops).pass_option}"
-    return f"at least {answer.bound_percent:.4f} % is proved to be needed{cut}"
+    return f"at least {format_percent(answer.bound_percent)} % is proved to be needed{cut}"
 
 
 def _no(answer: Fit) -> Iterator[str]:

@@ -199,7 +199,8 @@ class Jitted(Generic[P, R]):
                     raise
                 refusal = NoGradient(error.operation, in_terms(error.reason))
                 raise refusal.with_traceback(error.__traceback__) from error.__cause__
-        return lowered if lowered.why is None else replace(lowered, why=in_terms(lowered.why))
+        why = None if lowered.why is None else in_terms(lowered.why)
+        return replace(lowered, why=why, package=self._package)
 
     def within(self, budget: str) -> Jitted[P, R]:
         """Return the same step with a budget in place of its plan, planner or pipeline.

@@ -8,6 +8,7 @@ from math import inf
 from time import perf_counter
 
 from ...support.interrupts import seconds_left
+from ...support.units import format_percent
 from .problem import Pair, Problem
 from .provenance import Provenance
 from .result import Progress, Stop, never_stop
@@ -79,7 +80,7 @@ class Incumbent:
         if self.evaluation is not None and evaluation.extra_cost >= self.evaluation.extra_cost:
             return False
         self.pairs, self.evaluation, self.provenance = frozenset(pairs), evaluation, provenance
-        self.progress(f"{provenance}: extra cost {self.percent:.4f} %, {self.elapsed_seconds:.1f} s")
+        self.progress(f"{provenance}: extra cost {format_percent(self.percent)} %, {self.elapsed_seconds:.1f} s")
         return True
 
     def _remember(self, pairs: frozenset[Pair], provenance: Provenance) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ...support.counted import counted
+from ...support.units import format_percent
 from .cut_bounds import (
     SOLVED_GAP,
     CutBounds,
@@ -111,7 +112,9 @@ def _solve_with_cuts(
     The overflow at each cut is set to 0. The rows of the program limit the bytes at the cut, although the copies in its
     stage may still exceed the budget.
     """
-    best.progress(f"bound {bounds.percent:.4f} %; {counted(len(cuts), 'cut')}, {best.elapsed_seconds:.1f} s")
+    best.progress(
+        f"bound {format_percent(bounds.percent)} %; {counted(len(cuts), 'cut')}, {best.elapsed_seconds:.1f} s"
+    )
     bounds.seconds = best.remaining_seconds
     bounds.starts.clear()
     bounds.solve_cuts(tuple(cuts), best.pairs or (), nodes, SOLVED_GAP if len(cuts) <= 2 else CLOSED_GAP / 2)

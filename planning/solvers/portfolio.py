@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from ...support.counted import counted
+from ...support.units import format_percent
 from . import integer_program, interval_program
 from .block_transfer import transfer_blocks
 from .cut_bounds import CutBounds
@@ -152,7 +153,7 @@ def bounds_for(best: Incumbent, effort: Effort, tighter: bool = False) -> Bounds
         bounds = FlowBounds(best.problem, best.budget, best.should_stop)
     best.progress(f"bounds by single cuts: {counted(len(best.problem), 'operation')}")
     bounds.solve_single_cuts()
-    best.progress(f"bound {bounds.percent:.4f} % by {bounds.bound_by}, {best.elapsed_seconds:.1f} s")
+    best.progress(f"bound {format_percent(bounds.percent)} % by {bounds.bound_by}, {best.elapsed_seconds:.1f} s")
     return bounds
 
 

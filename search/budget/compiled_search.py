@@ -28,7 +28,7 @@ from .rounds import Rounds
 
 PREPARATION_SHARE = 0.4
 """The share of the search that progress lines assume for the time before the first candidate is compiled. It only
-affects the estimates of the time left."""
+affects the share that is shown."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ...planning.solvers.result import Infeasible, Result, minimum_clause
 from ...planning.solvers.sweep import Outcome
 from ...reports.curve import Marker, Point, RefusedBudget
 from ...support.counted import counted
-from ...support.units import readable_bytes
+from ...support.units import format_percent, readable_bytes
 
 
 def title(name: str, problem: Problem, plain_peak: int) -> str:
@@ -30,8 +30,8 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
     return [
         f"budget: {readable_bytes(result.budget)}, {result.budget / plain_peak:.6f} of the plain peak",
         peak_line(result.peak_bytes, plain_peak),
-        f"extra cost: {result.percent:.4f} %, {copies}",
-        f"lower bound: {result.bound_percent:.4f} %, proved ({result.bound_by}); "
+        f"extra cost: {format_percent(result.percent)} %, {copies}",
+        f"lower bound: {format_percent(result.bound_percent)} %, proved ({result.bound_by}); "
         f"gap {result.optimality.gap:.4f} points",
         f"found by: {result.provenance}; {result.path}; {result.seconds:.1f} s{ended}",
     ]
@@ -50,10 +50,11 @@ def fit_line(outcome: Outcome, budget: str) -> str:
         return f"unknown: no plan was found with which the graph fits in {budget}, but one may exist"
     if not outcome.pairs:
         return f"yes, as it is: the graph fits in {budget}"
-    bound = f"at least {outcome.bound_percent:.4f} % is proved to be needed"
+    bound = f"at least {format_percent(outcome.bound_percent)} % is proved to be needed"
     if outcome.bound_percent == 0 < outcome.percent:
         bound = NO_BOUND_KNOWN
-    return f"yes, with recomputation: the graph fits in {budget} at {outcome.percent:.4f} % extra work ({bound})"
+    work = format_percent(outcome.percent)
+    return f"yes, with recomputation: the graph fits in {budget} at {work} % extra work ({bound})"
 
 
 def marker_lines(markers: Iterable[Marker], plain_peak: int) -> list[str]:

@@ -18,7 +18,7 @@ from ...options.memory_model import ORDER
 from ...reports.curve import Point, SegmentRecomputation
 from ...support.counted import counted
 from ...support.interrupts import Interrupt, stop_predicate
-from ...support.units import readable_bytes
+from ...support.units import format_percent, readable_bytes
 from ...transforms.take_marks import take_marks
 from ..diagnostics.reporting import InputText, of_exception
 from .curve_files import write_curves
@@ -166,9 +166,10 @@ def _again_lines(point: Point, peak: int) -> Iterator[str]:
         return
     others = point.recomputed_segments[MAX_LISTED_SEGMENTS:]
     listed = ", ".join(map(_segment_cost, point.recomputed_segments[:MAX_LISTED_SEGMENTS]))
-    more = f", and {counted(len(others), 'more segment')}, {sum(row.percent for row in others):.4f} %" if others else ""
+    percent = format_percent(sum(row.percent for row in others))
+    more = f", and {counted(len(others), 'more segment')}, {percent} %" if others else ""
     yield f"  {point.budget_bytes / peak:.4f}: {listed}{more}"
 
 
 def _segment_cost(row: SegmentRecomputation) -> str:
-    return f"{row.segment or 'outside segments'} {row.percent:.4f} % ({row.executions})"
+    return f"{row.segment or 'outside segments'} {format_percent(row.percent)} % ({row.executions})"

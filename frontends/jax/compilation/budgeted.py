@@ -31,11 +31,10 @@ from ....search.local_choices.limit_segments import selection_without_budgets
 from ....support.diagnostics import Refusal
 from ....support.interrupts import stop_predicate
 from ....support.progress import ProgressLine
-from ....support.units import readable_bytes
 from ....transforms.merge_remat import merge_remat
 from ....transforms.take_marks import take_marks
 from ..keywords.jit_options import JitOptions
-from .allocation import UnknownMemory, fixed_bytes, reported_bytes, temporary_bytes
+from .allocation import reported_bytes, temporary_bytes
 from .budgeted_result import BudgetedCompile
 from .compiler_options import MEASURING
 from .compilers import Compilers
@@ -81,13 +80,7 @@ def compile_within(
     with stop_predicate(options.rewrite.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         plain = compilers.compile_plain()
-        try:
-            unchanged = _plain_result(module, budget, plain)
-        except UnknownMemory:
-            raise
-        except Refusal as error:
-            line.begin("compiling the choice without a budget", PREPARATION_SHARE, 1.0)
-            raise _with_lowest_memory(error, module, first, plain, compilers) from None
+        unchanged = _plain_result(module, budget, plain)
         is_within = unchanged.limit_bytes is not None and unchanged.plain_bytes <= unchanged.limit_bytes
         if is_within and not first.selection.segment_budgets:
             return unchanged
@@ -109,32 +102,6 @@ def compile_within(
             for alternative in alternatives
         ]
         return _best_result(unchanged, searches)
-
-
-def _with_lowest_memory(
-    error: Refusal, module: ModuleOp, options: RecomputeOptions, plain: jax.stages.Compiled, compilers: Compilers
-) -> BudgetNotReached:
-    """Return the refusal of a budget below the arguments and results, with the lowest memory of the plain step and the
-    choice without a budget. No search is made, since no plan can meet the budget.
-
-    Args:
-        error: The refusal.
-        module: The plain step, with its marks.
-        options: The options of the rewrite.
-        plain: The compiled plain step.
-        compilers: The functions that compile the step.
-    """
-    sizes = {"the plain step": reported_bytes(module, plain, "a budget")}
-    rewritten = _rewritten(module, options)
-    if rewritten is not None:
-        compiled = compilers.compile_rewritten(rewritten.module, MEASURING)
-        sizes["the step without a budget"] = reported_bytes(module, compiled, "a budget")
-    if compilers.compile_keeping is not None:
-        sizes[OWN_CHECKPOINT] = reported_bytes(module, compilers.compile_keeping(), "a budget")
-    lowest = min(sizes, key=sizes.__getitem__)
-    needed = readable_bytes(sizes[lowest] + fixed_bytes(plain))
-    reason = f"{error.reason}; the lowest memory reached so far is {needed}, by {lowest}"
-    return BudgetNotReached(error.operation, reason, sizes[lowest])
 
 
 def _rewritten(module: ModuleOp, options: RecomputeOptions) -> Rewritten | None:

@@ -11,11 +11,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 
 from ....driver.cache.stored_rewrite import RewriteRecord
+from ....support.progress import progress
 from ..bridge import crossing
 from ..compilation.budgeted_result import record_of, result_of_record
 from ..internals import private
 from ..keywords.jit_options import JitOptions
 from ..keywords.offload_support import supported_options
+from ..messages import why_plain
 from .compile_lowered import compile_lowered, keeping_options
 from .lowered import Lowered
 from .step_cache import StepCache, StoredStep
@@ -66,9 +68,12 @@ def restored(
     if stored.within is not None:
         is_plain = rewritten is None and not stored.within["is_keeping"]
         keeping = None if is_plain else keeping_options(plain, options, None)
-        result = result_of_record(stored.within, rewritten, compile_lowered(optimized, keeping))
-        if result is None:
-            return None
+        with progress(f"{why_plain.PACKAGE}: {name}") as line:
+            line.set_phase("compiling the stored step")
+            result = result_of_record(stored.within, rewritten, compile_lowered(optimized, keeping))
+            if result is None:
+                return None
+            line.result = result.summary
     remarks = (*(() if rewritten is None else rewritten.remarks), *stored.remarks)
     return Lowered(
         name=name,

@@ -34,7 +34,7 @@ class Lowered(StepVariants):
     def compiled_step(self) -> CompiledStep:
         """The variant that a call runs, compiled once. With `strict`, raises `Refusal` if the plain step needs less
         memory."""
-        with progress(f"recompute.jax: {self.name}") as line:
+        with progress(f"{self.package}: {self.name}") as line:
             if self.within is None:
                 # A step with its own `jax.checkpoint` may be rewritten once more, with the copies merged.
                 line.begin("compiling", BEFORE_COMPILING, (1 + BEFORE_COMPILING) / 2 if self.own_barriers else 1.0)
@@ -58,9 +58,9 @@ class Lowered(StepVariants):
     def comparison(self) -> Report:
         """The report on the step, computed once. Reading this property compiles the plain step and the step that
         runs."""
-        with progress(f"recompute.jax: {self.name}") as line:
-            line.set_phase("compiling the plain step for the report")
-            choice = self.compiled_step
+        with progress(f"{self.package}: {self.name}") as line:
+            choice = self.compiled_step  # It shows its own phases.
+            line.set_phase("comparing with the plain step")
             return compare(
                 ComparedStep(
                     name=self.name,

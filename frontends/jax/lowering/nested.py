@@ -84,7 +84,8 @@ class CallableStep:
 
 
 def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Return the step for these arguments. If the step has effects or closes over traced values, warn and return None.
+    """Return the step for these arguments. If it has effects, closes over traced values, or is called on each device
+    under `jax.shard_map`, warn and return None.
 
     Args:
         name: The name of the step.
@@ -92,6 +93,9 @@ def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call:
         plain: The result of `jax.jit` of the step.
         call: The arguments.
     """
+    if _JAX.sharding.get_abstract_mesh().manual_axes:
+        warn(why_plain.under_shard_map(name))
+        return None
     leaves, arguments = _JAX.tree.flatten((call.args, dict(call.kwargs)))
     # `flat` must not refer to `call`, since the arguments are tracers, and the step outlives them.
     static, trees = call.static, list[Any]()
@@ -125,14 +129,14 @@ def _abstract_eval(*_: Any, step: CallableStep) -> Any:
 
 
 def _jvp(primals: Any, tangents: Any, *, step: CallableStep) -> Any:
-    step.warn_once(why_plain.under_a_trace(step.name))
+    step.warn_once(why_plain.under_differentiation(step.name))
     zero, instantiate = _RULES.ad.Zero, _RULES.ad.instantiate_zeros
     tangents = [instantiate(tangent) if isinstance(tangent, zero) else tangent for tangent in tangents]
     return _JAX.jvp(step.flat, tuple(primals), tuple(tangents))
 
 
 def _batch(arguments: Any, dimensions: Any, *, step: CallableStep) -> Any:
-    step.warn_once(why_plain.under_a_trace(step.name))
+    step.warn_once(why_plain.under_vmap(step.name))
     out = _JAX.vmap(step.flat, in_axes=tuple(dimensions), out_axes=0)(*arguments)
     return out, [0] * len(out)
 

@@ -29,7 +29,7 @@ from ....transforms.merge_remat import is_of_remat
 from ..annotations.unused_marks import unused_marks
 from ..annotations.value_marks import WRITTEN_AS_CALLS
 from ..bridge import crossing
-from ..compilation.device_limits import demand_device_memory
+from ..compilation.device_limits import demand_possible_budget
 from ..internals import private
 from ..keywords.jit_options import JitOptions
 from ..keywords.name_check import demand_names
@@ -92,7 +92,7 @@ def _rewrite_uncached(
         plain = traced.lower()
         return _refused(Lowered(name=name, options=options, plain=plain, optimized=plain, cache=cache), error)
     options = options.without_names(demand_names(name, module, options.named))
-    demand_device_memory(module, options.budget)
+    demand_possible_budget(module, options.budget)
     if options.budget is not None:
         demand_segments(name, module, options.rewrite_without_budget)
     operations = every_operation(module)

@@ -19,6 +19,7 @@ from ..compilation.budgeted_result import BudgetedCompile
 from ..compilation.compiler_options import MEASURING, merges_copies
 from ..internals import private
 from ..keywords.jit_options import JitOptions
+from ..messages import why_plain
 from .compile_lowered import compile_lowered, keeping_options, searching_options
 from .merged import merged
 from .step_cache import StepCache
@@ -47,6 +48,7 @@ class StepVariants:
         read: A function that returns `module`. It reads the module at the first call.
         cache: The disk cache of the step.
         unused_marks: Remarks on marks that JAX removed because no result of the step depends on their values.
+        package: The package that progress lines name.
     """
 
     name: str
@@ -61,6 +63,7 @@ class StepVariants:
     read: Callable[[], ModuleOp | None] = field(default=nothing_to_read, repr=False)
     cache: StepCache = field(default=NOT_CACHED, repr=False)
     unused_marks: tuple[Remark, ...] = ()
+    package: str = why_plain.PACKAGE
 
     @property
     def module(self) -> ModuleOp | None:

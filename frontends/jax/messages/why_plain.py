@@ -18,6 +18,7 @@ from ....support.units import format_bytes
 
 _JIT, _GRADIENT = "recompute.jax.jit", "jax.value_and_grad(loss)"
 _GRADIENT_INSIDE = f"take the gradient inside: {_JIT}({_GRADIENT})"
+_CALLERS = "another jax.jit, or inside jax.lax.scan or a similar function"
 PACKAGE = "recompute.jax"
 _TERMS: Mapping[str, tuple[str, str]] = {
     "recompute.nnx": ("recompute.nnx.jit", "nnx.value_and_grad(loss)"),
@@ -153,19 +154,37 @@ def in_terms_of(package: str, message: str, arguments_package: str = PACKAGE) ->
     return message.replace(_JIT, _TERMS[package][0]) if package in _TERMS else message
 
 
-def under_a_trace(name: str) -> str:
-    """Return the warning for a step that another transformation of JAX traces."""
+def under_differentiation(name: str) -> str:
+    """Return the warning for a step that `jax.grad` or `jax.jvp` differentiates."""
     return (
-        f"{name} is called under jax.grad, jax.vmap or another transformation, and runs there as under jax.jit: "
-        f"nothing is recomputed; {_GRADIENT_INSIDE}, as the outermost transformation"
+        f"{name} is called under jax.grad, jax.jvp or another derivative, and runs there as under jax.jit: nothing is "
+        f"recomputed{_BEFORE_REMEDY}{_GRADIENT_INSIDE}, as the outermost transformation"
+    )
+
+
+def under_vmap(name: str) -> str:
+    """Return the warning for a step that `jax.vmap` batches."""
+    return (
+        f"{name} is called under jax.vmap, and runs there as under jax.jit: nothing is recomputed{_BEFORE_REMEDY}"
+        f"batch inside: {_JIT}(jax.vmap({name}, ...)), where {name} is the function and includes its gradient"
+    )
+
+
+def under_shard_map(name: str) -> str:
+    """Return the warning for a step that `jax.shard_map` or `jax.pmap` calls on each device."""
+    return (
+        f"{name} is called under jax.shard_map or jax.pmap, and runs there as under jax.jit: nothing is recomputed"
+        f"{_BEFORE_REMEDY}map inside: {_JIT}(jax.shard_map({name}, ...)), where {name} is the function and includes "
+        "its gradient"
     )
 
 
 def not_alone(name: str) -> str:
     """Return the warning for a step that is called inside another `jax.jit` and cannot be exported separately."""
     return (
-        f"{name} is called inside another jax.jit, and has effects or closes over traced values: it runs there as "
-        "under jax.jit, and nothing is recomputed; pass the values as arguments, or call it outside jax.jit"
+        f"{name} is called inside {_CALLERS}, and has effects or closes over traced values: it runs there as "
+        "under jax.jit, and nothing is recomputed; pass the values as arguments, or use "
+        f"{_JIT} as the outer jit"
     )
 
 
@@ -180,7 +199,7 @@ def options_are_ignored(name: str, outer: str) -> str:
 def barriers_are_dropped(name: str) -> str:
     """Return the text of the warning `BarriersDropped` for a step."""
     return (
-        f"{name} is called inside another jax.jit, which drops the barriers on CPU, so that memory is no longer "
+        f"{name} is called inside {_CALLERS}, which drops the barriers on CPU, so that memory is no longer "
         "reduced; use recompute.jax.jit as the outer jit, which rewrites both as one step, or keep the barriers with "
         "compiler_options={'xla_disable_hlo_passes': 'cse_barrier_expander'} of the outer jit, or in XLA_FLAGS"
     )

@@ -117,6 +117,7 @@ class _BudgetSearch:
     rounds: list[Round] = field(default_factory=list[Round])
 
     def best(self) -> tuple[Halves, GraphReport]:
+        self._demand_possible_budget()
         limit = self._limit
         chosen = self._fewest_flops_within(self._lowest_peak() if limit is None else limit)
         if limit is not None and (chosen is None or not self._is_settled(chosen, limit)):
@@ -134,6 +135,16 @@ class _BudgetSearch:
         return halves, replace(
             report, plain_bytes=self._plain_bytes, peak_bytes=chosen.peak_bytes, rounds=tuple(self.rounds)
         )
+
+    def _demand_possible_budget(self) -> None:
+        """Raise `BudgetNotKept` if weights, buffers and inputs alone exceed the budget, before anything is
+        compiled."""
+        budget, input_bytes = self.options.budget or MINIMUM, self.splitter.unchanged_report.input_bytes
+        if budget != MINIMUM and not is_share(budget) and (parse_budget(budget, 1) or 0) < input_bytes:
+            raise BudgetNotKept(
+                f"no step is within the budget {budget}: weights and inputs, which no plan changes, need "
+                f"{readable_bytes(input_bytes)}; budget='min' finds the lowest memory"
+            )
 
     def _is_settled(self, chosen: Measurement, limit: int) -> bool:
         """Return whether the plain step, or the choice for an equal or larger budget, is within the limit."""

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ....planning.plan import Optimality
 from ....search.budget.refusal_text import budget_verdict
 from ....support.counted import counted, counted_are
-from ....support.units import format_bytes, readable_bytes
+from ....support.units import format_bytes, format_percent, readable_bytes
 from .warning import reason_of
 
 
@@ -104,7 +104,8 @@ class GraphReport:
         proof = "" if self.plan and self.rewritten is None else "proved equal, "
         stored = "plan from the disk cache, " if self.is_stored else ""
         return (
-            f"{peaks}; {counted_are(self.copies, 'operation')} recomputed, {100 * self.extra_share:.1f} % more FLOPs"
+            f"{peaks}; {counted_are(self.copies, 'operation')} recomputed, "
+            f"{format_percent(100 * self.extra_share)} % more FLOPs"
             f"{self._bound}; {stored}{proof}{self.seconds:.1f} s"
         )
 
@@ -114,7 +115,8 @@ class GraphReport:
         optimality = self.optimality
         if optimality is None or self.plan:
             return ""
-        return f" ({optimality.percent:.2f} % more work, at least {optimality.bound_percent:.2f} % within this budget)"
+        work, bound = format_percent(optimality.percent), format_percent(optimality.bound_percent)
+        return f" ({work} % more work, at least {bound} % within this budget)"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@
 
 // The cost of recomputed operations is reported in the selected unit; for FLOPs, the default, there is no remark. A tensor
 // here is 4 KiB, and the only copied operation moves two of them.
-// CHECK:     remark: extra cost by bytes: 8192 bytes, 10.53% of the cost of the step
-// TIME:      remark: extra cost by roofline(h100): 0.002446 us on h100, 10.53% of the cost of the step
+// CHECK:     remark: extra cost by bytes: 8192 bytes, 10.5% of the cost of the step
+// TIME:      remark: extra cost by roofline(h100): 0.002446 us on h100, 10.5% of the cost of the step
 // FLOPS-NOT: extra cost by
 // UNKNOWN:   recompute-costs.mlir:{{.*}} error: unknown cost 'seconds'; expected one of flops, bytes, roofline, roofline(DEVICE), or a cost file whose name ends in .json
 // MISSING:   recompute-costs.mlir:{{.*}} error: the cost file none.json cannot be read: No such file or directory

@@ -137,6 +137,6 @@ def test_pointer_shows_the_nearest_point() -> None:
     points, total = CURVE.points, len(CURVE.points) + len(CURVE.markers) + len(CURVE.refused)
     assert len(output) == total and int(circles) == total + 1
     first = points[0]
-    assert f"extra  {first.percent:.4f} %, at least {first.bound_percent:.4f} % is proved" in output[0]
+    assert f"extra  {first.percent:.1f} %, at least {first.bound_percent:.1f} % is proved" in output[0]
     assert f"layer: {first.recomputed_segments[0].executions} recomputed" in output[0] and "%h (m.py:1:2)" in output[0]
     assert output[len(points)].startswith("theirs </script>|peak") and "no plan, proved: " in output[-1]

@@ -21,7 +21,9 @@ from recompute.support.timing import part
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_SECONDS", 0.02)
+    monkeypatch.setattr(module, "FIRST_TERMINAL_SECONDS", 0.02)
+    monkeypatch.setattr(module, "FIRST_FILE_SECONDS", 0.02)
+    monkeypatch.setattr(module, "LOG_SECONDS", 0.02)
     monkeypatch.setattr(module, "TERMINAL_SECONDS", 0.02)
 
 
@@ -40,7 +42,7 @@ def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]):
 def test_redirected_output_gets_two_lines(capsys: pytest.CaptureFixture[str]):
     work()
     first, last = capsys.readouterr().err.splitlines()
-    assert re.fullmatch(r"step: planning, about 30 % done, \d+ s so far", first)
+    assert re.fullmatch(r"step: planning, \d+ s so far", first)
     assert re.fullmatch(r"step: 3 operations are recomputed; this took \d+ s", last)
 
 
@@ -104,7 +106,7 @@ def test_share_never_falls():
 def test_share_is_at_most_one():
     line = ProgressLine("step")
     line.set_phase("working", 1.25)
-    assert line.share == 1.0 and "about 100 % done, 0 s so far" in line.update()
+    assert line.share == 1.0 and line.update() == "step: working, 0 s so far"
 
 
 def test_error_ends_the_line(capsys: pytest.CaptureFixture[str]):
@@ -130,22 +132,22 @@ def _lines(monkeypatch: pytest.MonkeyPatch, times: Sequence[tuple[float, float]]
     return texts
 
 
-def test_estimate_counts_down_and_ends_if_the_work_takes_longer(monkeypatch: pytest.MonkeyPatch):
-    """While the share stays the same, the estimate counts down. It is made anew when the share rises."""
+def test_share_and_estimate_end_if_the_work_takes_longer(monkeypatch: pytest.MonkeyPatch):
+    """While the share stays the same, the estimate counts down. Once it was wrong, no other one is made."""
     assert _lines(monkeypatch, ((10.0, 0.5), (16.0, 0.5), (30.0, 0.5), (40.0, 0.9), (41.0, 0.92))) == [
         "step: planning, about 50 % done, 10 s so far, about 10 s left",
         "step: planning, about 50 % done, 16 s so far, about 4 s left",
-        "step: planning, about 50 % done, 30 s so far",
-        "step: planning, about 90 % done, 40 s so far, about 4 s left",
-        "step: planning, about 92 % done, 41 s so far, about 3 s left",
+        "step: planning, 30 s so far",
+        "step: planning, about 90 % done, 40 s so far",
+        "step: planning, about 92 % done, 41 s so far",
     ]
 
 
-def test_no_estimate_is_made_before_half_of_the_work(monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_estimated_before_half_of_the_work(monkeypatch: pytest.MonkeyPatch):
     assert _lines(monkeypatch, ((2.0, 0.12), (12.0, 0.12), (22.0, 0.4))) == [
-        "step: planning, about 12 % done, 2 s so far",
-        "step: planning, about 12 % done, 12 s so far",
-        "step: planning, about 40 % done, 22 s so far",
+        "step: planning, 2 s so far",
+        "step: planning, 12 s so far",
+        "step: planning, 22 s so far",
     ]
 
 
@@ -157,6 +159,28 @@ def test_estimate_in_force_never_rises(monkeypatch: pytest.MonkeyPatch):
         ", about 1 s left",
         ", about 1 s left",
     ]
+
+
+def test_time_of_a_compilation_is_not_estimated(monkeypatch: pytest.MonkeyPatch):
+    line = ProgressLine("step", start=0.0)
+    monkeypatch.setattr(module, "monotonic", lambda: 10.0)
+    line.begin("compiling 2 of 2", 0.75, 1.0)
+    assert line.update() == "step: compiling 2 of 2, about 75 % done, 10 s so far"
+
+
+def test_long_work_without_a_terminal_prints_two_lines_and_logs_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+):
+    for name in ("FIRST_FILE_SECONDS", "LOG_SECONDS"):
+        monkeypatch.setattr(module, name, 0.02)
+    caplog.set_level(logging.INFO, "recompute")
+    with progress("step") as line:
+        for phase in ("compiling 1 of 2", "compiling 2 of 2"):
+            line.begin(phase, 0.5, 1.0)
+            sleep(0.2)
+        line.result = "3 operations are recomputed"
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert sum("s so far" in message for message in caplog.messages) > 2
 
 
 def test_phases_of_each_candidate_stay_within_its_span():

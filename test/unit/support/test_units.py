@@ -2,7 +2,7 @@ import pytest
 
 from recompute.options.loop_schedule import schedule_of
 from recompute.options.offload_option import parse_offload
-from recompute.support.units import budget_text, format_bytes, parse_budget, parse_bytes, readable_bytes
+from recompute.support.units import budget_text, format_bytes, format_percent, parse_budget, parse_bytes, readable_bytes
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,12 @@ def test_readable_bytes_include_the_exact_number(count: int, text: str):
 def test_budget_below_one_byte_is_rejected_as_given(budget: int):
     with pytest.raises(ValueError, match=f"invalid budget {budget}: a budget must be positive"):
         budget_text(budget)
+
+
+@pytest.mark.parametrize(
+    ("percent", "text"),
+    [(0.0, "0"), (25.9786, "26.0"), (14.3996, "14.4"), (0.1234567, "0.123"), (100.0, "100"), (1234.5, "1234"),
+     (8.0, "8.0"), (-12.34, "-12.3"), (0.00001, "0.0")],
+)  # fmt: skip
+def test_percentages_have_three_significant_digits(percent: float, text: str):
+    assert format_percent(percent) == text

@@ -333,7 +333,11 @@ def test_unwritable_files_are_refused_before_the_passes(
 ) -> None:
     source, file = tmp_path / "step.mlir", tmp_path / "none" / "file"
     source.write_text(STEP)
-    monkeypatch.setattr("recompute.tools.recompute_opt.process", lambda *_: pytest.fail("a module was processed"))
+
+    def refuse(*_: object) -> None:
+        pytest.fail("a module was processed")
+
+    monkeypatch.setattr("recompute.tools.recompute_opt.process", refuse)
     assert main([str(source), "-p", "recompute", option, str(file)]) == 1
     assert capsys.readouterr().err == f"{file}: error: cannot write the file: No such file or directory\n"
 
@@ -461,7 +465,7 @@ def test_long_runs_print_progress_to_a_pipe(
     options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As recompute-plan does, unless standard error has output for programs."""
-    monkeypatch.setattr(progress_module, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module, "FIRST_FILE_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     Path("step.mlir").write_text(training_step("block"))
     assert main(["step.mlir", "-p", "recompute", "-o", "less.mlir", *options]) == 0

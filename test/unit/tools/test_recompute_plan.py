@@ -38,8 +38,8 @@ def test_plan_agrees_with_an_independent_count(graph: str, tmp_path: Path, capsy
         r"\S+unet.json: 48 operations, 48 storages, plain peak [\d.]+ .iB \(\d+ bytes\)\n"
         r"budget: [\d.]+ .iB \(\d+ bytes\), 0\.\d+ of the plain peak\n"
         r"peak: [\d.]+ .iB \(\d+ bytes\), 0\.\d+ of the plain peak\n"
-        r"extra cost: \d+\.\d{4} %, \d+ copies\n"
-        r"lower bound: \d+\.\d{4} %, proved \(.*\); gap \d+\.\d{4} points\n"
+        r"extra cost: \d+(\.\d+)? %, \d+ copies\n"
+        r"lower bound: \d+(\.\d+)? %, proved \(.*\); gap \d+\.\d{4} points\n"
         r"found by: .*; (plain|compiled); \d+\.\d s\n",
         captured.out,
     )
@@ -107,7 +107,7 @@ def test_curve_includes_given_orders_and_points(graph: str, tmp_path: Path, caps
     (data,) = json.loads(curve.read_text())
     theirs, nothing = data["markers"]
     assert (theirs["name"], theirs["peak_bytes"], nothing["percent"]) == ("greedy", int(match[1]), 0)
-    assert theirs["percent"] == pytest.approx(float(match[2]), abs=1e-4)
+    assert theirs["percent"] == pytest.approx(float(match[2]), rel=5e-3)
     assert len(data["points"]) + len(data["refused"]) == 5
     own = data["points"][2 - len(data["refused"])]
     assert own["peak_bytes"] <= theirs["peak_bytes"] and own["percent"] == pytest.approx(theirs["percent"])

@@ -19,11 +19,14 @@ from xdsl.dialects.builtin import ModuleOp
 import recompute
 from recompute.driver.rewrites.rewritten import Rewritten
 from recompute.examples.models.chain import build as build_chain
+from recompute.frontends.jax.bridge.crossing import module_of
 from recompute.frontends.jax.compilation import budgeted as budgets
 from recompute.frontends.jax.compilation import device_limits
+from recompute.frontends.jax.compilation.allocation import fixed_bytes
 from recompute.frontends.jax.compilation.budgeted import MAX_COMPILED
 from recompute.frontends.jax.compilation.variants import Variant
 from recompute.frontends.jax.keywords import budget_option
+from recompute.frontends.jax.lowering import rewrite_within
 from recompute.frontends.jax.lowering.lowered import Lowered
 from recompute.frontends.jax.messages.call_site_warnings import BarriersDropped, NothingSaved
 from recompute.mlir_io.parser import parse_module
@@ -340,21 +343,33 @@ def test_refusal_proposes_more_time_only_if_the_search_was_cut_short(monkeypatch
     assert is_late and "time_limit" not in refused.value.reason
 
 
-def test_budget_below_arguments_and_results_states_the_lowest_memory_and_the_way_to_the_minimum() -> None:
-    chosen = recompute.jax.jit(STEP).report(*five_layers()).chosen
-    assert chosen.device_bytes is not None
-    needed = readable_bytes(chosen.device_bytes)
-    lowest = re.escape(f"the lowest memory reached so far is {needed}, by the step without a budget")
+@pytest.mark.parametrize("budget", ("1KiB", "100B"))
+def test_budget_below_arguments_and_results_is_refused_before_anything_is_compiled(
+    budget: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise AssertionError("the step is rewritten or compiled")
+
+    monkeypatch.setattr(rewrite_within, "compile_within", fail)
     for call in (
-        lambda: recompute.jax.jit(STEP, budget="1KiB").lower(*five_layers()),
-        lambda: recompute.jax.jit(STEP, budget="1KiB")(*five_layers()),
+        lambda: recompute.jax.jit(STEP, budget=budget).lower(*five_layers()),
+        lambda: recompute.jax.jit(STEP, budget=budget)(*five_layers()),
+        lambda: recompute.jax.jit(STEP, budget=budget).report(*five_layers()),
     ):
         with pytest.raises(
             Refusal,
-            match=r'need \d+\.\d KiB \(\d+ bytes\); budget="min" finds the smallest budget that a plan can meet; '
-            + lowest,
+            match=r"arguments and results, which no plan changes, need \d+\.\d KiB \(\d+ bytes\); "
+            r'budget="min" finds the smallest budget that a plan can meet',
         ):
             call()
+
+
+@pytest.mark.parametrize("donated", (None, 0))
+def test_bytes_that_are_known_before_compilation_are_a_lower_bound(donated: int | None) -> None:
+    lowered = jax.jit(STEP, donate_argnums=donated).lower(*five_layers())
+    known = device_limits.least_fixed_bytes(module_of(lowered, "step"))
+    measured = fixed_bytes(lowered.compile())
+    assert known <= measured < 1.05 * known
 
 
 @pytest.mark.slow

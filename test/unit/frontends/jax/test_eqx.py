@@ -16,6 +16,9 @@ import pytest
 import recompute
 
 pytest.importorskip("jax", reason="the frontend for JAX")
+from recompute.frontends.jax import jitted  # isort: skip
+from recompute.frontends.jax.lowering.lowered import Lowered  # isort: skip
+
 eqx: Any = pytest.importorskip("equinox")
 optax: Any = pytest.importorskip("optax")
 jax: Any = __import__("jax")
@@ -138,6 +141,29 @@ def test_step_is_lowered_and_compiled_by_hand():
     network, _, value = lowered.compile()(*given)
     expected, _, expected_value = eqx.filter_jit(train_step)(*given)
     assert float(value) == float(expected_value) and bool(eqx.tree_equal(network, expected))
+
+
+def test_lowering_compiling_and_calling_pay_once_under_one_name(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    counts: dict[str, int] = {"rewrite": 0, "compile": 0}
+
+    def counting(kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            counts[kind] += 1
+            return function(*args, **kwargs)
+
+        return counted
+
+    monkeypatch.setattr(jitted, "lower_and_rewrite", counting("rewrite", jitted.lower_and_rewrite))
+    monkeypatch.setattr(Lowered, "compile_rewritten", counting("compile", Lowered.compile_rewritten))
+    caplog.set_level("INFO", "recompute.progress")
+    step, given = recompute.eqx.filter_jit(train_step), start()
+    step.lower(*given).compile()(*given)
+    step(*given)
+    step.report(*given)
+    assert counts == {"rewrite": 1, "compile": 1}
+    assert caplog.messages and all(message.startswith("recompute.eqx: train_step: ") for message in caplog.messages)
 
 
 def test_equinox_errors_pass_through():

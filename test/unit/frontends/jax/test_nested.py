@@ -136,21 +136,43 @@ def test_nested_step_without_gradient_warns():
         jax.jit(called(strict)).lower(weights(), batch())
 
 
+GRADIENT_INSIDE = r"is called under jax.grad, jax.jvp .*; take the gradient inside: recompute.jax.jit\(jax.value_and_"
+BATCH_INSIDE = r"is called under jax.vmap, .*; batch inside: recompute.jax.jit\(jax.vmap\(step, "
+MAP_INSIDE = r"is called under jax.shard_map or .*; map inside: recompute.jax.jit\(jax.shard_map\(step, "
+
+
+def on_one_device(function: Step) -> Step:
+    """Return the function under `jax.shard_map`."""
+    mesh, whole = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,)), jax.sharding.PartitionSpec()
+    return jax.shard_map(function, mesh=mesh, in_specs=whole, out_specs=whole, check_vma=False)
+
+
+def test_remedies_of_the_hints_reduce_memory():
+    x = jnp.stack([batch(), batch() * 2])
+    mapped = jax.vmap(mlp().step, in_axes=(None, 0))
+    assert recompute.jax.jit(mapped).lower(weights(), x).rewritten is not None
+    mapped = on_one_device(lambda x: mlp().step(weights(), x))
+    assert recompute.jax.jit(mapped).lower(batch()).rewritten is not None
+
+
 @pytest.mark.parametrize(
-    "transform",
+    ("transform", "remedy"),
     [
-        lambda step: jax.vmap(lambda x: step(weights(), x)),
-        lambda step: jax.jit(jax.grad(lambda x: step(weights(), x[0])[0])),
-        lambda step: jax.grad(jax.jit(lambda x: step(weights(), x[0])[0])),
-        lambda step: lambda x: jax.jvp(lambda x: step(weights(), x[0])[0], (x,), (x,)),
-        lambda step: jax.jit(jax.grad(jax.checkpoint(lambda x: step(weights(), x[0])[0]))),
+        (lambda step: jax.vmap(lambda x: step(weights(), x)), BATCH_INSIDE),
+        (lambda step: jax.jit(jax.vmap(lambda x: step(weights(), x))), BATCH_INSIDE),
+        (lambda step: jax.jit(jax.grad(lambda x: step(weights(), x[0])[0])), GRADIENT_INSIDE),
+        (lambda step: jax.grad(jax.jit(lambda x: step(weights(), x[0])[0])), GRADIENT_INSIDE),
+        (lambda step: lambda x: jax.jvp(lambda x: step(weights(), x[0])[0], (x,), (x,)), GRADIENT_INSIDE),
+        (lambda step: jax.jit(jax.grad(jax.checkpoint(lambda x: step(weights(), x[0])[0]))), GRADIENT_INSIDE),
+        (lambda step: on_one_device(lambda x: step(weights(), x[0])), MAP_INSIDE),
+        (lambda step: jax.jit(on_one_device(lambda x: step(weights(), x[0]))), MAP_INSIDE),
     ],
 )
-def test_other_transformations_run_the_plain_step_with_a_warning(transform: Callable[[Step], Step]):
-    """The plain step runs under other transformations, with a warning as for `jax.grad` around a loss."""
+def test_other_transformations_run_the_plain_step_with_their_own_hint(transform: Callable[[Step], Step], remedy: str):
+    """The plain step runs under other transformations, with a warning that names the transformation to move inside."""
     x = jnp.stack([batch(), batch() * 2])
     expected = transform(jax.jit(mlp().step))(x)
-    with pytest.warns(recompute.jax.NothingSaved, match="is called under jax.grad, jax.vmap"):
+    with pytest.warns(recompute.jax.NothingSaved, match=remedy):
         result = transform(recompute.jax.jit(mlp().step))(x)
     assert far_apart(result, expected) == []
 

@@ -227,6 +227,14 @@ def test_budgeted_step_is_compiled_once_from_cache(
     assert temporaries(cached.within.compiled) == temporaries(fresh.within.compiled)
 
 
+def test_cached_budget_shows_its_phase_and_its_result(folder: Path, caplog: pytest.LogCaptureFixture):
+    fresh = lower(mlp().step, weights(), batch(), budget=0.6)
+    caplog.set_level("DEBUG", "recompute.progress")
+    lower(mlp().step, weights(), batch(), budget=0.6)
+    assert any(": compiling the stored step after " in message for message in caplog.messages)
+    assert fresh.within is not None and any(fresh.within.summary in message for message in caplog.messages)
+
+
 def test_unconfirmed_budget_is_searched_again(folder: Path, rewrites: list[str], monkeypatch: Any):
     arguments = weights(8, 32, 128), batch(512, 32)
     lower(mlp().step, *arguments, budget=0.6)

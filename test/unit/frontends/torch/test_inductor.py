@@ -146,6 +146,16 @@ def test_missed_budget_error_reports_smallest_attempt() -> None:
         _gradient(step)
 
 
+@pytest.mark.usefixtures("fresh")
+def test_budget_below_weights_and_inputs_is_refused_before_anything_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget_search._BudgetSearch, "_compiled_peak", None)  # pyright: ignore[reportPrivateUsage]
+    step = rt.compile(_dropouts, budget="1B", backend="inductor")
+    with pytest.raises(Exception, match="within the budget 1B: weights and inputs, which no plan changes, need "):
+        _gradient(step)
+
+
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.usefixtures("fresh")
