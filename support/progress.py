@@ -21,6 +21,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 
 from .timing import watch_parts

@@ -77,7 +77,7 @@ def test_nested_phase_is_shown_while_it_lasts(capsys: pytest.CaptureFixture[str]
         with phase_shown("compiling"):
             sleep(0.2)
         assert line.phase == "planning"
-    assert capsys.readouterr().err.startswith("step: compiling, about 30 % done")
+    assert capsys.readouterr().err.startswith("step: compiling, 0 s so far")
 
 
 class Terminal(StringIO):

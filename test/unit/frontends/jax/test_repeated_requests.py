@@ -13,6 +13,7 @@ import pytest
 import recompute
 from recompute.frontends.jax import jitted
 from recompute.frontends.jax.compilation import budgeted
+from recompute.frontends.jax.lowering import explain_traced
 from recompute.planning.solvers import solve_graph
 from recompute.search.candidate_plans.pool_cache import forget_pools
 from recompute.search.candidate_plans.solver_plans import BUDGET_SHARES
@@ -39,7 +40,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     count(solve_graph, "plan_within")
     count(budgeted, "rewrite")
     count(jitted, "lower_and_rewrite")
-    count(jitted, "explain_verified")
+    count(explain_traced, "explain_verified")
     return names
 
 
