@@ -106,7 +106,7 @@ def test_paddle_41_segments_are_left_out_by_number() -> None:
     assert regions_of_copies(result.after) == ["block2", "block0"]
     assert result.has_remark("segments 'block1' and 'block3' are not recomputed: listed among the segments to skip")
     with pytest.raises(
-        Refusal, match="there is no segment 5 to skip: the step has 5 segments, numbered from 0: block0, block1"
+        Refusal, match=r"there is no segment 5 to skip: the segments are 0 \(block0\) to 4 \(block4\), in this order"
     ):
         mark(chain(LAYERS, 5), Selection(skip=(5,)))
 

@@ -23,7 +23,11 @@ CALLED_FROM_PYTHON = [
     *("analysis", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning", "proof"),
     *("rules", "search", "support", "transforms", "dialects"),
 ]
-OF_OTHER_TOOLS = {"--mlir-print-op-generic"}
+OF_OTHER_TOOLS = {
+    "--mlir-print-op-generic",
+    "--mlir-elide-elementsattrs-if-larger",
+    "--mlir-elide-resource-strings-if-larger",
+}
 
 
 def test_option_names_follow_the_interface() -> None:

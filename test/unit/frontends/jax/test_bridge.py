@@ -171,7 +171,8 @@ def test_tests_cover_every_operation_attribute_and_type():
             module = theirs(text)
         except Exception:
             continue
-        seen |= kinds_in(read(module))
+        if "dense_resource" not in text:  # `test_bridge_refused.py` tests that these are refused.
+            seen |= kinds_in(read(module))
     registered = {
         item.name for dialect in (STABLEHLO, CHLO, SDY) for item in (*dialect.operations, *dialect.attributes)
     }

@@ -144,7 +144,7 @@ def without_scopes(w: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("options", [{"segments": "block*"}, {"segment_budgets": {"block*": "50%"}}])
-@pytest.mark.parametrize("budget", [{}, {"budget": "1KiB"}])
+@pytest.mark.parametrize("budget", [{}, {"budget": "66KiB"}])
 def test_segments_of_a_model_without_scopes_name_the_remedy(
     options: dict[str, Any], budget: dict[str, Any], compiled: list[bool]
 ):
@@ -179,5 +179,5 @@ def test_jitted_functions_of_the_model_are_suggested():
 )
 def test_options_are_checked_before_the_plain_step_is_compiled(options: Any, message: str, compiled: list[bool]):
     with pytest.raises(ValueError, match=message):
-        recompute.jax.jit(mlp().step, budget="1KiB", **options)(weights(), batch())
+        recompute.jax.jit(mlp().step, budget="66KiB", **options)(weights(), batch())
     assert compiled == []
