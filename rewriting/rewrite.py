@@ -19,13 +19,15 @@ A run with different options follows if it may be better. `search/choice/alterna
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..analysis.forecasts.peaks import PeakChange
 from ..options.loop_schedule import LoopSchedule
+from ..options.memory_model import ORDER
 from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptions
 from ..planning.host_moves import Offload
 from ..planning.plan import plan_nothing
@@ -43,10 +45,11 @@ from ..search.choice.alternatives import (
 )
 from ..search.limits import Budget
 from ..search.outcome import Recomputation, RewriteResult
-from ..support.diagnostics import Refusal
+from ..support.diagnostics import DynamicShape, Refusal
 from ..support.interrupts import stop_predicate
 from ..support.timing import part
 from ..transforms.calls.call_attributes import keep_whole, remove_whole_marks
+from ..transforms.preparation.timelines import peaks_of
 from ..transforms.rolled.joined_branches import has_several_conditionals
 from ..transforms.rolled.merge_copied_branches import merge_copied_branches
 from ..transforms.take_marks import take_marks, without_move_remarks
@@ -70,9 +73,21 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
     with part("verify"):
         verify_input(module)
     result = rewritten_copy(module, options)
-    if result.module is not None:
-        replace_content(module, result.module)
-    return result.outcome
+    if result.module is None:
+        return result.outcome
+    outcome = result.outcome
+    if options.budget is None and not outcome.peak_changes:
+        outcome = replace(outcome, peak_changes=_peak_changes(module, result.module))
+    replace_content(module, result.module)
+    return outcome
+
+
+def _peak_changes(module: ModuleOp, rewritten: ModuleOp) -> Mapping[str, PeakChange]:
+    """Return the peak in program order of each function before and after a rewrite; empty if shapes are dynamic."""
+    with suppress(DynamicShape):
+        before, after = peaks_of(module, ORDER), peaks_of(rewritten, ORDER)
+        return {name: PeakChange((before[name], peak)) for name, peak in after.items() if name in before}
+    return {}
 
 
 def replace_content(module: ModuleOp, source: ModuleOp) -> None:
@@ -146,9 +161,11 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
     else:
         if may_be_better_with_calls_in_place(result):
             result = _run_with_calls_in_place(module, options) or result
-    if result.module is not None:
-        merge_copied_branches(result.module)
-    return replace(result, outcome=replace(result.outcome, remarks=(*mark_remarks, *result.outcome.remarks)))
+    outcome = replace(result.outcome, remarks=(*mark_remarks, *result.outcome.remarks))
+    if result.module is not None and merge_copied_branches(result.module):
+        # The peaks are those of the emitted module, in which no branches were merged yet.
+        outcome = replace(outcome, peak_changes={})
+    return replace(result, outcome=outcome)
 
 
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:

@@ -59,6 +59,13 @@ def test_peaks_of_the_model_are_added_if_they_are_known() -> None:
     assert remark.amounts[2:4] == (("xla_peak_bytes_before", 2048), ("xla_peak_bytes_after", 1024))
 
 
+def test_remark_says_if_the_xla_peak_does_not_fall() -> None:
+    module = step_module("step")
+    change = PeakChange((8192, 4096), (2048, 4096))
+    (remark,) = summary_of(module, outcome_of(module, {"step": change}))
+    assert "2.0 KiB -> 4.0 KiB by the XLA:CPU model, so XLA:CPU probably needs no less memory than" in remark.reason
+
+
 def test_remark_lists_every_function_whose_peaks_are_known() -> None:
     """Peaks of several functions are in no amounts: they would have the same names."""
     module = step_module("first", "second", "third")
