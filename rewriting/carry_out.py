@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.copies.mark_effects import remarks_on_marks
 from ..analysis.forecasts.peaks import Forecast, Peaks
-from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
+from ..analysis.step.exchanges import CollectivesInside, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
 from ..dialects.names import Names
@@ -190,16 +190,21 @@ def _choice_remarks(
     return remarks
 
 
+_COLLECTIVE_TOPICS: Mapping[CollectivesInside, Topic] = {
+    CollectivesInside.NOT_ALLOWED: Topic.COLLECTIVES,
+    CollectivesInside.UNEQUAL: Topic.COLLECTIVES_UNEQUAL,
+}
+
+
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
     """Yield one remark for each reason why operations with collectives are not recomputed."""
-    reported = set[str]()
+    reported = set[CollectivesInside]()
     for number in sorted(unrepeatable_operations(step, permission)):
         op = step.operation(number)
         reason = why_not_repeatable(op, permission)
-        if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
+        if isinstance(reason, CollectivesInside) and reason not in reported:
             reported.add(reason)
-            topic = Topic.COLLECTIVES if reason == WITH_COLLECTIVES else Topic.COLLECTIVES_UNEQUAL
-            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=topic)
+            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=_COLLECTIVE_TOPICS[reason])
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> CarriedOut:

@@ -14,9 +14,8 @@ from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
 from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.by_segment.plan_targets import Targets, targets_with_views, with_residuals
-from ...planning.by_segment.skip_reasons import LIVES_ON
-from ...planning.gates import NO_GATE
 from ...planning.plan import NotRecomputed, Plan
+from ...planning.skip_reason import SkipReason, frees_nothing
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
@@ -43,7 +42,8 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
         return f"{name_of(op)} is not recomputed: {reason}"
     staying = [why_stays(step, result) for result in op.results]
     if staying and None not in staying:
-        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else staying[0]}"
+        reason = SkipReason.LIVES_ON if SkipReason.LIVES_ON in staying else staying[0]
+        return f"{name_of(op)} is not recomputed: {reason}"
     return None
 
 
@@ -55,7 +55,7 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.live_after_backward:
         return None
-    return LIVES_ON if number in graph.returned else _why_update_reads(step, value)
+    return SkipReason.LIVES_ON if number in graph.returned else _why_update_reads(step, value)
 
 
 def _why_update_reads(step: Step, value: SSAValue) -> str:
@@ -196,14 +196,16 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     copied = [step.operation(number) for group in plan.groups for number in group.operations]
     effective = {position_of(op) for op in copied if _is_marked_by_user(op)}
     for entry in plan.kept:
+        futile = frees_nothing(entry.reason)
         if entry.segment:
             reason = f"segment '{entry.segment}' is not recomputed: {entry.reason}"
-            yield Remark(step.operation(entry.operation), reason, segments=(entry.segment,))
+            yield Remark(step.operation(entry.operation), reason, segments=(entry.segment,), frees_nothing=futile)
             continue
         for op in _marked_operations(step, entry, copied):
             has_no_effect = _is_marked_by_user(op) and position_of(op) not in effective
             topic = Topic.NO_EFFECT if has_no_effect else Topic.OTHER
-            yield Remark(op, f"the marked operation is not recomputed: {entry.reason}", topic=topic)
+            reason = f"the marked operation is not recomputed: {entry.reason}"
+            yield Remark(op, reason, topic=topic, frees_nothing=futile)
 
 
 def _is_marked_by_user(op: Operation) -> bool:
@@ -233,4 +235,4 @@ def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int
         op = step.operation(number)
         for index, (value, result) in enumerate(zip(graph.makes[number], op.results, strict=True)):
             if value not in replaced and is_to_recompute(result) and graph.gradient_readers[value]:
-                yield op, index, why_stays(step, result) or NO_GATE
+                yield op, index, why_stays(step, result) or SkipReason.NO_GATE
