@@ -30,7 +30,7 @@ from ..support.remarks import Remark, RemarkKind, Topic
 from ..transforms.clone import clone_marked
 from ..transforms.plans.cloned_steps import Cloned
 from ..transforms.plans.given_plans import clone_with_planner, clone_with_plans
-from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.misfits import for_each_step
 from ..transforms.plans.write_decisions import decision_remarks, write_marks
 
 
@@ -103,7 +103,7 @@ def carry_out_best(
         Refusal: The selection does not apply to the module.
     """
     selection, keeps_barriers = options.selection, options.emission.keeps_barriers
-    choices = _choices_for(steps, options)
+    choices = for_each_step(steps, partial(choose_for, options=options))
     remarks_of = {
         function: _choice_remarks(function, step, choices[function], selection, chosen)
         for function, step in steps
@@ -145,20 +145,6 @@ def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collecti
     for remark in remarks:
         is_of_choice = remark.topic in topics and remark.operation not in marked_by_user
         yield replace(remark, topic=Topic.OTHER) if is_of_choice else remark
-
-
-def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:
-    """Choose an attempt for each step to which the selection applies.
-
-    Raises:
-        Refusal: The selection does not apply to a step. `Misfits.refuse` lists the exceptions.
-    """
-    misfits = Misfits()
-    choices = {
-        function: misfits.try_on(function, partial(choose_for, function, step, options)) for function, step in steps
-    }
-    misfits.refuse()
-    return {function: choice for function, choice in choices.items() if choice is not None}
 
 
 def _predicted_share(module: ModuleOp, applied: Mapping[FuncOp, ChosenAttempt]) -> float | None:
