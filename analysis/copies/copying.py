@@ -12,7 +12,6 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
-from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.by_segment.plan_targets import Targets, targets_with_views, with_residuals
 from ...planning.plan import NotRecomputed, Plan
 from ...planning.skip_reason import SkipReason, frees_nothing
@@ -93,19 +92,15 @@ class CloneOptions:
 
     Attributes:
         grouping: Options for grouping copies. The copies of a group wait together for the same gradient values.
-        each_pass: Whether to copy a segment again for each backward pass through it; see
-            `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 
     grouping: GroupOptions = DEFAULT_GROUPING
-    each_pass: bool = False
     permission: Permission = NO_PERMISSION
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         """Return the plan that recomputes the targets."""
-        plan = plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
-        return repeat_in_each_pass(step.graph, plan) if self.each_pass else plan
+        return plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
 
 
 DEFAULT_COPYING = CloneOptions()

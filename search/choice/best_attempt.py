@@ -64,8 +64,7 @@ class ScoredAttempt:
     @property
     def extra_work(self) -> int:
         """The cost of the copies, in the unit of the options: FLOPs by default."""
-        cost = self.planned.decided.step.graph.cost
-        return sum(cost[op] for group in self.planned.plan.groups for op in group.operations)
+        return self.planned.plan.extra_cost(self.planned.decided.step.graph.cost)
 
     @property
     def is_undivided(self) -> bool:
