@@ -13,9 +13,6 @@ from collections.abc import Collection, Iterable, Set
 
 from .graph import Graph
 
-NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
-"""The reason for which values without a gate are not recomputed, as a string for messages."""
-
 
 def gates_for(
     graph: Graph, values: Iterable[int], readers: Iterable[int], before: int, chain: bool = False

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .gates import NO_GATE, gates_for
+from .gates import gates_for
 from .graph import Graph
 from .plan import CopyGroup, NotRecomputed, Plan
+from .skip_reason import SkipReason
 from .unsplit_groups import unsplit_group, with_numbers
 
 
@@ -43,7 +44,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
         readers = {op for v in replaced for op in graph.readers[v] if op >= place and not graph.forward[op]}
         gates = gates_for(graph, replaced, readers or {place}, place, chain)
         if not gates or not replaced:
-            entries.append(NotRecomputed(segment, operations[0], NO_GATE))
+            entries.append(NotRecomputed(segment, operations[0], SkipReason.NO_GATE))
             continue
         group = unsplit_group(graph, segment, before=place, operations=operations, replaced=replaced, gates=gates)
         groups.append(group)

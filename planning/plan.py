@@ -83,7 +83,7 @@ class NotRecomputed:
     Attributes:
         segment: The name of the segment; "" outside segments.
         operation: The operation to which the reason refers.
-        reason: The reason as a string, for example one of the constants in `by_segment/skip_reasons.py`.
+        reason: The reason: a `SkipReason`, or other text.
     """
 
     segment: str

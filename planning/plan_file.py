@@ -16,6 +16,7 @@ from typing import Any, cast
 from ..support.strict_json import BadJson, parse_strictly, why_no_amount
 from .host_moves import NOTHING_MOVED, Offload
 from .plan import Batch, CopyGroup, NotRecomputed, Plan
+from .skip_reason import SkipReason
 
 
 class BadPlan(ValueError):
@@ -237,7 +238,8 @@ def _read_batch(batch: JsonFields) -> Batch:
 
 
 def _read_kept(fields: JsonFields) -> NotRecomputed:
-    return NotRecomputed(fields.text("segment"), fields.number("operation"), fields.text("reason"))
+    reason = SkipReason.parse(fields.text("reason"))
+    return NotRecomputed(fields.text("segment"), fields.number("operation"), reason)
 
 
 def _read_note(note: JsonFields) -> OperationNote:

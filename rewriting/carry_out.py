@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from ..analysis.copies.copying import unrepeatable_operations
 from ..analysis.copies.mark_effects import remarks_on_marks
 from ..analysis.forecasts.peaks import Forecast, Peaks
-from ..analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
+from ..analysis.step.exchanges import CollectivesInside, why_not_repeatable
 from ..analysis.step.order import functions_of
 from ..analysis.step.step import Step, Steps
 from ..dialects.names import Names
@@ -30,7 +30,7 @@ from ..support.remarks import Remark, RemarkKind, Topic
 from ..transforms.clone import clone_marked
 from ..transforms.plans.cloned_steps import Cloned
 from ..transforms.plans.given_plans import clone_with_planner, clone_with_plans
-from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.misfits import for_each_step
 from ..transforms.plans.write_decisions import decision_remarks, write_marks
 
 
@@ -103,7 +103,7 @@ def carry_out_best(
         Refusal: The selection does not apply to the module.
     """
     selection, keeps_barriers = options.selection, options.emission.keeps_barriers
-    choices = _choices_for(steps, options)
+    choices = for_each_step(steps, partial(choose_for, options=options))
     remarks_of = {
         function: _choice_remarks(function, step, choices[function], selection, chosen)
         for function, step in steps
@@ -147,20 +147,6 @@ def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collecti
         yield replace(remark, topic=Topic.OTHER) if is_of_choice else remark
 
 
-def _choices_for(steps: Steps, options: RecomputeOptions) -> Mapping[FuncOp, ChosenAttempt]:
-    """Choose an attempt for each step to which the selection applies.
-
-    Raises:
-        Refusal: The selection does not apply to a step. `Misfits.refuse` lists the exceptions.
-    """
-    misfits = Misfits()
-    choices = {
-        function: misfits.try_on(function, partial(choose_for, function, step, options)) for function, step in steps
-    }
-    misfits.refuse()
-    return {function: choice for function, choice in choices.items() if choice is not None}
-
-
 def _predicted_share(module: ModuleOp, applied: Mapping[FuncOp, ChosenAttempt]) -> float | None:
     """Return the share by which a choice is predicted to lower the peak under the XLA:CPU model; None unless the choice
     is for the only function of the module."""
@@ -190,16 +176,21 @@ def _choice_remarks(
     return remarks
 
 
+_COLLECTIVE_TOPICS: Mapping[CollectivesInside, Topic] = {
+    CollectivesInside.NOT_ALLOWED: Topic.COLLECTIVES,
+    CollectivesInside.UNEQUAL: Topic.COLLECTIVES_UNEQUAL,
+}
+
+
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
     """Yield one remark for each reason why operations with collectives are not recomputed."""
-    reported = set[str]()
+    reported = set[CollectivesInside]()
     for number in sorted(unrepeatable_operations(step, permission)):
         op = step.operation(number)
         reason = why_not_repeatable(op, permission)
-        if reason in (WITH_COLLECTIVES, NOT_ALIKE) and reason not in reported:
+        if isinstance(reason, CollectivesInside) and reason not in reported:
             reported.add(reason)
-            topic = Topic.COLLECTIVES if reason == WITH_COLLECTIVES else Topic.COLLECTIVES_UNEQUAL
-            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=topic)
+            yield Remark(op, f"{name_of(op)} is not recomputed: {reason}", topic=_COLLECTIVE_TOPICS[reason])
 
 
 def carry_out_planned(module: ModuleOp, steps: Steps, options: RecomputeOptions) -> CarriedOut:

@@ -14,7 +14,6 @@ marks first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -34,7 +33,7 @@ from ..transforms.calls.repeatable import mark_repeatable
 from ..transforms.inline_segments import inline_segments
 from ..transforms.outlining.nested_steps import outline_temporarily
 from ..transforms.phase import write_phases
-from ..transforms.plans.misfits import Misfits
+from ..transforms.plans.misfits import for_each_step
 from ..transforms.plans.write_decisions import decision_remarks, remove_segments, write_chosen_marks, write_decisions
 
 
@@ -69,12 +68,10 @@ def mark_steps(steps: Steps, selection: Selection) -> list[Remark]:
     Raises:
         Refusal: The selection does not apply to any step.
     """
-    remarks, misfits = list[Remark](), Misfits()
-    for function, step in steps:
-        if (decided := misfits.try_on(function, partial(segment_decisions, step, selection))) is not None:
-            remarks += decision_remarks(function, decided, selection)
-            write_decisions(decided)
-    misfits.refuse()
+    remarks = list[Remark]()
+    for function, decided in for_each_step(steps, lambda _, step: segment_decisions(step, selection)).items():
+        remarks += decision_remarks(function, decided, selection)
+        write_decisions(decided)
     return remarks
 
 

@@ -3,11 +3,10 @@ mark segments with budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 from ..analysis.step.module_steps import numbered_steps
 from ..dialects.stablehlo.control import WhileOp
@@ -20,76 +19,17 @@ from ..support.remarks import Remark
 from ..support.timing import part
 from ..transforms.calls.origins import Origins
 from ..transforms.offload import insert_host_moves
-from ..transforms.outlining.nested_steps import NestedStep, outline_nested_steps, put_back
-from ..transforms.per_device.outline import DeviceStep, outline_device_steps
-from ..transforms.per_device.split import split_device_steps
+from ..transforms.outlining.nested_steps import outline_nested_steps
+from ..transforms.outlining.outlined_steps import OutlinedSteps
+from ..transforms.per_device.outline import outline_device_steps
 from ..transforms.plans.write_decisions import remove_segments, write_chosen_marks
 from ..transforms.preparation.flatten import flatten
 from ..transforms.preparation.timelines import peaks_in_order
-from ..transforms.rolled.carries import Replaced
-from ..transforms.rolled.joined_branches import JoinedBranches, join_branches_of_module, split_branches
+from ..transforms.rolled.joined_branches import join_branches_of_module
 from ..transforms.rolled.rewrite_loops import LoopRecomputation
 from .local_choices.limit_segments import StepLimits, limit_segments, selection_without_budgets
 from .local_choices.offered_moves import offered_moves
 from .local_choices.recompute_loops import recompute_loops
-
-
-@dataclass(frozen=True)
-class OutlinedSteps:
-    """The steps that are outlined as functions until `put_back` inlines them.
-
-    Attributes:
-        nested: Steps inside loops and branches, and later steps of a block with several gradients.
-        per_device: Steps with per-device bodies.
-        joined: The conditionals whose branches are joined with their gradients.
-    """
-
-    nested: Sequence[NestedStep]
-    per_device: Sequence[DeviceStep]
-    joined: Sequence[JoinedBranches] = ()
-
-    @property
-    def containing_functions(self) -> Mapping[str, str]:
-        """The name of the public function around each outlined step, by the name of the outlined function."""
-        parents = {outlined.function.sym_name.data: outlined.parent for outlined in (*self.per_device, *self.nested)}
-        containing_functions = dict[str, str]()
-        for name, parent in parents.items():
-            while parent in parents:
-                parent = parents[parent]
-            containing_functions[name] = parent
-        return containing_functions
-
-    @property
-    def run_counts(self) -> Mapping[str, int]:
-        """The number of times that each outlined step runs in one run of the module, by the name of its function."""
-        in_parent = {step.function.sym_name.data: (step.parent, 1) for step in self.per_device}
-        in_parent |= {step.function.sym_name.data: (step.parent, step.runs) for step in self.nested}
-
-        def runs(name: str) -> int:
-            parent, times = in_parent.get(name, ("", 1))
-            return times * runs(parent) if parent else times
-
-        return {name: runs(name) for name in in_parent}
-
-    @property
-    def functions(self) -> Sequence[FuncOp]:
-        """The outlined functions."""
-        return [outlined.function for outlined in (*self.per_device, *self.nested)]
-
-    def put_back(self, delays_later_steps: bool = False) -> Replaced:
-        """Inline the functions that were outlined, and split the branches that were joined.
-
-        `delays_later_steps`: whether to insert a barrier that delays each later step until the preceding step has run.
-
-        Returns:
-            The replacement of each result of a conditional that was split.
-        """
-        replaced = Replaced()
-        put_back(self.nested, delays_later_steps)
-        for joined in reversed(self.joined):
-            split_branches(joined, True, replaced)
-        split_device_steps(self.per_device)
-        return replaced
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Topic(StrEnum):
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.
+        NOT_MOVED: A mark that only saves a value, because the options do not move marked values to the host.
         PEAK_RAISED: Copies that marks or segment budgets demand, but that raise a peak.
         NO_PEAK_LOWERED: Copies that marks demand, but that lower no peak.
         RECOMPUTED: The recomputed operations, and the reduction of memory in the whole module. Tools print these
@@ -67,6 +68,7 @@ class Topic(StrEnum):
     COLLECTIVES_UNEQUAL = "collectives-unequal"
     MARK_REFUSED = "mark-refused"
     NO_EFFECT = "no-effect"
+    NOT_MOVED = "not-moved"
     PEAK_RAISED = "peak-raised"
     NO_PEAK_LOWERED = "no-peak-lowered"
     RECOMPUTED = "recomputed"
@@ -83,6 +85,7 @@ class Remark:
             the operation.
         amounts: The quantities in the reason (bytes, FLOPs or counts) by name, for tools that read remarks.
         segments: The segments that the reason names in quotes, in the order of the reason.
+        frees_nothing: Whether the reason is that recomputation would free no memory.
     """
 
     operation: Operation
@@ -93,6 +96,7 @@ class Remark:
     function: str = ""
     amounts: tuple[tuple[str, int], ...] = ()
     segments: tuple[str, ...] = ()
+    frees_nothing: bool = False
 
     def __str__(self) -> str:
         return f"{self.place or place_of(self.operation)}: remark: {self.reason}"

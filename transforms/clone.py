@@ -43,6 +43,7 @@ from ..dialects.names import Names
 from ..options.selection import PhaseHint
 from ..planning.by_segment.copy_groups import GroupOptions
 from ..planning.plan import Plan
+from ..planning.skip_reason import frees_nothing
 from ..rules.effects import Permission
 from ..support.operations import every_operation, name_of
 from ..support.remarks import Remark, Topic, demand_effect, tell
@@ -100,7 +101,8 @@ def _remarks_on_kept_values(step: Step, plan: Plan) -> Iterator[Remark]:
     yield from ineffective_marks(step, plan)
     for op, index, reason in list(marked_results_kept(step, plan)):
         op.attributes[Names.RECOMPUTE] = with_kept(op, [op.results[index]])
-        yield Remark(op, f"result {index} of {name_of(op)} is kept: {reason}")
+        text = f"result {index} of {name_of(op)} is kept: {reason}"
+        yield Remark(op, text, frees_nothing=frees_nothing(reason))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from math import ceil
 from types import MappingProxyType
 
@@ -53,7 +52,7 @@ from ..support.phase import Phase
 from ..support.remarks import Remark, Topic, tell
 from ..support.type_guards import is_tensor
 from .attributes.write_attributes import mark_result
-from .plans.misfits import Misfits
+from .plans.misfits import for_each_step
 
 MARKED_ALONE = Offload(marked=True)
 NOT_A_TENSOR = "'offload' has no effect here: only tensors of StableHLO are moved to the host"
@@ -177,13 +176,14 @@ def insert_host_moves(
     Raises:
         Refusal: The selection does not apply to a step, or a step is malformed.
     """
-    remarks, misfits = list[Remark](), Misfits()
-    for function, phases in steps_of(module) if offload.offers else ():
+    remarks = list[Remark]()
+    steps = list(steps_of(module)) if offload.offers else ()
+    selected = for_each_step(steps, lambda _, phases: _values_of_policy(phases, selection)) if offload.marked else {}
+    for function, phases in steps:
         forced = list[SSAValue]()
-        selected = misfits.try_on(function, partial(_values_of_policy, phases, selection)) if offload.marked else None
         constant = constants_only(phases.order)
         unplaced = unplaced_values(function, phases.order)
-        for value in _values_to_offload(phases, selected or frozenset()) if offload.marked else ():
+        for value in _values_to_offload(phases, selected.get(function, frozenset())) if offload.marked else ():
             assert isinstance(value.owner, Operation), "only results of operations are marked"
             if (reason := why_not_moved(value, phases, constant, unplaced)) is None:
                 forced.append(value)
@@ -192,7 +192,6 @@ def insert_host_moves(
         extra = [value for value in offered.get(function, ()) if value not in forced]
         insert_moves(forced, offload.assumed_speed, forced=True)
         insert_moves(extra, offload.assumed_speed)
-    misfits.refuse()
     return remarks
 
 

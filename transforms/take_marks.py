@@ -36,7 +36,7 @@ from ..support.operations import every_operation
 from ..support.remarks import Remark, Topic, tell
 from .attributes.write_attributes import add_checkpoints, add_names, mark_result
 
-NOT_MOVED = (
+_NOT_MOVED = (
     "'offload' only saves the value: offload=marked would also move it to the host; the attribute stays for other tools"
 )
 
@@ -70,14 +70,15 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
             checkpoints += names
         else:
             reasons = _write_mark(mark, definitions)
-        if not [reason for reason in reasons if reason != NOT_MOVED]:
+        if not reasons:
             effective.add(position_of(mark))
         for reason in reasons:
-            topic = Topic.OTHER if reason == NOT_MOVED else Topic.NO_EFFECT
-            remarks.setdefault(reason, Remark(mark, reason, topic=topic))
+            remarks.setdefault(reason, Remark(mark, reason, topic=Topic.NO_EFFECT))
+        if _is_offload(mark):
+            remarks.setdefault(_NOT_MOVED, Remark(mark, _NOT_MOVED, topic=Topic.NOT_MOVED))
     # A line of a layer marks a value in each layer, and has an effect if one of these marks has.
     for reason, remark in remarks.items():
-        if position_of(remark.operation) in effective:
+        if remark.topic is Topic.NO_EFFECT and position_of(remark.operation) in effective:
             remarks[reason] = replace(remark, topic=Topic.OTHER)
     for function in functions_of(module) if any(map(_is_checkpoint, marks)) else ():
         add_checkpoints(function, checkpoints)
@@ -91,6 +92,10 @@ def _is_checkpoint(mark: CustomCallOp) -> bool:
     return mark.call_target_name.data == CHECKPOINTS
 
 
+def _is_offload(mark: CustomCallOp) -> bool:
+    return MARK_KIND_OF.get(mark.call_target_name.data) is MarkKind.OFFLOAD
+
+
 def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
     """Write a mark on the operations that define the marked value. Return the reasons if the mark has no effect."""
     target = mark.call_target_name.data
@@ -101,8 +106,7 @@ def _write_mark(mark: CustomCallOp, definitions: _Definitions) -> list[str]:
         else:
             mark_result(definition, StringAttr(MARK_KIND_OF[target].value))
     mark_name = target.removeprefix(Names.PREFIX)
-    reasons = [f"'{mark_name}' has no effect here: {reason}" for reason in resolution.reasons]
-    return [*reasons, NOT_MOVED] if MARK_KIND_OF.get(target) is MarkKind.OFFLOAD else reasons
+    return [f"'{mark_name}' has no effect here: {reason}" for reason in resolution.reasons]
 
 
 def _name_checkpoints(mark: CustomCallOp, definitions: _Definitions, earlier: int) -> tuple[list[str], list[str]]:
@@ -184,8 +188,8 @@ class _Definitions:
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Return the remarks, without `NOT_MOVED` remarks if marked values are `moved` to the host."""
-    return tuple(remark for remark in remarks if not moved or remark.reason != NOT_MOVED)
+    """Return the remarks, without those of the topic `NOT_MOVED` if marked values are `moved` to the host."""
+    return tuple(remark for remark in remarks if not moved or remark.topic is not Topic.NOT_MOVED)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.names import Names
 from ...planning.by_segment.copy_groups import DEFAULT_GROUPING, GroupOptions, plan_segments
-from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.by_segment.plan_targets import Targets, targets_with_views, with_residuals
-from ...planning.by_segment.skip_reasons import LIVES_ON
-from ...planning.gates import NO_GATE
 from ...planning.plan import NotRecomputed, Plan
+from ...planning.skip_reason import SkipReason, frees_nothing
 from ...rules.effects import NO_PERMISSION, Permission
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
@@ -43,7 +41,8 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
         return f"{name_of(op)} is not recomputed: {reason}"
     staying = [why_stays(step, result) for result in op.results]
     if staying and None not in staying:
-        return f"{name_of(op)} is not recomputed: {LIVES_ON if LIVES_ON in staying else staying[0]}"
+        reason = SkipReason.LIVES_ON if SkipReason.LIVES_ON in staying else staying[0]
+        return f"{name_of(op)} is not recomputed: {reason}"
     return None
 
 
@@ -55,7 +54,7 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.live_after_backward:
         return None
-    return LIVES_ON if number in graph.returned else _why_update_reads(step, value)
+    return SkipReason.LIVES_ON if number in graph.returned else _why_update_reads(step, value)
 
 
 def _why_update_reads(step: Step, value: SSAValue) -> str:
@@ -93,19 +92,15 @@ class CloneOptions:
 
     Attributes:
         grouping: Options for grouping copies. The copies of a group wait together for the same gradient values.
-        each_pass: Whether to copy a segment again for each backward pass through it; see
-            `planning/by_segment/each_pass.py`.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 
     grouping: GroupOptions = DEFAULT_GROUPING
-    each_pass: bool = False
     permission: Permission = NO_PERMISSION
 
     def plan(self, step: Step, targets: Targets) -> Plan:
         """Return the plan that recomputes the targets."""
-        plan = plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
-        return repeat_in_each_pass(step.graph, plan) if self.each_pass else plan
+        return plan_segments(step.graph, targets, unrepeatable_operations(step, self.permission), self.grouping)
 
 
 DEFAULT_COPYING = CloneOptions()
@@ -196,14 +191,16 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
     copied = [step.operation(number) for group in plan.groups for number in group.operations]
     effective = {position_of(op) for op in copied if _is_marked_by_user(op)}
     for entry in plan.kept:
+        futile = frees_nothing(entry.reason)
         if entry.segment:
             reason = f"segment '{entry.segment}' is not recomputed: {entry.reason}"
-            yield Remark(step.operation(entry.operation), reason, segments=(entry.segment,))
+            yield Remark(step.operation(entry.operation), reason, segments=(entry.segment,), frees_nothing=futile)
             continue
         for op in _marked_operations(step, entry, copied):
             has_no_effect = _is_marked_by_user(op) and position_of(op) not in effective
             topic = Topic.NO_EFFECT if has_no_effect else Topic.OTHER
-            yield Remark(op, f"the marked operation is not recomputed: {entry.reason}", topic=topic)
+            reason = f"the marked operation is not recomputed: {entry.reason}"
+            yield Remark(op, reason, topic=topic, frees_nothing=futile)
 
 
 def _is_marked_by_user(op: Operation) -> bool:
@@ -233,4 +230,4 @@ def marked_results_kept(step: Step, plan: Plan) -> Iterator[tuple[Operation, int
         op = step.operation(number)
         for index, (value, result) in enumerate(zip(graph.makes[number], op.results, strict=True)):
             if value not in replaced and is_to_recompute(result) and graph.gradient_readers[value]:
-                yield op, index, why_stays(step, result) or NO_GATE
+                yield op, index, why_stays(step, result) or SkipReason.NO_GATE

@@ -25,7 +25,7 @@ class Decision:
         values: The values that may be recomputed.
         groups: The copy groups that would recompute the values, even if that is not worthwhile; empty if it is
             impossible.
-        reason: The reason that nothing is recomputed; None if `values` are recomputed.
+        reason: The reason that nothing is recomputed, a `SkipReason` or other text; None if `values` are recomputed.
         own_gradient_readers: For each output that is recomputed only for the segment's own gradient, the readers of the
             copy.
     """

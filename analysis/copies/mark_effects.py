@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from ...dialects.mark_kind import MarkKind
 from ...planning.plan import CopyGroup, Plan
+from ...planning.skip_reason import frees_nothing
 from ...rules.effects import Permission
 from ...support.diagnostics import position_of
 from ...support.operations import name_of
@@ -65,9 +66,9 @@ def remarks_on_marks(
             or (asks_to_recompute(op) and why_not_recomputable(decided.step, op, permission) is not None)
         ):
             continue
-        reasons = [reason for kind in kinds if (reason := marks.why_ineffective(op, kind)) is not None]
-        remarks.extend(Remark(op, reason, topic=Topic.NO_EFFECT) for reason in reasons)
-        if not reasons:
+        ineffective = [remark for kind in kinds if (remark := marks.ineffective_mark(op, kind)) is not None]
+        remarks += ineffective
+        if not ineffective:
             effective.add(position_of(op))
     yield from (remark for remark in remarks if position_of(remark.operation) not in effective)
     yield from (remark for group in plan.groups for remark in marks.useless_marks(group))
@@ -98,23 +99,25 @@ class _MarkEffects:
             by_copies | {graph.root[value] for value, readers in enumerate(graph.gradient_readers) if readers}
         )
 
-    def why_ineffective(self, op: Operation, kind: MarkKind) -> str | None:
-        """Return the reason why a mark of this kind on an operation has no effect, or is not followed; None if it has
+    def ineffective_mark(self, op: Operation, kind: MarkKind) -> Remark | None:
+        """Return the remark that a mark of this kind on an operation has no effect, or is not followed; None if it has
         an effect."""
         mark, operation = _WORDS[kind], name_of(op)
         if not self.step.phases.is_forward(op):
-            return NOT_FORWARD.format(mark=mark, operation=operation, phase=self.step.phases.phase[op])
+            reason = NOT_FORWARD.format(mark=mark, operation=operation, phase=self.step.phases.phase[op])
+            return Remark(op, reason, topic=Topic.NO_EFFECT)
         number = self.step.position(op)
         if number in self.copied:
             return None
         graph = self.step.graph
         if self.read.isdisjoint(graph.root[value] for value in graph.makes[number]):
-            return UNREAD.format(mark=mark, operation=operation)
+            return Remark(op, UNREAD.format(mark=mark, operation=operation), topic=Topic.NO_EFFECT)
         if kind is not MarkKind.PREFER_RECOMPUTE:
             return None
         reasons = (decision.reason for decision in self.decided.decisions if op in decision.operations)
         reason = next((reason for reason in reasons if reason is not None), NO_SAVING)
-        return NOT_PREFERRED.format(operation=operation, reason=reason)
+        text = NOT_PREFERRED.format(operation=operation, reason=reason)
+        return Remark(op, text, topic=Topic.NO_EFFECT, frees_nothing=frees_nothing(reason))
 
     def useless_marks(self, group: CopyGroup) -> Iterator[Remark]:
         """For each copy group of user-marked operations that frees no memory, yield a remark on the group's first

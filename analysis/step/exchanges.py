@@ -9,6 +9,8 @@ with a data-dependent trip count.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
@@ -29,11 +31,19 @@ def has_other_effects(op: Operation) -> bool:
     return any(has_other_effects(inner) for region in op.regions for block in region.blocks for inner in block.ops)
 
 
-WITH_COLLECTIVES = "it contains collectives, and collectives are recomputed only with collectives=true"
-NOT_ALIKE = (
-    "it contains collectives inside a branch or a loop of unknown length: devices may execute it a different number "
-    "of times, so it is never recomputed"
-)
+class CollectivesInside(StrEnum):
+    """A reason for which an operation with collectives in its regions must not run twice, with its text for messages.
+
+    Attributes:
+        NOT_ALLOWED: The option `collectives` does not allow it.
+        UNEQUAL: Devices may execute the collectives a different number of times.
+    """
+
+    NOT_ALLOWED = "it contains collectives, and collectives are recomputed only with collectives=true"
+    UNEQUAL = (
+        "it contains collectives inside a branch or a loop of unknown length: devices may execute it a different "
+        "number of times, so it is never recomputed"
+    )
 
 
 def why_not_repeatable(op: Operation, permission: Permission) -> str | None:
@@ -45,10 +55,10 @@ def why_not_repeatable(op: Operation, permission: Permission) -> str | None:
     if reason is None or not op.regions or is_collective(op) or not holds_collective(op):
         return reason
     if _keeps_devices_alike(op) and not has_other_effects(op):
-        return None if permission.collectives else WITH_COLLECTIVES
+        return None if permission.collectives else CollectivesInside.NOT_ALLOWED
     operations = every_operation(op)
     if any(map(_may_separate_devices, operations)):
-        return NOT_ALIKE
+        return CollectivesInside.UNEQUAL
     impure = next((inner for inner in operations if not inner.regions and has_other_effects(inner)), None)
     return reason if impure is None else f"it contains {name_of(impure)}: {why_impure(impure)}"
 

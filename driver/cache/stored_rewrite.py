@@ -194,19 +194,20 @@ def _values(module: ModuleOp) -> Iterator[SSAValue]:
 
 
 def remark_to_json(remark: Remark) -> list[Any]:
-    """Return a remark as a list: position, reason, kind, topic, place, function, amounts and segments.
+    """Return a remark as a list: position, reason, kind, topic, place, function, amounts, segments, and
+    whether recomputation would free no memory.
 
     If the position is unknown, the place names the function and the operation.
     """
     operation = remark.operation
     facts = position_of(operation), remark.reason, remark.kind.value, remark.topic.value, place_of(operation)
-    return [*facts, remark.function, remark.amounts, remark.segments]
+    return [*facts, remark.function, remark.amounts, remark.segments, remark.frees_nothing]
 
 
 def remark_from_json(record: Sequence[Any]) -> Remark:
     """Return the remark that a list from `remark_to_json` describes. Its operation is an empty module at the stored
     position."""
-    position, reason, kind, topic, place, function, amounts, segments = record
+    position, reason, kind, topic, place, function, amounts, segments, frees_nothing = record
     module = ModuleOp([])
     if position != UNKNOWN:
         file, line, column = position.rsplit(":", 2)
@@ -221,4 +222,5 @@ def remark_from_json(record: Sequence[Any]) -> Remark:
         function=function,
         amounts=pairs,
         segments=tuple(segments),
+        frees_nothing=frees_nothing,
     )

@@ -25,7 +25,7 @@ from ...analysis.step.step import Step
 from ...analysis.step.views import storages, value_bytes
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import AUTO, Selection
-from ...planning.by_segment.skip_reasons import FREES_NOTHING, NOTHING_FREED
+from ...planning.skip_reason import SkipReason, frees_nothing
 from ...rules.costs.cost import FLOPS, Cost, cost_named
 from ...search.choice.choose import ChosenAttempt, choose_for
 from ...search.choice.segment_decisions import segment_decisions
@@ -150,11 +150,11 @@ def _decision_after_cuts(step: Step, cut_loops: Mapping[Operation, str], decisio
     copy the whole loop copies nothing. The cut is also given as the reason if the segment contains the loop and its
     copies would free nothing.
     """
-    frees_nothing = decision.reason in (*FREES_NOTHING, NOTHING_FREED)
-    if decision.reason is not None and not frees_nothing:
+    is_futile = frees_nothing(decision.reason) or decision.reason is SkipReason.NOTHING_FREED
+    if decision.reason is not None and not is_futile:
         return decision
     copied = step.numbered.operations_of([op for group in decision.groups for op in group.operations])
-    replaced = [*copied, *(decision.operations if frees_nothing else ())]
+    replaced = [*copied, *(decision.operations if is_futile else ())]
     cut = next((cut_loops[op] for op in replaced if op in cut_loops), None)
     if cut is None:
         return decision

@@ -25,7 +25,7 @@ from ...support.remarks import Remark
 from ...transforms.outlining.nested_steps import outline_nested_steps
 from ...transforms.per_device.outline import outline_device_steps
 from ...transforms.phase import write_phases
-from ...transforms.plans.misfits import Misfits
+from ...transforms.plans.misfits import for_each_step
 from ...transforms.preparation.timelines import flat_copy, timelines_of
 from .explain_function import explain
 
@@ -52,13 +52,9 @@ def explanations_of(
     places = _outline(copy)
     selection, _ = with_stated_checkpoints(copy, selection)
     choosing = None if options is None else replace(options, selection=selection)
-    explanations, misfits = list[Explanation](), Misfits()
-    for function, step in steps_of(copy):
-        explanation = misfits.try_on(function, partial(explain, function, step, selection, cost, choosing))
-        if explanation is not None:
-            explanations.append(replace(explanation, place=places.get(explanation.function, "")))
-    misfits.refuse()
-    return explanations, guessed
+    explain_step = partial(explain, selection=selection, cost=cost, options=choosing)
+    explanations = for_each_step(steps_of(copy), explain_step).values()
+    return [replace(each, place=places.get(each.function, "")) for each in explanations], guessed
 
 
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:

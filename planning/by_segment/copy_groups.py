@@ -19,14 +19,14 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 
-from ..gates import NO_GATE, can_delay, expandable_gradients, gates_for, joining_gates
+from ..gates import can_delay, expandable_gradients, gates_for, joining_gates
 from ..graph import Graph
 from ..plan import Batch, CopyGroup, NotRecomputed, Plan
+from ..skip_reason import SkipReason
 from ..unsplit_groups import unsplit_group, with_numbers
 from .batches import sequential_batches, split_into_batches
 from .copy_requests import CopyRequest, copy_requests
-from .plan_targets import Targets, copyable_targets, outputs_of, without_early_constants
-from .skip_reasons import FROM_CONSTANTS, why_no_copies
+from .plan_targets import Targets, copyable_targets, outputs_of, why_no_copies, without_early_constants
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
         while waiting and not gates_for(graph, _targets_read(graph, targets, segment, waiting[0]), waiting, waiting[0]):
             reader = waiting.pop(0)
             values.difference_update(_targets_read(graph, targets, segment, reader))
-            entries.append(NotRecomputed(segment, reader, NO_GATE))
+            entries.append(NotRecomputed(segment, reader, SkipReason.NO_GATE))
     return Targets(targets.segments, frozenset(values), targets.own_readers), entries
 
 
@@ -158,7 +158,7 @@ class _Planner:
         if gates:
             self._copy_spine(request, read, outputs, gates)
         else:
-            self.kept.append(NotRecomputed(request.segment, reader, NO_GATE))
+            self.kept.append(NotRecomputed(request.segment, reader, SkipReason.NO_GATE))
 
     def _copy_inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
         """Copy the inside of a segment, after the outputs of other segments that the copies read."""
@@ -166,14 +166,14 @@ class _Planner:
         operations = [op for op in request.operations if not self._is_copied(op)]
         inputs = self.graph.outside_of(operations)
         if not inputs and operations:
-            self.kept.append(NotRecomputed(request.segment, operations[0], FROM_CONSTANTS))
+            self.kept.append(NotRecomputed(request.segment, operations[0], SkipReason.FROM_CONSTANTS))
         elif operations:
             replaced = self._targets_of(operations)
             outside = set(inputs)
             reading = [op for op in operations if not outside.isdisjoint(self.graph.reads[op])]
             gates = self._gates(request, replaced, self._targets_of(reading))
             if not gates:
-                self.kept.append(NotRecomputed(request.segment, request.before, NO_GATE))
+                self.kept.append(NotRecomputed(request.segment, request.before, SkipReason.NO_GATE))
                 return
             self._copy_spine(request, inputs, outputs, gates)
             self._append_group(request, operations, replaced, gates)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ...support.phase import Phase
 from ..graph import Graph
+from ..skip_reason import SkipReason
 
 
 @dataclass(frozen=True)
@@ -157,3 +158,24 @@ def targets_with_views(graph: Graph, targets: Targets, marked: Collection[int]) 
         if segments.setdefault(op, segment) == segment:
             values.update(graph.makes[op])
     return Targets(segments, frozenset(values), targets.own_readers)
+
+
+def why_no_copies(graph: Graph, targets: Targets, segment: str, refused: Collection[int]) -> str:
+    """Return the reason why no target of a segment is copied.
+
+    Args:
+        graph: The graph of the step.
+        targets: The values to recompute.
+        segment: The name of the segment.
+        refused: Operations that must not run twice.
+    """
+    operations = (op for op, name in targets.segments.items() if name == segment)
+    read = [op for op in operations if any(graph.gradient_readers[value] for value in graph.makes[op])]
+    refused_read = [op for op in read if op in refused and not targets.values.isdisjoint(graph.makes[op])]
+    if refused_read:
+        names = " and ".join(dict.fromkeys(graph.names[op] for op in refused_read))
+        reason = graph.effects[refused_read[0]]
+        return f"gradient operations read results of {names}, which must not run twice: {reason}"
+    copyable = copyable_targets(graph, targets, refused).values
+    read_values = {value for op in read for value in graph.makes[op] if graph.gradient_readers[value]}
+    return SkipReason.NOT_READ_BY_GRADIENT if read_values <= copyable else SkipReason.ONLY_KEPT_READ

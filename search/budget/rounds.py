@@ -1,8 +1,10 @@
 """Measure candidates until one is within a budget. Each round measures the candidate with the least work that is
 expected to fit, and corrects the forecasts.
 
-This is the loop of every budget search. The caller supplies the candidates and the measure: a memory model
-(`within.py`), a compiler of modules (`compiled_search.py`), or Inductor (`frontends/torch/inductor/budget_search.py`).
+This is the loop of every search whose forecasts are calibrated by measurements. The caller supplies the candidates and
+the measure: a memory model (`within.py`), a compiler of modules (`compiled_search.py`), or Inductor
+(`frontends/torch/inductor/budget_search.py`). Searches in program order plan exactly, and have other loops: they lower
+the limit of the plan by the bytes by which the rewritten step exceeds it.
 """
 
 from __future__ import annotations

@@ -13,23 +13,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 
 from ...analysis.forecasts.peaks import Forecast, Peaks
 from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.loop_schedule import UNCUT, LoopSchedule
 from ...options.recompute_options import ATTEMPTS, RecomputeOptions
-from ...options.selection import BadSelection
 from ...planning.calibrated_search import Prediction, Ratio
 from ...planning.host_moves import Offload
 from ...planning.plan import Plan
 from ...planning.plan_file import StepPlan
 from ...planning.solvers.result import Stop, never_stop
-from ...support.diagnostics import BadRequest
-from ...support.operations import every_operation
 from ...support.timing import part
-from ...transforms.per_device.outline import is_stand_in
+from ...transforms.plans.misfits import for_each_step
 from ..checked_options import cost_option
 from ..choice.best_attempt import ScoredAttempt
 from ..choice.choose import choose, policy_attempts
@@ -205,29 +201,31 @@ def _variant_of(module: ModuleOp, options: RecomputeOptions, references: dict[st
     choosing = replace(options, selection=prepared.selection, attempts=MAX_ATTEMPTS)
     if options.loop_schedule != UNCUT and not prepared.rolled.copies:
         return None
+    numbered = numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of)
+    forecasts = {function: Forecast.of(function, step, options.emission).detach() for function, step in numbered}
+    attempts = for_each_step(numbered, lambda function, step: _attempts(step, choosing, forecasts[function]))
     steps = dict[str, StepCandidates]()
-    for function, step in numbered_steps(prepared.module, costs=cost_option(prepared.module, options.cost).of):
-        name = function.sym_name.data
-        forecast = Forecast.of(function, step, options.emission).detach()
+    for function, step in numbered:
+        name, forecast = function.sym_name.data, forecasts[function]
         plain_peaks = forecast.without_copies()
         share_of = partial(_need_share, offload, references.setdefault(name, plain_peaks))
-        attempts = _attempts(function, step, choosing, forecast)
         loops_alone = [_without_copies(PlanSource.LOOPS_ALONE, share_of(plain_peaks))] if prepared.rolled.copies else []
         limits = prepared.limits.of.get(name)
         steps[name] = StepCandidates.of(
-            step, attempts, forecast=forecast, share_of=share_of, limits=limits, first=loops_alone
+            step,
+            attempts.get(function, ()),
+            forecast=forecast,
+            share_of=share_of,
+            limits=limits,
+            first=loops_alone,
         )
     return _Variant(options.loop_schedule, offload, prepared.rolled.extra_flops, steps)
 
 
-def _attempts(function: FuncOp, step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
-    try:
-        tried = choose(step, options, forecast).tried
-        return (*tried, *policy_attempts(step, options, forecast, tried))
-    except BadSelection as error:
-        if not any(map(is_stand_in, every_operation(function))):
-            raise BadRequest(function, str(error)) from error
-        return ()
+def _attempts(step: Step, options: RecomputeOptions, forecast: Forecast) -> tuple[ScoredAttempt, ...]:
+    """Return the attempts at a step. Raises `BadSelection` if the selection does not apply to the step."""
+    tried = choose(step, options, forecast).tried
+    return (*tried, *policy_attempts(step, options, forecast, tried))
 
 
 def _need_share(offload: Offload, plain: Peaks, needed: Peaks) -> float:

@@ -14,7 +14,7 @@ the graph's structure (*by structure*).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...analysis.forecasts.peaks import Peaks
@@ -64,8 +64,7 @@ class ScoredAttempt:
     @property
     def extra_work(self) -> int:
         """The cost of the copies, in the unit of the options: FLOPs by default."""
-        cost = self.planned.decided.step.graph.cost
-        return sum(cost[op] for group in self.planned.plan.groups for op in group.operations)
+        return self.planned.plan.extra_cost(self.planned.decided.step.graph.cost)
 
     @property
     def is_undivided(self) -> bool:
@@ -166,9 +165,8 @@ def _contenders(scored: Sequence[ScoredAttempt], before: Peaks) -> Sequence[Scor
     most = HIGH_PEAK_FACTOR_OF_LEVELS * min(attempt.peaks.in_order for attempt in allowed)
     # Attempts are identified by `id`, because comparing plans is slow.
     few = set[int]()
-    for methods, _ in TRUST_LEVELS:
-        of_level = [attempt for attempt in allowed if attempt.cut_method in methods]
-        lowest = min((attempt.peaks.in_order for attempt in of_level), default=0)
+    for of_level, _ in _by_trust(allowed):
+        lowest = min(attempt.peaks.in_order for attempt in of_level)
         few |= {id(item) for item in of_level if item.peaks.in_order <= min(most, HIGH_PEAK_FACTOR * lowest)}
     return [attempt for attempt in scored if id(attempt) in few or attempt.is_undivided]
 
@@ -192,13 +190,21 @@ def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
     the models.
     """
     believed, max_ratio = list[ScoredAttempt](), 1.0
-    for methods, next_max_ratio in TRUST_LEVELS:
-        of_level = [attempt for attempt in scored if attempt.cut_method in methods]
-        if not of_level:
-            continue
+    for of_level, next_max_ratio in _by_trust(scored):
         if not believed or _combined_peak(of_level, size) < max_ratio * _combined_peak(believed, size):
             believed, max_ratio = of_level, next_max_ratio
     return believed
+
+
+def _by_trust(scored: Sequence[ScoredAttempt]) -> Iterator[tuple[Sequence[ScoredAttempt], float]]:
+    """Yield the attempts of each level of trust that has attempts, the most trusted level first, with the limit below
+    which a level of less trust replaces it."""
+    for attempt in scored:
+        has_level = any(attempt.cut_method in methods for methods, _ in TRUST_LEVELS)
+        assert has_level, f"{attempt.cut_method} belongs to no level of trust; add it to TRUST_LEVELS"
+    for methods, max_ratio in TRUST_LEVELS:
+        if of_level := [attempt for attempt in scored if attempt.cut_method in methods]:
+            yield of_level, max_ratio
 
 
 def _combined_peak(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAttempt], int]) -> int:

@@ -19,7 +19,6 @@ from ...analysis.step.step import Step
 from ...dialects.names import Names
 from ...options.recompute_options import RecomputeOptions
 from ...options.selection import Selection
-from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.plan import Plan
 from ...support.counted import counted
 from ...support.remarks import Remark, RemarkKind, Topic
@@ -221,8 +220,8 @@ class _StepAttempts:
         for attempt in attempts_at(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)
             yield planned
-            if (each_pass := repeat_in_each_pass(self.step.graph, planned.plan)) is not planned.plan:
-                yield PlannedAttempt(replace(attempt, each_pass=True), planned.decided, each_pass)
+            if (repeated := planned.in_each_pass()).plan is not planned.plan:
+                yield repeated
 
     def _plan(self, attempt: Attempt) -> PlannedAttempt:
         """Plan an attempt. Raises `BadSelection` if the selection does not apply to the step."""

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from xdsl.dialects.builtin import ModuleOp
 
 from ...options.recompute_options import RecomputeOptions
-from ...planning.objective import MIN_SAVED_SHARE
+from ...planning.objective import is_worth_it
 from ...planning.plan import plan_nothing
 from ...support.units import readable_bytes
 from ..local_choices.limit_segments import selection_without_budgets
@@ -81,4 +81,4 @@ def choose_by_measurement(
     listed = "; ".join(f"{words}: {readable_bytes(size)}" for (words, _), size in zip(results, sizes, strict=True))
     size_bytes, smallest = min(sized, key=lambda pair: (pair[0], pair[1].extra_flops))
     summary = f"measured: unchanged: {readable_bytes(plain_bytes)}; {listed}"
-    return MeasuredChoice(smallest if size_bytes <= plain_bytes * (1 - MIN_SAVED_SHARE) else None, summary)
+    return MeasuredChoice(smallest if is_worth_it(plain_bytes, size_bytes) else None, summary)

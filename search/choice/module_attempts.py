@@ -12,7 +12,7 @@ from ...analysis.step.module_steps import numbered_steps
 from ...analysis.step.step import Step
 from ...options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ...planning.plan_file import StepPlan
-from ...transforms.plans.misfits import Misfits
+from ...transforms.plans.misfits import for_each_step
 from ...transforms.plans.notes import notes_of
 from ...transforms.plans.write_decisions import marked_attributes
 from ..prepare import prepare
@@ -47,14 +47,13 @@ def module_attempts(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTION
     Raises:
         Refusal: In the same cases as `recompute`.
     """
-    misfits, prepared = Misfits(), prepare(module, options)
+    prepared = prepare(module, options)
     options = replace(options, selection=prepared.selection)
-    per_step = list[tuple[str, Step, tuple[ScoredAttempt, ...]]]()
-    for function, step in numbered_steps(prepared.module):
-        choice = misfits.try_on(function, partial(choose_for, function, step, options))
-        if choice is not None:
-            per_step.append((function.sym_name.data, step, choice.tried))
-    misfits.refuse()
+    steps = numbered_steps(prepared.module)
+    choices = for_each_step(steps, partial(choose_for, options=options))
+    per_step = [
+        (function.sym_name.data, step, choices[function].tried) for function, step in steps if function in choices
+    ]
     for index in range(max((len(attempts) for _, _, attempts in per_step), default=0)):
         scored = [(name, step, attempts[min(index, len(attempts) - 1)]) for name, step, attempts in per_step]
         words = "; ".join(dict.fromkeys(str(attempt.planned.attempt) for _, _, attempt in scored))

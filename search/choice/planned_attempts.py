@@ -4,7 +4,7 @@ stays unchanged."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from xdsl.ir import Operation
@@ -16,6 +16,7 @@ from ...analysis.step.marks import ChosenMark
 from ...analysis.step.step import Step
 from ...options.selection import Selection
 from ...planning.by_segment.copy_groups import GroupOptions
+from ...planning.by_segment.each_pass import repeat_in_each_pass
 from ...planning.by_segment.plan_targets import Targets
 from ...planning.plan import Plan
 from ...support.timing import part
@@ -38,6 +39,12 @@ class PlannedAttempt:
         recomputed = [decision for decision in self.decided.decisions if decision.recomputed and decision.segment]
         segment_of = {position(op): decision.segment for decision in recomputed for op in decision.operations}
         return dict(sorted(segment_of.items()))
+
+    def in_each_pass(self) -> PlannedAttempt:
+        """Return the attempt that also repeats the copies in each backward pass. Its plan is the same object if the
+        backward pass enters most segments only once."""
+        plan = repeat_in_each_pass(self.decided.step.graph, self.plan)
+        return replace(self, attempt=replace(self.attempt, each_pass=True), plan=plan)
 
 
 @dataclass(frozen=True)
@@ -82,8 +89,9 @@ def plan_attempt(
         copies: The maximum number of copies of one operation.
     """
     grouping = GroupOptions(copies, chain=attempt.chain, splits_only_concurrent=attempt.splits_only_concurrent)
-    options = CloneOptions(grouping, attempt.each_pass, selection.permission)
-    return PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
+    options = CloneOptions(grouping, selection.permission)
+    planned = PlannedAttempt(attempt, targets.decided, options.plan(step, targets.targets))
+    return planned.in_each_pass() if attempt.each_pass else planned
 
 
 def _targets_of_decisions(

@@ -26,9 +26,8 @@ from ...planning.by_segment.by_structure import Cuts
 from ...planning.by_segment.copy_groups import GroupOptions
 from ...planning.by_segment.plan_targets import Targets
 from ...planning.by_segment.sinkable import sinkable_groups
-from ...planning.by_segment.skip_reasons import ALL_KEPT, ALL_OUTPUTS, ALL_TO_SAVE, NOTHING_FREED, SKIPPED
-from ...planning.gates import NO_GATE
 from ...planning.plan import Plan
+from ...planning.skip_reason import SkipReason
 from ...support.timing import part
 from ...support.units import readable_bytes
 
@@ -78,7 +77,7 @@ def segment_decisions(
         scopes = _gradient_scopes(step, selection) if segmentation.cuts is None else {}
     analysis = _SegmentAnalysis(step, selection, splits_into_batches, scopes)
     decisions = [
-        Decision(segment=segment, operations=operations, values=frozenset(), groups=(), reason=SKIPPED)
+        Decision(segment=segment, operations=operations, values=frozenset(), groups=(), reason=SkipReason.SKIPPED)
         if segment in resolved.skipped
         else analysis.decision(segment, operations, resolved.saved)
         for segment, operations in resolved.members.items()
@@ -180,8 +179,8 @@ class _SegmentAnalysis:
         makes = self.step.graph.makes
         requested = [op in marked or value in to_save for op in members for value in makes[op]]
         if not any(requested):
-            return ALL_OUTPUTS
-        return ALL_TO_SAVE if all(requested) else ALL_KEPT
+            return SkipReason.ALL_OUTPUTS
+        return SkipReason.ALL_TO_SAVE if all(requested) else SkipReason.ALL_KEPT
 
     def _outputs_for_own_gradient(
         self, segment: str, members: Sequence[int], live_out: Iterable[int], marked: Container[int]
@@ -223,12 +222,13 @@ def _why_not(plan: Plan, demanded: bool, all_kept: str) -> str | None:
         all_kept: The reason for a plan without values.
     """
     # If the gradient needs the first values immediately, this is the last segment: all copies would be live together.
-    ungated = next((entry.reason for entry in plan.kept if entry.reason == NO_GATE), None)
-    if ungated is not None or not plan.groups:
-        return ungated or (plan.kept[0].reason if plan.kept else all_kept)
+    if any(entry.reason is SkipReason.NO_GATE for entry in plan.kept):
+        return SkipReason.NO_GATE
+    if not plan.groups:
+        return plan.kept[0].reason if plan.kept else all_kept
     freed, pinned = (sum(sizes) for sizes in zip(*((g.freed_bytes, g.pinned_bytes) for g in plan.groups), strict=True))
     if freed == pinned == 0 and not demanded:
-        return NOTHING_FREED
+        return SkipReason.NOTHING_FREED
     if freed <= pinned and not demanded:
         cost = f"keeps {readable_bytes(pinned)} alive in their place"
         return f"no memory would be freed on balance: recomputing frees {readable_bytes(freed)} and {cost}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation
 
@@ -16,19 +16,33 @@ _OTHERS_UNCHANGED = "the rest of the step is left as it is"
 _IN_OTHERS = "in the rest of the step: "
 
 
-def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Adapt the remarks on a step with cut loops: they say that only the rest of the step is left unchanged."""
-    return tuple(
-        replace(remark, reason=remark.reason.removesuffix(UNCHANGED) + _OTHERS_UNCHANGED)
-        if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED) and _OTHERS_UNCHANGED not in remark.reason
-        else remark
-        for remark in remarks
-    )
+@dataclass(frozen=True, repr=False)
+class UnchangedStepRemark(Remark):
+    """A remark that a step is left unchanged.
+
+    Attributes:
+        cause: The reason for which the step is left unchanged.
+        is_rest: Whether only the rest of the step is left unchanged, because its loops are cut or another step is
+            rewritten.
+    """
+
+    cause: str = ""
+    is_rest: bool = False
 
 
 def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.STEP_LEFT) -> Remark:
     """Return the remark that a step is left unchanged, with the reason."""
-    return Remark(op, f"{reason}: {UNCHANGED}", topic=topic)
+    return UnchangedStepRemark(op, f"{reason}: {UNCHANGED}", topic=topic, cause=reason)
+
+
+def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
+    """Adapt the remarks on a step with cut loops: they say that only the rest of the step is left unchanged."""
+    return tuple(
+        replace(remark, reason=f"{remark.cause}: {_OTHERS_UNCHANGED}", is_rest=True)
+        if isinstance(remark, UnchangedStepRemark) and not remark.is_rest
+        else remark
+        for remark in remarks
+    )
 
 
 def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:

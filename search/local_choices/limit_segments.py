@@ -29,10 +29,9 @@ from ...options.selection import AUTO, BadSelection, Selection
 from ...planning.graph import Graph
 from ...planning.plan import Plan
 from ...support.diagnostics import BadRequest, Refusal
-from ...support.operations import every_operation
 from ...support.remarks import Remark
 from ...support.timing import part
-from ...transforms.per_device.outline import is_stand_in
+from ...transforms.plans.misfits import contains_outlined_step
 from .segments_within_budgets import SegmentLimits, choose_within_budgets
 
 
@@ -143,7 +142,7 @@ def _refuse_unknown(steps: Steps, budget: SegmentBudget) -> None:
     The error is reported at the first function that contains no outlined step, if there is one: the segments of an
     outlined step are not visible in the function around it.
     """
-    preferred = [pair for pair in steps if not any(map(is_stand_in, every_operation(pair[0])))] or list(steps)
+    preferred = [pair for pair in steps if not contains_outlined_step(pair[0])] or list(steps)
     function, step = preferred[0]
     error = unmatched_error(step.phases, budget)
     raise BadRequest(function, str(error)) from error

@@ -1,4 +1,5 @@
-"""Record the functions to which a selection does not apply because they lack a segment or checkpoint that it names.
+"""Work on all steps of a module, except those to which a selection does not apply because they lack a segment or
+checkpoint that it names.
 
 A nested or later step is outlined as a separate function. A selection that names only segments of one of these steps is
 not an error for the others.
@@ -6,8 +7,7 @@ not an error for the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from xdsl.dialects.func import FuncOp
@@ -18,34 +18,39 @@ from ...support.operations import every_operation
 from ...support.outlined_names import is_outlined
 from ..per_device.outline import is_stand_in
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
-@dataclass
-class Misfits:
-    """The functions to which a selection does not apply, with the errors, and the number of functions to which it
-    applies."""
+def for_each_step(steps: Iterable[tuple[FuncOp, S]], work: Callable[[FuncOp, S], T]) -> dict[FuncOp, T]:
+    """Return the result of `work` for each step to which the selection applies, by function.
 
-    misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
-    fits: int = 0
+    Args:
+        steps: The functions with their steps.
+        work: Takes a function and its step. Raises `BadSelection` if the selection does not apply to the step.
 
-    def try_on(self, function: FuncOp, work: Callable[[], T]) -> T | None:
-        """Return the result of `work`. If it raises `BadSelection`, record the error and return None."""
+    Raises:
+        Refusal: The selection does not apply to a function. If it applies to another function, parts of a function are
+            exempt (`is_part_of_function`). The error is the one of the first function that is not exempt.
+    """
+    results, misfits = dict[FuncOp, T](), list[tuple[FuncOp, BadSelection]]()
+    for function, step in steps:
         try:
-            result = work()
+            results[function] = work(function, step)
         except BadSelection as error:
-            self.misfits.append((function, error))
-            return None
-        self.fits += 1
-        return result
+            misfits.append((function, error))
+    for function, error in misfits:
+        if not (results and is_part_of_function(function)):
+            raise BadRequest(function, str(error)) from error
+    return results
 
-    def refuse(self) -> None:
-        """Raise `BadRequest` for the first function to which the selection does not apply.
 
-        If the selection applies to another function, the parts of a function with several steps are exempt: a nested
-        or later step that is outlined, and the function that contains its placeholder.
-        """
-        for function, error in self.misfits:
-            is_part = is_outlined(function) or any(map(is_stand_in, every_operation(function)))
-            if not (self.fits and is_part):
-                raise BadRequest(function, str(error)) from error
+def is_part_of_function(function: FuncOp) -> bool:
+    """Return whether the function is one part of a function with several steps: a nested or later step that is
+    outlined, or a function that contains a placeholder of an outlined step."""
+    return is_outlined(function) or contains_outlined_step(function)
+
+
+def contains_outlined_step(function: FuncOp) -> bool:
+    """Return whether the function contains a placeholder of an outlined step."""
+    return any(map(is_stand_in, every_operation(function)))

@@ -17,6 +17,7 @@ from ...dialects.mark_kind import MarkKind
 from ...dialects.names import Names
 from ...dialects.result_marks import decided_mark
 from ...options.selection import Selection
+from ...planning.skip_reason import frees_nothing
 from ...support.interface import interface_wording
 from ...support.operations import name_of
 from ...support.remarks import Remark
@@ -146,10 +147,13 @@ def _remarks_on_skipped(decisions: Iterable[Decision]) -> Iterator[Remark]:
                 group[0].first,
                 f"{_subject(segments)} not recomputed: {reason}",
                 segments=tuple(segments[:MAX_LISTED_SEGMENTS]),
+                frees_nothing=frees_nothing(reason),
             )
         for decision in group if not named else ():
             yield Remark(
-                decision.first, f"{name_of(decision.first)}, a preferred operation, is not recomputed: {reason}"
+                decision.first,
+                f"{name_of(decision.first)}, a preferred operation, is not recomputed: {reason}",
+                frees_nothing=frees_nothing(reason),
             )
 
 

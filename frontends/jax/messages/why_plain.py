@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from ....analysis.step.descriptions import is_scope, place_in_model, without_loop_scopes
 from ....analysis.step.module_steps import ForwardOverReverse, NoGradient
-from ....planning.by_segment.skip_reasons import FREES_NOTHING
 from ....support.diagnostics import Refusal
 from ....support.locations import base_name
 from ....support.remarks import Remark, Topic
@@ -258,5 +257,4 @@ def remedy_in(message: str) -> str:
 def _remedy_for(remark: Remark | None) -> str:
     if remark is None:
         return NAME_BLOCKS
-    frees_nothing = any(remark.reason.endswith(reason) for reason in FREES_NOTHING)
-    return _REMEDIES.get(remark.topic, _ONE_LAYER if frees_nothing else NAME_BLOCKS)
+    return _REMEDIES.get(remark.topic, _ONE_LAYER if remark.frees_nothing else NAME_BLOCKS)

@@ -129,13 +129,15 @@ def test_version_of_a_wheel_is_its_digests(tmp_path: Path):
 def test_stored_rewrite_equals_a_fresh_one():
     result = recompute.rewrite(STEP)
     placed = [Remark(op, f"remark on {op.name}") for op in result.module.walk()]
-    fresh = replace(result, remarks=(*placed, Remark(ModuleOp([]), "remark without a position")))
+    futile = Remark(ModuleOp([]), "remark without a position", frees_nothing=True)
+    fresh = replace(result, remarks=(*placed, futile))
     module, original = print_module(fresh.module, debuginfo=True), parse_module(STEP)
     record = RewriteRecord.from_json(json.loads(json.dumps(RewriteRecord.of(fresh).to_json())))
     stored = StoredRewrite(record, lambda: parse_module(module), lambda: original)
     assert fresh.copies > 0 and fresh.proof is not None
     assert stored.text == fresh.text and stored.plan_text == fresh.plan_text and stored.plans == fresh.plans
     assert list(map(str, stored.remarks)) == list(map(str, fresh.remarks))
+    assert [remark.frees_nothing for remark in stored.remarks] == [*(False for _ in placed), True]
     assert (stored.proof, stored.copies, stored.extra_flops) == (fresh.proof, fresh.copies, fresh.extra_flops)
     assert stored.predicted_saving == fresh.predicted_saving
     assert stored.memory() == fresh.memory()

@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
 
-from recompute.analysis.copies.copying import CloneOptions
+from recompute.analysis.copies.copying import CloneOptions, plan_of_marks
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.phases import updated_phases
 from recompute.analysis.step.step import Step
@@ -20,9 +21,10 @@ from recompute.planning.liveness import live_bytes, peak_bytes
 from recompute.planning.plan import Plan
 from recompute.planning.simulate import as_graph, simulate
 from recompute.proof.prove import prove
+from recompute.rules.effects import Permission
 from recompute.support.phase import Phase
 from recompute.test.named_steps import Values, named_step, numbers
-from recompute.transforms.clone import clone
+from recompute.transforms.clone import clone_marked
 from recompute.transforms.lower import lower
 
 T = "tensor<256xf32>"
@@ -71,7 +73,8 @@ def planned(step: Step, value: Values, each_pass: bool) -> Plan:
     """Return the plan that recomputes every `%s{i}` and `%u{i}`, with a segment for each block."""
     values = numbers(step, value, [f"{name}{block}" for block in range(BLOCKS) for name in "su"])
     segments = {step.graph.maker[each]: f"block{number // 2}" for number, each in enumerate(values)}
-    return CloneOptions(each_pass=each_pass).plan(step, Targets(segments, frozenset(values)))
+    plan = CloneOptions().plan(step, Targets(segments, frozenset(values)))
+    return repeat_in_each_pass(step.graph, plan) if each_pass else plan
 
 
 TWICE = [*forward(), seed("a"), *backward("g", "ac"), seed("b"), *backward("h", "bc")]
@@ -102,7 +105,12 @@ def test_simulation_matches_rewritten_program(each_pass: bool) -> None:
     before = module.clone()
     steps = numbered_steps(module)
     graph, known = steps[0][1].graph, steps[0][1].phases
-    (result,) = clone(module, CloneOptions(each_pass=each_pass), steps).steps
+
+    def plan_of(_: FuncOp, step: Step) -> Plan:
+        plan = plan_of_marks(step, CloneOptions())
+        return repeat_in_each_pass(step.graph, plan) if each_pass else plan
+
+    (result,) = clone_marked(module, steps, plan_of, Permission()).steps
     assert result.plan.copies == (4 if each_pass else 2) * BLOCKS
     paper = as_graph(graph, simulate(graph, result.plan))
     lower(module, "stablehlo")

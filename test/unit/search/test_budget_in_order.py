@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import recompute
-from recompute.search.budget.program_order import MAX_EAGER_COST
+from recompute.search.budget.preferred_result import MAX_EAGER_COST
 
 LAYERS = 6
 ROWS, WEIGHTS = "tensor<64x32xf32>", "tensor<32x32xf32>"

@@ -7,7 +7,7 @@ import pytest
 import recompute
 from recompute.options.memory_model import MODELS
 from recompute.planning.plan import plan_nothing
-from recompute.search.budget import program_order
+from recompute.search.budget import solver_rounds
 from recompute.search.budget.rounds import Rounds
 from recompute.search.outcome import RewriteResult
 from recompute.support.diagnostics import Refusal
@@ -22,11 +22,11 @@ def worst_of_pool(self: Rounds[object, RewriteResult], _: int) -> RewriteResult 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_minimum_needs_no_more_than_the_choice_without_a_budget(model: str, monkeypatch: pytest.MonkeyPatch):
-    def saves_nothing(self: program_order._SolverRounds) -> RewriteResult:  # pyright: ignore[reportPrivateUsage]
+    def saves_nothing(self: solver_rounds.SolverRounds) -> RewriteResult:
         return self.problem.evaluate(plan_nothing, self.loops)
 
     step = original("mlp.small.mlir")
-    monkeypatch.setattr(program_order._SolverRounds, "best", saves_nothing)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(solver_rounds.SolverRounds, "best", saves_nothing)
     monkeypatch.setattr(Rounds, "best", worst_of_pool)
     peaks = list[int]()
     for options in (recompute.RecomputeOptions(), recompute.RecomputeOptions(budget="min", memory_model=model)):

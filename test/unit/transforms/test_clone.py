@@ -138,8 +138,9 @@ func.func @f(%x: {T}, %ct: {T}) -> ({T}, {T}) {{
     result = clone(module)
     verify(module)
     assert [group.segment for group in result.groups] == ["q", "p"]
-    (output,) = (remark.reason for remark in result.remarks)
-    assert output.startswith("segment 'p' is not recomputed: the backward pass begins with these values")
+    (output,) = result.remarks
+    assert output.reason.startswith("segment 'p' is not recomputed: the backward pass begins with these values")
+    assert output.frees_nothing
 
 
 @pytest.mark.parametrize("mark", ['"yes"', "3", "[true]"])

@@ -14,7 +14,7 @@ from recompute.analysis.step.step import Step
 from recompute.driver.inspection.explain_function import explain
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import Selection
-from recompute.planning.by_segment.skip_reasons import SKIPPED
+from recompute.planning.skip_reason import SkipReason
 
 STEP = """
 func.func @step(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
@@ -83,7 +83,7 @@ def test_value_that_the_update_reads_names_the_reader() -> None:
         (Selection("block*", save=("stablehlo.exponential",)), "%a", CHOSEN),
         (Selection("block*", exclude=("main:stablehlo.exponential",)), "%a", CHOSEN),
         (Selection(checkpoints=("b",)), "%b", CHOSEN),
-        (Selection("block*", skip=(0,)), "%a", SKIPPED),
+        (Selection("block*", skip=(0,)), "%a", SkipReason.SKIPPED),
     ],
 )
 def test_selection_determines_the_reason(selection: Selection, value: str, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from recompute.analysis.step.exchanges import NOT_ALIKE, WITH_COLLECTIVES, why_not_repeatable
+from recompute.analysis.step.exchanges import CollectivesInside, why_not_repeatable
 from recompute.analysis.step.order import functions_of
 from recompute.mlir_io.parser import parse_module
 from recompute.rules.effects import Permission
@@ -57,11 +57,11 @@ def why(text: str, allowed: bool) -> str | None:
 @pytest.mark.parametrize("allowed", [False, True])
 @pytest.mark.parametrize("text", [BRANCH, loop("%n")], ids=["branch", "run-time length"])
 def test_device_dependent_collectives_are_not_recomputed(text: str, allowed: bool) -> None:
-    assert why(text, allowed) == NOT_ALIKE
+    assert why(text, allowed) is CollectivesInside.UNEQUAL
 
 
 def test_collectives_are_recomputed_only_on_request() -> None:
-    assert why(loop("%three"), False) == WITH_COLLECTIVES
+    assert why(loop("%three"), False) is CollectivesInside.NOT_ALLOWED
     assert why(loop("%three"), True) is None
 
 

@@ -10,7 +10,8 @@ from recompute.options.recompute_options import RecomputeOptions
 from recompute.planning.plan import Optimality
 from recompute.search.budget import program_order
 from recompute.search.budget.budget_problem import BudgetProblem
-from recompute.search.budget.program_order import MAX_LOWERED, MAX_ROUNDS, search_in_program_order
+from recompute.search.budget.program_order import search_in_program_order
+from recompute.search.budget.solver_rounds import MAX_LOWERED, MAX_ROUNDS
 from recompute.search.outcome import RewriteResult
 from recompute.support.diagnostics import Refusal
 from recompute.test.given_rewrites import GivenRewrites, problem_of, rewrite_of

@@ -11,12 +11,14 @@ from recompute.analysis.step import phase_sources
 from recompute.driver.api import rewrite
 from recompute.mlir_io.parser import parse_module
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
+from recompute.options.selection import Selection
 from recompute.planning.solvers.result import Stop
 from recompute.rules.facts import pure
 from recompute.rules.registry import register, registrations_undone
 from recompute.search.candidate_plans import pool
 from recompute.search.candidate_plans.pool import Pool
 from recompute.search.candidate_plans.pool_cache import forget_pools, pool_of
+from recompute.support.diagnostics import Refusal
 from recompute.test.unit.transforms.test_segment_budgets import STEP
 
 
@@ -83,3 +85,28 @@ def test_incomplete_pool_is_not_kept(made: list[RecomputeOptions]) -> None:
     for _ in range(2):
         pool_of(parse_module(STEP, "one"), DEFAULT_OPTIONS, lambda: True)
     assert len(made) == 2
+
+
+def test_steps_without_the_selected_segments_are_exempt() -> None:
+    """The second step of a function is outlined; each step lacks the segments of the other."""
+    line = '  %{} = stablehlo.{} : tensor<64xf32> loc("jit(f)/{}/op")\n'.format
+    lines = list[str]()
+    for name, read, made in (("a", "x", "n"), ("b", "n", "m")):
+        forward = [f"tanh %{read}", f"sine %{name}0", f"tanh %{name}1", f"sine %{name}2"]
+        lines += [line(f"{name}{index}", text, f"jvp({name}{index // 2})") for index, text in enumerate(forward)]
+        for index in reversed(range(4)):
+            cotangent = "ct" if index == 3 else f"g{name}{index + 1}"
+            product = f"multiply %{cotangent}, %{name}{index}"
+            lines.append(line(f"g{name}{index}", product, f"transpose(jvp({name}{index // 2}))"))
+        lines.append(line(made, f"add %{read}, %g{name}0", "update"))
+    text = (
+        "func.func @main(%x: tensor<64xf32>, %ct: tensor<64xf32>) -> tensor<64xf32> {\n"
+        + "".join(lines)
+        + "  func.return %m : tensor<64xf32>\n}"
+    )
+    for name in "ab":
+        options = RecomputeOptions(selection=Selection(f"{name}*"))
+        (candidate, *_) = Pool.of(parse_module(text, "step.mlir"), options).candidates
+        assert len(candidate.plans) == 2
+    with pytest.raises(Refusal, match=r"no segment matches 'c\*'"):
+        Pool.of(parse_module(text, "step.mlir"), RecomputeOptions(selection=Selection("c*")))

@@ -122,6 +122,14 @@ def test_every_cut_method_has_one_level_of_trust() -> None:
     assert sorted(map(str, methods)) == sorted(map(str, (None, *CutMethod)))
 
 
+def test_method_without_a_level_of_trust_is_an_error(
+    winner: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(best_attempt_module, "TRUST_LEVELS", best_attempt_module.TRUST_LEVELS[:-1])
+    with pytest.raises(AssertionError, match=r"STRUCTURE belongs to no level of trust; add it to TRUST_LEVELS"):
+        winner(Given(700, 700), Given(600, 600, cuts=STRUCTURE))
+
+
 def test_a_single_segment_competes_with_cuts_by_structure(winner: Callable[..., int]) -> None:
     """A single segment is trusted as much as cuts by structure: it wins without a margin."""
     assert winner(Given(700, 700, cuts=STRUCTURE), Given(690, 680, cuts=WHOLE)) == 1

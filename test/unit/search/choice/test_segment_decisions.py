@@ -12,7 +12,7 @@ from recompute.analysis.step.phases import phases
 from recompute.analysis.step.step import Step
 from recompute.mlir_io.parser import parse_module
 from recompute.options.selection import BadSelection, Selection
-from recompute.planning.by_segment.skip_reasons import ONLY_KEPT_READ
+from recompute.planning.skip_reason import SkipReason
 from recompute.search.choice.segment_decisions import segment_decisions
 from recompute.support.interface import command_line
 from recompute.support.operations import name_of
@@ -177,7 +177,7 @@ def test_returned_values_are_not_recomputed() -> None:
         backward("h", "multiply %g, %a"),
         returns="%a, %h",
     )
-    assert first.reason == ONLY_KEPT_READ
+    assert first.reason is SkipReason.ONLY_KEPT_READ
 
 
 def test_segment_read_only_through_its_output_is_skipped() -> None:
@@ -189,7 +189,7 @@ def test_segment_read_only_through_its_output_is_skipped() -> None:
         backward("g", "multiply %ct, %c"),
         returns="%d, %g",
     )
-    assert first.reason == ONLY_KEPT_READ
+    assert first.reason is SkipReason.ONLY_KEPT_READ
 
 
 def test_reason_names_operations_without_declared_effects() -> None:
