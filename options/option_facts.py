@@ -38,7 +38,8 @@ class OptionFacts:
     Attributes:
         entry_points: The interfaces that have this option; empty for the fields of `Selection`, which all interfaces
             have.
-        minimum: The smallest valid number; None if every value is valid.
+        minimum: The smallest valid number; None if there is none.
+        is_duration: Whether the value is a number of seconds, which must be positive.
         is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
         pass_type: The type that a pipeline reads, as Python spells it, if it is not the type of the field.
@@ -46,9 +47,18 @@ class OptionFacts:
 
     entry_points: frozenset[EntryPoint] = frozenset()
     minimum: int | None = None
+    is_duration: bool = False
     is_plain_data: bool = True
     selects: bool = True
     pass_type: str | None = None
+
+    def demand_in_range(self, name: str, value: Any) -> None:
+        """Raise `ValueError` for a number out of the range of the option. `name`: the name of the option in the
+        message."""
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(f"{name} must be at least {self.minimum}, not {value}")
+        if self.is_duration and value is not None and not value > 0:
+            raise ValueError(f"{name} must be a positive number of seconds, not {value:g}")
 
 
 PASS_HELP: Mapping[str, str] = {

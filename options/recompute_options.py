@@ -120,13 +120,15 @@ class RecomputeOptions:
     time_limit: float | None = field(
         default=None,
         kw_only=True,
-        metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False, pass_type="int | float | None"),
+        metadata=option_facts(
+            JIT, RECOMPUTE_PASS, is_plain_data=False, is_duration=True, pass_type="int | float | None"
+        ),
     )
     memory_model: str = field(default="", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
     strict: bool = field(default=False, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS))
     attempts: int = field(default=ATTEMPTS, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
     measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=option_facts(is_plain_data=False))
-    workers: int = 1
+    workers: int = field(default=1, metadata=option_facts(minimum=1))
     proof: bool = field(default=True, metadata=option_facts(JIT))
     merge_remat: bool = False
     loops: Loops | LoopSchedule = field(
@@ -168,13 +170,9 @@ class RecomputeOptions:
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
         demand_memory_model(self.memory_model)
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"{spelling('time-limit')} must be a positive number of seconds, not {self.time_limit:g}")
         for option in fields(self):
-            minimum = option_facts_of(option).minimum
-            value = getattr(self, option.name)
-            if minimum is not None and value < minimum:
-                raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
+            name = spelling(option.name.replace("_", "-"))
+            option_facts_of(option).demand_in_range(name, getattr(self, option.name))
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
