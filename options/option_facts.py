@@ -61,25 +61,6 @@ class OptionFacts:
             raise ValueError(f"{name} must be a positive number of seconds, not {value:g}")
 
 
-PASS_HELP: Mapping[str, str] = {
-    "target": "the replacement of tokens, as in recompute-lower: barriers (`stablehlo`) or nothing (`none`)",
-    "budget": 'the memory limit: `8GiB` of the device, `"50%"` of the step\'s temporaries, or `min`; it is met with '
-    "the least extra work, and a limit that cannot be met is an error",
-    "memory_model": "the memory model of the budget: `order` (program order) or `xla`; the default depends on the "
-    "target",
-    "loops": "recompute values that a loop stacks for a later loop, as in recompute-loops: `true`, `false`, or a "
-    'schedule such as `"periodic(8)"`',
-    "cost": 'the cost to minimize and to show in remarks: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file '
-    "of costs",
-    "offload": "values that may be offloaded to the host: `marked` for those marked `offload`; with a budget, `auto` "
-    'or `"25GB/s"` for others too',
-}
-"""The help texts of the options that have the same meaning in the passes `recompute` and `recompute-plan`.
-
-The docstring of a pass describes its other options.
-"""
-
-
 def option_facts(*entry_points: EntryPoint, **facts: Any) -> Mapping[str, OptionFacts]:
     """Return the metadata of a field: its `entry_points` and the other attributes of `OptionFacts`."""
     return {_KEY: OptionFacts(frozenset(entry_points), **facts)}
