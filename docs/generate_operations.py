@@ -99,7 +99,7 @@ def _has_custom_form(kind: type[Operation]) -> bool:
 
 
 def _is_executed(kind: type[Operation]) -> bool:
-    return is_known(kind) or kind.name in DECOMPOSED or kind.name in TERMINATORS
+    return is_known(kind) or kind.name in TERMINATORS
 
 
 def _labels(kind: type[Operation]) -> set[str]:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from xdsl.passes import ModulePass
 
 from ..options.loop_schedule import Loops
-from ..options.option_facts import option_facts_of
+from ..options.option_facts import OptionFacts, option_facts_of
 from ..options.recompute_options import RecomputeOptions
 from ..options.segment_budgets import SegmentBudgets, budget_texts
 from ..options.selection import Selection
@@ -56,16 +56,15 @@ def check_flag(name: str, value: Any) -> bool:
     return value
 
 
-def _count(name: str, value: Any, least: int = 1) -> int:
+def _count(name: str, value: Any, facts: OptionFacts) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise wrong_type(name, "an int", value)
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
+    facts.demand_in_range(name, value)
     return value
 
 
 def count_from_zero(name: str, value: Any) -> int:
-    return _count(name, value, least=0)
+    return _count(name, value, OptionFacts(minimum=0))
 
 
 def _sequence(name: str, value: Any, check: Callable[[str, Any], Any], elements: str) -> tuple[Any, ...]:
@@ -172,13 +171,12 @@ def _function(name: str, value: Any) -> Any:
     return value
 
 
-def _seconds(name: str, value: Any) -> float | None:
+def _seconds(name: str, value: Any, facts: OptionFacts) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise wrong_type(name, "a number of seconds", value)
-    if not value > 0:
-        raise ValueError(f"{name} must be a positive number of seconds, not {value}")
+    facts.demand_in_range(name, value)
     return float(value)
 
 
@@ -211,8 +209,6 @@ _BY_NAME: Mapping[str, OptionCheck] = {
     "plan": _plan,
     "planner": _planner,
     "selection": _selection,
-    "time_limit": _seconds,
-    "workers": _count,
 }
 """The checks of options with a special syntax or type, by option name."""
 
@@ -221,7 +217,9 @@ def _check_of(option: Field[Any]) -> OptionCheck:
     facts = option_facts_of(option)
     if option.name in _BY_NAME:
         return _BY_NAME[option.name]
-    return _BY_TYPE[str(option.type)] if facts.minimum is None else partial(_count, least=facts.minimum)
+    if facts.is_duration:
+        return partial(_seconds, facts=facts)
+    return _BY_TYPE[str(option.type)] if facts.minimum is None else partial(_count, facts=facts)
 
 
 OPTION_CHECKS: Mapping[str, OptionCheck] = {

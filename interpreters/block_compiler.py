@@ -15,7 +15,8 @@ an operation determines whether its results are views, and therefore which value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, SymbolRefAttr, TupleType
@@ -24,8 +25,9 @@ from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from ..dialects.stablehlo.composite import CompositeOp
 from ..dialects.stablehlo.external import RngOp
-from ..dialects.structured import GroupOp
+from ..dialects.structured import GradientOp, GroupOp, SegmentOp
 from ..rules.buffers import DENSE_VIEWS, FORWARDS, STRIDED_VIEWS, viewed_operand
 from ..rules.effects import TERMINATORS, works_on_memory
 from ..support.diagnostics import Refusal
@@ -132,7 +134,7 @@ class BlockCompiler:
             raise ValueError("it operates on a memref; the interpreter supports only operations on values")
         for value in (*op.operands, *op.results):
             shape_at(value)
-        kernels = (make_kernel(self, op) for make_kernel in KERNEL_SOURCES)
+        kernels = (source.make_kernel(self, op) for source in KERNEL_SOURCES)
         return next((kernel for kernel in kernels if kernel is not None), None)
 
     def group(self, op: GroupOp) -> Kernel:
@@ -211,8 +213,18 @@ def why_no_kernel(op: Operation) -> str:
     )
 
 
-# A function that returns the kernel of an operation, or None for an operation that it does not support.
-KernelSource = Callable[[BlockCompiler, Operation], Kernel | None]
+@dataclass(frozen=True)
+class KernelSource:
+    """A source of kernels.
+
+    Attributes:
+        make_kernel: A function that returns the kernel of an operation, or None for an operation that the source does
+            not support.
+        names: The operations that the source always supports, by name.
+    """
+
+    make_kernel: Callable[[BlockCompiler, Operation], Kernel | None]
+    names: Collection[str] = ()
 
 
 def _from_user(compiler: BlockCompiler, op: Operation) -> Kernel | None:
@@ -236,7 +248,7 @@ def _from_group(compiler: BlockCompiler, op: Operation) -> Kernel | None:
 def _from_callee(compiler: BlockCompiler, op: Operation) -> Kernel | None:
     if isinstance(op, CallOp):
         return compiler.call(op, op.callee)
-    return compiler.composite(op) if name_of(op) == "stablehlo.composite" else None
+    return compiler.composite(op) if isinstance(op, CompositeOp) else None
 
 
 def _from_generator(compiler: BlockCompiler, op: Operation) -> Kernel | None:
@@ -277,16 +289,16 @@ def _from_identity(compiler: BlockCompiler, op: Operation) -> Kernel | None:
 
 
 KERNEL_SOURCES: tuple[KernelSource, ...] = (
-    _from_user,  # first, so that users can replace built-in kernels
-    _from_devices,  # before the table, which has the collectives of a single process
-    _from_control_flow,
-    _from_group,
-    _from_callee,
-    _from_generator,
-    _from_structure,
-    _from_combiners,
-    _from_table,
-    _from_identity,
+    KernelSource(_from_user),  # first, so that users can replace built-in kernels
+    KernelSource(_from_devices),  # before the table, which has the collectives of a single process
+    KernelSource(_from_control_flow, CONTROL_FLOW),
+    KernelSource(_from_group, (SegmentOp.name, GradientOp.name)),
+    KernelSource(_from_callee, (CallOp.name, CompositeOp.name)),
+    KernelSource(_from_generator, (RngOp.name,)),
+    KernelSource(_from_structure, STRUCTURED),
+    KernelSource(_from_combiners, (*WITH_COMBINER, *WITH_TWO_COMBINERS)),
+    KernelSource(_from_table, KERNELS),
+    KernelSource(_from_identity, [kind.name for kind in ORDERING]),
 )
 """The sources of kernels, in order of precedence: the kernel of an operation comes from the first source that has one.
 The order of the sources after the first two is arbitrary, because they have no operation in common."""
@@ -299,16 +311,7 @@ def _on_copy(index: int, kernel: Kernel) -> Kernel:
 
 def is_known(kind: type[Operation]) -> bool:
     """Return whether the interpreter has kernels for operations of this class."""
-    return (
-        kind in ORDERING
-        or kind.name in CONTROL_FLOW
-        or issubclass(kind, GroupOp)
-        or kind is RngOp
-        or kind.name in KERNELS
-        or kind.name in STRUCTURED
-        or kind.name in WITH_COMBINER
-        or kind.name in WITH_TWO_COMBINERS
-    )
+    return any(kind.name in source.names for source in KERNEL_SOURCES)
 
 
 def _callee(op: Operation, name: SymbolRefAttr) -> FuncOp:

@@ -38,7 +38,8 @@ class OptionFacts:
     Attributes:
         entry_points: The interfaces that have this option; empty for the fields of `Selection`, which all interfaces
             have.
-        minimum: The smallest valid number; None if every value is valid.
+        minimum: The smallest valid number; None if there is none.
+        is_duration: Whether the value is a number of seconds, which must be positive.
         is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
         pass_type: The type that a pipeline reads, as Python spells it, if it is not the type of the field.
@@ -46,28 +47,18 @@ class OptionFacts:
 
     entry_points: frozenset[EntryPoint] = frozenset()
     minimum: int | None = None
+    is_duration: bool = False
     is_plain_data: bool = True
     selects: bool = True
     pass_type: str | None = None
 
-
-PASS_HELP: Mapping[str, str] = {
-    "target": "the replacement of tokens, as in recompute-lower: barriers (`stablehlo`) or nothing (`none`)",
-    "budget": 'the memory limit: `8GiB` of the device, `"50%"` of the step\'s temporaries, or `min`; it is met with '
-    "the least extra work, and a limit that cannot be met is an error",
-    "memory_model": "the memory model of the budget: `order` (program order) or `xla`; the default depends on the "
-    "target",
-    "loops": "recompute values that a loop stacks for a later loop, as in recompute-loops: `true`, `false`, or a "
-    'schedule such as `"periodic(8)"`',
-    "cost": 'the cost to minimize and to show in remarks: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or a file '
-    "of costs",
-    "offload": "values that may be offloaded to the host: `marked` for those marked `offload`; with a budget, `auto` "
-    'or `"25GB/s"` for others too',
-}
-"""The help texts of the options that have the same meaning in the passes `recompute` and `recompute-plan`.
-
-The docstring of a pass describes its other options.
-"""
+    def demand_in_range(self, name: str, value: Any) -> None:
+        """Raise `ValueError` for a number out of the range of the option. `name`: the name of the option in the
+        message."""
+        if self.minimum is not None and value < self.minimum:
+            raise ValueError(f"{name} must be at least {self.minimum}, not {value}")
+        if self.is_duration and value is not None and not value > 0:
+            raise ValueError(f"{name} must be a positive number of seconds, not {value:g}")
 
 
 def option_facts(*entry_points: EntryPoint, **facts: Any) -> Mapping[str, OptionFacts]:

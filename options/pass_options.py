@@ -14,12 +14,12 @@ accept it as a selection, and `replace` would return another pass. Instead, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from inspect import get_annotations
 from typing import Any, TypeVar
 
-from .option_facts import PASS_HELP, EntryPoint, option_facts_of, options_with
+from .option_facts import EntryPoint, option_facts_of, options_with
 
 T = TypeVar("T", bound=type)
 
@@ -35,8 +35,7 @@ def has_options(
 
     Args:
         options: A dataclass whose declared fields have immutable defaults.
-        entry_point: The pass whose options are declared; None for all fields. The help texts of the options come from
-            `PASS_HELP` and the docstring of the class; if it is None, they come from the docstring of `options`.
+        entry_point: The pass whose options are declared; None for all fields.
         first: The names of fields that are declared before the others.
     """
 
@@ -49,12 +48,7 @@ def has_options(
                 setattr(declared, option.name, option.default)
         listed.sort(key=lambda option: first.index(option.name) if option.name in first else len(first))
         declared.__annotations__ = {option.name: _pass_type(option) for option in listed} | own
-        if entry_point is None:
-            declared.option_sources = (options, *getattr(declared, "option_sources", ()))
-        else:
-            declared.shared_help = {
-                option.name: PASS_HELP[option.name] for option in listed if option.name in PASS_HELP
-            }
+        declared.option_sources = (*getattr(declared, "option_sources", ()), options)
         return declared
 
     return declare
@@ -64,11 +58,9 @@ def _pass_type(option: Field[Any]) -> Any:
     return option_facts_of(option).pass_type or option.type
 
 
-def shared_help(declared: type[Any]) -> Mapping[str, str]:
-    """Return the help texts of a pass that `PASS_HELP` provides, by the name of the option."""
-    return getattr(declared, "shared_help", {})
-
-
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:
-    """Return the classes whose docstrings describe the options of a pass or a target, the most specific class last."""
+    """Return the classes whose docstrings describe the options of a pass or a target, the most specific class last.
+
+    The docstring of a pass describes only the options that mean something else there than in the declared classes.
+    """
     return (*getattr(declared, "option_sources", ()), *reversed(declared.__mro__))

@@ -67,20 +67,22 @@ class RecomputeOptions:
     """Options of a rewrite.
 
     The constructor accepts `plan`, `loops` and `offload` as text, and stores only the parsed form. The properties
-    `planned`, `loop_schedule` and `moves` return these forms under types that exclude text. `budget` and `cost` stay
+    `planned`, `loop_schedule` and `moves` return these forms under types that exclude text. A second class for the
+    parsed options would repeat all fields, because users construct this class with text. `budget` and `cost` stay
     text, because their values depend on the step.
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
-        copies: The maximum number of copies of each operation.
+        copies: The maximum number of copies of each operation, as in `recompute-clone`.
         target: The replacement of tokens, as in `recompute-lower`: barriers (`stablehlo`) or nothing (`none`). XLA:CPU
             up to jax 0.10 keeps barriers only with `XLA_FLAGS=--xla_disable_hlo_passes=cse_barrier_expander`.
         stagger: Also delay early operations of the forward pass, as `recompute-stagger` does.
         calls: Re-outline unchanged functions, so that they are called as in the original program.
         plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
-        planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection.
-        budget: A memory limit, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the temporaries
-            of the plain step, or `min`. At most one of plan, planner and budget may be given.
+        planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection. At most one of
+            plan, planner and budget may be given.
+        budget: A memory limit, met with the least extra work: `8GiB` of the device, `"50%"` or `0.5` of the temporaries
+            of the plain step, or `min`. A limit that cannot be met is an error.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit. A
             rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
@@ -95,11 +97,12 @@ class RecomputeOptions:
         workers: The number of modules that are measured in parallel.
         proof: Prove that the result equals the original.
         merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.
-        loops: Recompute values that a loop stacks for a later loop. `keep(50%)` or `keep(2GiB)` keeps at most that much
-            of the stacks; `periodic(8)` or `periodic(auto)` saves the carries at intervals.
-        cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
-            file of costs.
-        offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may also move others.
+        loops: Recompute values that a loop stacks for a later loop, as in `recompute-loops`: true, false, or a
+            schedule. `"keep(50%)"` or `"keep(2GiB)"` keeps at most that much of the stacks; `"periodic(8)"` or
+            `"periodic(auto)"` saves the carries at intervals.
+        cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `"roofline(h100)"`, or
+            a file of costs.
+        offload: `marked` moves marked values to the host; with `auto` or `"25GB/s"`, a budget may also move others.
         pipeline: Passes to run instead of `recompute`. All other options except for `strict` and `proof` must have
             their defaults.
         segment_budgets: The bytes that each segment may save, as in `Selection.segment_budgets`, with or without a
@@ -120,13 +123,15 @@ class RecomputeOptions:
     time_limit: float | None = field(
         default=None,
         kw_only=True,
-        metadata=option_facts(JIT, RECOMPUTE_PASS, is_plain_data=False, pass_type="int | float | None"),
+        metadata=option_facts(
+            JIT, RECOMPUTE_PASS, is_plain_data=False, is_duration=True, pass_type="int | float | None"
+        ),
     )
     memory_model: str = field(default="", metadata=option_facts(RECOMPUTE_PASS, PLAN_PASS))
     strict: bool = field(default=False, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS))
     attempts: int = field(default=ATTEMPTS, metadata=option_facts(JIT, TORCH, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
     measure: Callable[[ModuleOp], int] | None = field(default=None, metadata=option_facts(is_plain_data=False))
-    workers: int = 1
+    workers: int = field(default=1, metadata=option_facts(minimum=1))
     proof: bool = field(default=True, metadata=option_facts(JIT))
     merge_remat: bool = False
     loops: Loops | LoopSchedule = field(
@@ -168,13 +173,9 @@ class RecomputeOptions:
         if self.target not in EMISSION_TARGETS:
             raise ValueError(f"unknown target '{self.target}'{suggestion(self.target, EMISSION_TARGETS)}")
         demand_memory_model(self.memory_model)
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"{spelling('time-limit')} must be a positive number of seconds, not {self.time_limit:g}")
         for option in fields(self):
-            minimum = option_facts_of(option).minimum
-            value = getattr(self, option.name)
-            if minimum is not None and value < minimum:
-                raise ValueError(f"{option.name} must be at least {minimum}, not {value}")
+            name = spelling(option.name.replace("_", "-"))
+            option_facts_of(option).demand_in_range(name, getattr(self, option.name))
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:

@@ -45,16 +45,12 @@ XLA_DIALECTS = ("stablehlo.", "chlo.", "mhlo.")
 @has_options(RecomputeOptions, EntryPoint.RECOMPUTE_PASS)
 class RecomputePass(ModulePass):
     """
-    copies: the maximum number of copies of each operation, as in recompute-clone.
-    stagger: also delay early operations of the forward pass, as in recompute-stagger.
     calls: restore the calls of unchanged functions, also in copies of whole calls; with `target=none`, only if this
     does not raise the peak. If false, all calls stay inlined.
     plan: a plan file, from an earlier run (`recompute-opt --emit-plan`) or another tool, to apply without a search.
     time_limit: seconds after which the search under a budget ends with the best plan so far, as Ctrl-C does.
     strict: report an error, instead of a remark, if a step is left unchanged, or if a marked operation must not run
     twice.
-    attempts: the maximum number of distinct plans for segments to compare; the best is chosen by trust in its segments,
-    then by memory.
     """
 
     name = "recompute"

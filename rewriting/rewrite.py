@@ -32,7 +32,7 @@ from ..options.recompute_options import DEFAULT_OPTIONS, Planner, RecomputeOptio
 from ..planning.host_moves import Offload
 from ..planning.plan import plan_nothing
 from ..planning.plan_file import StepPlan
-from ..planning.solvers.effort import NO_NUMBA_MESSAGE, PYTHON_SECONDS, is_compiled
+from ..planning.solvers.effort import default_seconds
 from ..planning.solvers.result import Stop, never_stop
 from ..search.budget.move_choices import cheapest_moves, require_order_model
 from ..search.budget.within import cheapest_within_budget
@@ -102,16 +102,13 @@ def replace_content(module: ModuleOp, source: ModuleOp) -> None:
 def rewritten_copy(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
     """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
 
-    With a budget, Ctrl-C or the time limit of the options ends the search with the best result so far. Without numba,
-    the default time limit is `PYTHON_SECONDS`, and a warning is logged.
+    With a budget, Ctrl-C or the time limit of the options ends the search with the best result so far. The default time
+    limit is `default_seconds`.
     """
     if options.budget is None:
         return run_with_alternatives(module, options)
     budget = Budget.of(options.budget, options.memory_model, options.target)
-    seconds = options.time_limit
-    if seconds is None and not is_compiled():
-        seconds = PYTHON_SECONDS
-        _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=seconds))
+    seconds = default_seconds(_LOG) if options.time_limit is None else options.time_limit
     with stop_predicate(seconds) as stop:
         return search_within(module, budget, options, stop)
 

@@ -136,6 +136,16 @@ def _limit_of(module: ModuleOp, budget: Budget, name: str, line: Timeline) -> in
     return limit
 
 
+def bytes_left(budget: str, plain_bytes: int, fixed_bytes: int) -> int | None:
+    """Return the bytes that a budget leaves in addition to fixed bytes, such as arguments; None for the budget `min`.
+
+    A share is relative to `plain_bytes`. The result is negative if the fixed bytes alone exceed a budget in bytes.
+    Raises `ValueError` for an invalid budget.
+    """
+    limit = parse_budget(budget, plain_bytes)
+    return limit if limit is None or is_share(budget) else limit - fixed_bytes
+
+
 def temporaries_limit(
     op: Operation, budget: str, plain_bytes: int, fixed_bytes: int, fixed_values: str = "arguments and results"
 ) -> int | None:
@@ -155,15 +165,13 @@ def temporaries_limit(
         Refusal: If arguments and results alone exceed the budget.
         ValueError: If the budget is invalid.
     """
-    limit = parse_budget(budget, plain_bytes)
-    if limit is None or is_share(budget):
-        return limit
-    if limit < fixed_bytes:
+    limit = bytes_left(budget, plain_bytes, fixed_bytes)
+    if limit is not None and limit < 0:
         minimum = interface_wording("budget=min", 'budget="min"')
         raise Refusal(
             op,
-            f"no plan is within the budget of {budget} ({format_bytes(limit)} of device memory): {fixed_values}, "
-            f"which no plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the smallest "
+            f"no plan is within the budget of {budget} ({format_bytes(limit + fixed_bytes)} of device memory): "
+            f"{fixed_values}, which no plan changes, need {readable_bytes(fixed_bytes)}; {minimum} finds the smallest "
             "budget that a plan can meet",
         )
-    return limit - fixed_bytes
+    return limit

@@ -5,6 +5,7 @@ xDSL's `walk` nests a generator for each region, which is slow in deep modules.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from xdsl.dialects.builtin import UnregisteredOp
@@ -50,6 +51,14 @@ def root_of(op: Operation) -> Operation:
     while (parent := op.parent_op()) is not None:
         op = parent
     return op
+
+
+def operations_around(op: Operation) -> Iterator[Operation]:
+    """Yield the operations that contain the operation, from the inside out."""
+    around = op.parent_op()
+    while around is not None:
+        yield around
+        around = around.parent_op()
 
 
 def operations_in(block: Block) -> list[Operation]:

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from ...dialects.stablehlo.control import WhileOp
 from ...rules.flops import flops
-from ...support.operations import operations_in
+from ...support.operations import operations_around, operations_in
 from ..step.counted_loops import trips_of
 
 
@@ -27,8 +27,4 @@ def executed_flops(op: Operation) -> int:
 def runs_of(op: Operation) -> int:
     """Return the number of times that the operation runs in one step. This is the product of the surrounding loops'
     trip counts."""
-    around, holder = list[Operation](), op.parent_op()
-    while holder is not None:
-        around.append(holder)
-        holder = holder.parent_op()
-    return prod(map(trips_of, around))
+    return prod(map(trips_of, operations_around(op)))

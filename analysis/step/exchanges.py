@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Operation
 
 from ...dialects.sdy.computations import ManualComputationOp
 from ...rules.effects import Permission, is_collective, why_body_impure, why_impure, works_on_memory
@@ -66,16 +65,6 @@ def why_not_repeatable(op: Operation, permission: Permission) -> str | None:
 def holds_collective(op: Operation) -> bool:
     """Return whether the operation is a collective, or contains one at any depth."""
     return any(map(is_collective, every_operation(op)))
-
-
-def runs_on_all_devices_alike(block: Block) -> bool:
-    """Return whether all devices execute the block equally often and in the same order."""
-    enclosing = block.parent_op()
-    while enclosing is not None and not isinstance(enclosing, FuncOp):
-        if not _keeps_devices_alike(enclosing):
-            return False
-        enclosing = enclosing.parent_op()
-    return True
 
 
 def _may_separate_devices(op: Operation) -> bool:

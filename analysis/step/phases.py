@@ -44,9 +44,6 @@ class Phases:
     def is_forward(self, op: Operation) -> bool:
         return self.phase[op] in FORWARD_PHASES
 
-    def is_update(self, op: Operation) -> bool:
-        return self.phase[op] is Phase.UPDATE
-
     def is_gradient(self, op: Operation) -> bool:
         return self.phase[op] is Phase.GRADIENT
 

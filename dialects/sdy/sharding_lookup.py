@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
+from ...support.operations import operations_around
 from .axes import Axes, Mesh, Sharding
 from .sharding_text import parse_mesh, parse_sharding
 from .shardings import ManualAxesAttr, MeshAttr, ShardingAttr, ShardingPerValueAttr
@@ -45,12 +46,10 @@ def is_in_module(op: Operation) -> bool:
 def enclosing_manual_axes(op: Operation) -> set[str]:
     """Return the axes that enclosing manual computations bind."""
     bound = set[str]()
-    parent = op.parent_op()
-    while parent is not None:
-        axes = parent.properties.get("manual_axes")
+    for around in operations_around(op):
+        axes = around.properties.get("manual_axes")
         if isinstance(axes, ManualAxesAttr):
             bound.update(axes.data)
-        parent = parent.parent_op()
     return bound
 
 

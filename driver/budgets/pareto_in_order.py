@@ -51,19 +51,6 @@ class SweepObserver(Protocol):
         """Receive the outcome of a budget in bytes, as `planning.solvers.sweep.sweep` reports it."""
 
 
-class SilentObserver:
-    """An observer that ignores everything."""
-
-    def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
-        return None
-
-    def set_phase(self, phase: str, share: float | None = None) -> None:
-        return None
-
-    def report(self, budget: int, outcome: Outcome) -> None:
-        return None
-
-
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
     """Options of a curve.

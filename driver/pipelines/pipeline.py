@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any
 
@@ -39,6 +39,11 @@ def known_passes() -> Passes:
     """Return the passes by name: the passes of this project, and of all packages with an entry point
     `xdsl.universe`."""
     return installed_universe().all_passes | UNIVERSE.all_passes
+
+
+def own_pass_names() -> Collection[str]:
+    """Return the names of the passes of this project."""
+    return UNIVERSE.all_passes.keys()
 
 
 def passes_of(pipeline: Pipeline) -> tuple[ModulePass, ...]:

@@ -36,7 +36,7 @@ from ...support.operations import every_operation
 from ...support.remarks import Remark, Topic
 from ...transforms.merge_remat import without_remat
 from ...transforms.strip import StripPass
-from ..pipelines.pipeline import passes_of
+from ..pipelines.pipeline import own_pass_names, passes_of
 from ..verification.assumptions import Assumptions
 from ..verification.verified import NotProved, assumption_remarks, change_in_place, prove_equal, verify_module
 from .rewritten import Rewritten
@@ -126,7 +126,7 @@ def _by_pipeline(original: ModuleOp, options: RecomputeOptions, pipeline: Pipeli
         module_pass.apply(context, module)
 
     changes = [partial(change, module_pass) for module_pass in passes]
-    assumptions = Assumptions.of_passes(passes)
+    assumptions = Assumptions.of_passes(passes, own_pass_names())
     proof = change_in_place(module, changes, proof=options.proof, original=original, assumptions=assumptions)
     decisions = [remark for remark in context.remarks if remark.topic is not Topic.RECOMPUTED]
     remarks = (*decisions, *(assumption_remarks(proof, module) if proof is not None else ()))

@@ -6,7 +6,7 @@ repeatable, repeat it, and still be proved equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol, runtime_checkable
@@ -20,7 +20,6 @@ from ...proof.prove import ProofOptions
 from ...support.operations import every_operation
 from ...transforms.flatten_tuples import FlattenTuplesPass
 from ...transforms.shard_kept import ShardKeptPass
-from ...universe import UNIVERSE
 
 
 @runtime_checkable
@@ -52,13 +51,15 @@ class Assumptions:
         return cls(repeatable=selection.repeatable)
 
     @classmethod
-    def of_passes(cls, passes: Iterable[ModulePass]) -> Assumptions:
+    def of_passes(cls, passes: Iterable[ModulePass], own_names: Container[str]) -> Assumptions:
         """Return the assumptions that a pipeline requests.
 
         The option `repeatable` of this project's passes requests assumptions. So do `recompute-shard-kept` (it adds
-        sharding constraints) and `recompute-flatten-tuples` (it flattens results).
+        sharding constraints) and `recompute-flatten-tuples` (it flattens results). Other passes request nothing.
+
+        `own_names`: the names of this project's passes.
         """
-        ours = [each for each in passes if each.name in UNIVERSE.all_passes]
+        ours = [each for each in passes if each.name in own_names]
         patterns = chain.from_iterable(each.repeatable for each in ours if isinstance(each, _HasRepeatable))
         return cls(
             tuple(dict.fromkeys(patterns)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from time import monotonic
+from logging import Logger
 
 from .cut_bounds import CutBounds
 from .flows import FlowBounds
@@ -100,10 +100,10 @@ def is_compiled() -> bool:
     return is_available()
 
 
-def time_limit(seconds: float = PYTHON_SECONDS) -> Callable[[], bool]:
-    """Return a predicate that ends a search. With numba it never becomes true; without numba it becomes true `seconds`
-    after this call."""
+def default_seconds(log: Logger) -> float | None:
+    """Return the time limit of a search whose options set none, in seconds. With numba, return None. Without numba, log
+    a warning, and return `PYTHON_SECONDS`."""
     if is_compiled():
-        return lambda: False
-    end = monotonic() + seconds
-    return lambda: monotonic() > end
+        return None
+    log.warning("%s", NO_NUMBA_MESSAGE.format(seconds=PYTHON_SECONDS))
+    return PYTHON_SECONDS

@@ -231,17 +231,3 @@ class _Model:
 
     def _hinted_end(self, run: _Execution, v: int) -> int:
         return 0 if run.hint is None else self.hinted_ends.get((v, run.hint), run.hint)
-
-
-def hint_is_complete(problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow) -> bool:
-    """Return whether the hints of a window cover all variables, and form a solution of the model. See `cheaper_copies`
-    for the arguments."""
-    cp_model = _cp_model()
-    inside = [(t, op) for t, op in pairs if window.first <= t < window.last]
-    model = _Model(cp_model, problem, budget, window, inside).model
-    solver: Any = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.fix_variables_to_their_hinted_value = True
-    proto = model.proto
-    complete = len(proto.solution_hint.vars) == len(proto.variables)
-    return complete and solver.solve(model) == cp_model.OPTIMAL

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
+from time import monotonic
 from typing import Generic
 
-from ...planning.solvers.effort import is_compiled, time_limit
+from ...planning.solvers.effort import default_seconds, is_compiled
 from ...planning.solvers.result import Stop
 from ...support.interrupts import Interrupt
 from ..candidate_plans.pool import ModuleCandidate, Pool
@@ -114,10 +115,11 @@ class CompiledSearch(Generic[R, T]):
     def best(self) -> CompiledRewrite[R, T]:
         """Compile candidates. Return the best one, ready to run. Raises `BudgetNotReached` if none is within the
         budget."""
-        is_out_of_work = time_limit()
+        seconds = default_seconds(self.request.log)
+        planning_end = inf if seconds is None else monotonic() + seconds
 
         def is_over() -> bool:
-            return is_out_of_work() or self._stop.check()
+            return monotonic() > planning_end or self._stop.check()
 
         pool = self.backend.pool(is_over)
         search = self._rounds(pool, is_over)

@@ -35,7 +35,11 @@ T = TypeVar("T")
 
 
 class CompilerBackend(Protocol[R, T]):
-    """The rewriter and the compiler of one step with one set of options."""
+    """The rewriter and the compiler of one step with one set of options.
+
+    Only JAX implements it. The search under Inductor (`frontends/torch/inductor/budget_search.py`) has candidates
+    without plans, and shares only `Rounds` with this search.
+    """
 
     @property
     def key(self) -> str:

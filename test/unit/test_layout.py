@@ -78,6 +78,17 @@ def test_imports_point_one_way():
     assert [line for path, source in modules.items() for line in violations(path, source)] == []
 
 
+def test_only_pipelines_and_tools_import_the_universe():
+    """`universe.py` loads passes and targets by name, from all packages."""
+    importers = {path for path, module in modules_in(MAY_IMPORT).items() if _imports_universe(path, module)}
+    assert {path for path in importers if not path.startswith(("driver/pipelines/", "tools/"))} == set()
+
+
+def _imports_universe(path: str, source: str) -> bool:
+    names = (entry.name for entry in imports_of(ast.parse(source), package_of(path)))
+    return any(f"{name}.".startswith("recompute.universe.") for name in names)
+
+
 def test_checker_imports_nothing_from_passes():
     reached = reachable(CHECKER, modules_in(MAY_IMPORT))
     assert {path: by for path, by in reached.items() if path.split("/")[0] not in CHECKER_MAY_REACH} == {}

@@ -16,7 +16,7 @@ variadic list must have the same type (docs/driver.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from xdsl.ir import Attribute, Dialect
@@ -36,7 +36,6 @@ from xdsl.irdl import (
     VarResultDef,
 )
 
-NamedValues = Sequence[tuple[str, OperandDef | ResultDef]]
 _VARIADICITY: tuple[tuple[type[OperandDef | ResultDef], str], ...] = (
     (OptOperandDef, "optional "),
     (OptResultDef, "optional "),

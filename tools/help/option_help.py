@@ -5,7 +5,7 @@
 
 A description starts on the line that begins with the name of the option, and ends before the next option or an empty
 line. A class inherits the descriptions of its bases, and of the classes whose options it declares (`has_options`).
-Options that two passes share are described once, in `options/option_facts.py`.
+In a class with a section `Attributes:`, this section contains the descriptions.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from textwrap import dedent
 from typing import Any
 
 from ...driver.pipelines.pipeline import spelling, type_of
-from ...options.pass_options import option_sources, shared_help
+from ...options.pass_options import option_sources
 
 _ENTRY = re.compile(r"([a-z]\w*): (.+)")
 
@@ -46,7 +47,7 @@ class Option:
 
 def options_of(kind: type[Any]) -> list[Option]:
     """Return the options of a pass or a target, in the order of its fields."""
-    meanings = dict(shared_help(kind))
+    meanings = dict[str, str]()
     for source in option_sources(kind):
         meanings |= _meanings(source)
     return [
@@ -63,13 +64,15 @@ def summary(kind: type[Any]) -> str:
 
 def _meanings(kind: type[Any]) -> dict[str, str]:
     meanings, name = dict[str, str](), ""
-    for line in inspect.cleandoc(kind.__doc__ or "").split("\n"):
+    text = inspect.cleandoc(kind.__doc__ or "")
+    _, has_section, section = text.partition("Attributes:\n")
+    for line in (dedent(section) if has_section else text).split("\n"):
         entry = _ENTRY.match(line)
         if entry is not None and _describes_option(kind, line):
             name = entry[1]
-            meanings[name] = entry[2]
+            meanings[name] = entry[2][0].lower() + entry[2][1:] if has_section else entry[2]
         elif name and line:
-            meanings[name] += f" {line}"
+            meanings[name] += f" {line.strip()}"
         else:
             name = ""
     return meanings

@@ -18,6 +18,7 @@ from xdsl.utils.target import Target
 
 from ...analysis.step.jax_paths import path_of
 from ...dialects.context import RecomputeContext, make_context
+from ...driver.pipelines.pipeline import own_pass_names
 from ...driver.pipelines.scheduled_pass import ScheduledPass
 from ...driver.verification.assumptions import Assumptions
 from ...driver.verification.verified import assumption_remarks, change_in_place
@@ -119,7 +120,8 @@ class ModuleRun:
         before = self._totals(module)
         changes = [partial(self._apply, scheduled, dumps) for scheduled in request.passes]
         with self._failures(module, dumps):
-            assumptions = Assumptions.of_passes(scheduled.module_pass for scheduled in request.passes)
+            passes = [scheduled.module_pass for scheduled in request.passes]
+            assumptions = Assumptions.of_passes(passes, own_pass_names())
             is_proved = request.proof and not request.target
             proof = change_in_place(module, changes, request.verify, is_proved, assumptions=assumptions)
         if request.instrumentation.dumps.is_selective and dumps.files:

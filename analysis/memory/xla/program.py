@@ -167,9 +167,6 @@ class KernelProgram:
         """The storages of the returned values, looking through reshapes."""
         return tuple([self.root[value] for value in self.operands[self.terminator]])
 
-    def is_made_here(self, value: int) -> bool:
-        return self.maker[value] != NO_MAKER and value not in self.constants
-
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """For each operation, the readers of its results, looking through reshapes."""

@@ -19,7 +19,6 @@ from ....driver.api import rewrite
 from ....driver.rewrites.rewritten import Rewritten
 from ....driver.verification.verified import NotProved
 from ....options.recompute_options import RecomputeOptions
-from ....planning.solvers.effort import NO_NUMBA_MESSAGE, PYTHON_SECONDS, is_compiled
 from ....planning.solvers.result import Stop
 from ....search.budget.compiled_candidate import CompiledCandidate
 from ....search.budget.compiled_refusal import BudgetNotReached
@@ -232,8 +231,6 @@ class _JaxBackend:
         take_marks(marked)
         if self.request.options.merge_remat:
             merge_remat(marked)
-        if not is_compiled():
-            _LOG.warning("%s", NO_NUMBA_MESSAGE.format(seconds=PYTHON_SECONDS))
         return pool_of(marked, self.request.options, stop)
 
     def rewrite(self, candidate: ModuleCandidate | None) -> Rewritten | None:

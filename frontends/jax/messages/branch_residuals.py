@@ -23,7 +23,7 @@ from ....rules.effects import is_constant
 from ....search.budget.compiled_refusal import BudgetNotReached
 from ....support.diagnostics import Refusal, place_of
 from ....support.locations import base_name
-from ....support.operations import every_operation, is_private, terminator_of
+from ....support.operations import every_operation, is_private, operations_around, terminator_of
 from ....support.remarks import MAX_PLACES
 from ....support.type_guards import is_tensor
 from ....transforms.merge_remat import is_in_second_pass, is_of_remat
@@ -85,7 +85,7 @@ def _is_in_branch(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> boo
     return any(
         isinstance(around, CaseOp | IfOp)
         for call in _with_calls_around(op, callers)
-        for around in _operations_around(call)
+        for around in operations_around(call)
     )
 
 
@@ -108,18 +108,10 @@ def _with_calls_around(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -
     while pending:
         current = pending.popleft()
         yield current
-        function = next((around for around in _operations_around(current) if isinstance(around, FuncOp)), None)
+        function = next((around for around in operations_around(current) if isinstance(around, FuncOp)), None)
         if function is not None and function.sym_name.data not in visited:
             visited.add(function.sym_name.data)
             pending += callers.get(function.sym_name.data, ())
-
-
-def _operations_around(op: Operation) -> Iterator[Operation]:
-    """Yield the operations that contain `op`, from the inside out."""
-    around = op.parent_op()
-    while around is not None:
-        yield around
-        around = around.parent_op()
 
 
 def _returns_residuals(conditional: Operation) -> bool:

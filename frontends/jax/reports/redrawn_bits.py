@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation
 
+from ....analysis.explain.executed_flops import runs_of
 from ....analysis.request.value_names import names_of
-from ....analysis.step.counted_loops import trips_of
 from ....analysis.step.jax_paths import scope_of
 from ....analysis.step.marks import is_copy
 from ....dialects.stablehlo.checks import is_float_or_complex
@@ -58,9 +57,9 @@ def redrawn_bits(rewritten: Rewritten) -> RedrawnBits | None:
     if not masks:
         return None
     return RedrawnBits(
-        flops=sum(_runs(copy) * flops(copy) for copy in copies if _draws(copy)),
+        flops=sum(runs_of(copy) * flops(copy) for copy in copies if _draws(copy)),
         extra_flops=rewritten.extra_flops,
-        mask_bytes=sum(_runs(mask) * _elements(mask) for mask in masks),
+        mask_bytes=sum(runs_of(mask) * _elements(mask) for mask in masks),
         mask_names=tuple(dict.fromkeys(_name_in_scope(mask) for mask in masks)),
     )
 
@@ -90,15 +89,3 @@ def _name_in_scope(mask: Operation) -> str:
     """Return the name of the mask with its innermost scope, or alone if it is in no scope."""
     *scoped, alone = names_of(mask)
     return scoped[-1] if scoped and scoped[-1].endswith(f"/{alone}") else alone
-
-
-def _runs(op: Operation) -> int:
-    """Return the number of times that the operation runs."""
-    return prod(trips_of(loop) for loop in _enclosing(op))
-
-
-def _enclosing(op: Operation) -> Iterator[Operation]:
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()

@@ -5,6 +5,10 @@ search is the same as for compiled JAX steps (`search/budget/rounds.py`). Each r
 program order at which the compiled step is expected to be within the budget. If no such plan is expected, other kinds
 of candidates are added: a plan by segments, and the partitions of PyTorch's own partitioner if they are correct.
 
+Inductor does not implement the `CompilerBackend` of compiled JAX steps. The candidates of a `CompilerBackend` are plans
+for a module, and one of its compilations is the final one. Here, the partitions of PyTorch are candidates without a
+plan, new plans are made for bounds that depend on the measurements, and Inductor itself compiles the chosen step again.
+
 All budgets for a step share measurements: a step that was compiled for one budget is a candidate for the others
 (`measurements.py`). If the step chosen for a larger budget is also within a smaller budget, it is used without a
 further search, so that peaks never rise when budgets fall.
@@ -20,7 +24,8 @@ from ....planning.calibrated_search import Prediction, Ratio
 from ....planning.solvers.result import Stop, never_stop
 from ....search.budget.refusal_text import refusal_text
 from ....search.budget.rounds import Rounds
-from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ....search.limits import bytes_left
+from ....support.units import MINIMUM, readable_bytes
 from ..fx.halves import Halves
 from ..partition.joint_graph_step import JointStep
 from ..partition.options import Options
@@ -140,7 +145,8 @@ class _BudgetSearch:
         """Raise `BudgetNotKept` if weights, buffers and inputs alone exceed the budget, before anything is
         compiled."""
         budget, input_bytes = self.options.budget or MINIMUM, self.splitter.unchanged_report.input_bytes
-        if budget != MINIMUM and not is_share(budget) and (parse_budget(budget, 1) or 0) < input_bytes:
+        limit = bytes_left(budget, 0, input_bytes)
+        if limit is not None and limit < 0:
             raise BudgetNotKept(
                 f"no step is within the budget {budget}: weights and inputs, which no plan changes, need "
                 f"{readable_bytes(input_bytes)}; budget='min' finds the lowest memory"
@@ -166,7 +172,7 @@ class _BudgetSearch:
 
         return Rounds(
             pool=pool,
-            limit=max(1.0, limit),
+            limit=float(limit),
             plain_needs=plain,
             measure=measure,
             stop=never_stop,
@@ -209,11 +215,8 @@ class _BudgetSearch:
     @cached_property
     def _limit(self) -> int | None:
         """The limit of the step in bytes, excluding weights, buffers and inputs; None for the budget `min`."""
-        budget = self.options.budget or MINIMUM
-        if budget == MINIMUM:
-            return None
-        limit = parse_budget(budget, self._plain_bytes) or 0
-        return limit if is_share(budget) else limit - self.splitter.unchanged_report.input_bytes
+        input_bytes = self.splitter.unchanged_report.input_bytes
+        return bytes_left(self.options.budget or MINIMUM, self._plain_bytes, input_bytes)
 
     @cached_property
     def _plain_bytes(self) -> int:

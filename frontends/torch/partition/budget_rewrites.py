@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....options.recompute_options import RecomputeOptions
+from ....search.limits import bytes_left
 from ....support.diagnostics import Refusal
-from ....support.units import MINIMUM, is_share, parse_budget, readable_bytes
+from ....support.units import MINIMUM, is_share, readable_bytes
 from .joint_graph_step import JointStep
 from .options import Options
 from .plan_cache import PlanCache
@@ -136,10 +137,11 @@ def _tighten(step: JointStep, options: RecomputeOptions, best: RewrittenStep) ->
 
 
 def _limit(budget: str, step: JointStep) -> int:
-    """Return the bytes that a budget leaves for temporaries.
+    """Return the bytes that a budget other than `min` leaves for temporaries.
 
     A share refers to the temporaries and the gradients of the results.
     """
-    if is_share(budget):
-        return (parse_budget(budget, step.peak.temporary_bytes + step.tangent_bytes) or 0) - step.tangent_bytes
-    return (parse_budget(budget, 1) or 0) - step.peak.argument_bytes
+    tangent_bytes = step.tangent_bytes
+    limit = bytes_left(budget, step.peak.temporary_bytes + tangent_bytes, step.peak.argument_bytes - tangent_bytes)
+    assert limit is not None, "the caller handles the budget `min`"
+    return limit - tangent_bytes

@@ -13,7 +13,7 @@ from ....options.segment_budgets import SegmentBudgets
 from ....options.selection import Selection
 from ....planning.plan_file import StepPlan
 from ....support.suggestions import suggestion
-from ....support.units import budget_text, is_share, parse_budget, parse_bytes
+from ....support.units import MINIMUM, budget_text, is_share, parse_budget, parse_bytes
 
 
 class Keywords(TypedDict, total=False):
@@ -87,11 +87,11 @@ def budget_within(budget: str | float, reserve: str | int) -> str:
     leaves no memory.
     """
     text = budget_text(budget)
-    parse_budget(text, 1)
+    most = parse_budget(text, 1)
     held = parse_bytes(reserve) if isinstance(reserve, str) else reserve
     if not held:
-        return text
-    if is_share(text) or (most := parse_budget(text, 1)) is None:
+        return MINIMUM if most is None else text
+    if is_share(text) or most is None:
         reason = f"can only be subtracted from a budget in bytes, but the budget is '{text}'"
         raise ValueError(f"reserve={reserve!r} {reason}")
     if held >= most:

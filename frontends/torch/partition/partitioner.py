@@ -15,9 +15,10 @@ import torch
 from functorch.compile import default_partition
 
 from ....driver.verification.verified import NotProved
+from ....search.limits import bytes_left
 from ....support.diagnostics import Refusal
 from ....support.garbage import no_collection
-from ....support.units import MINIMUM, is_share, parse_budget
+from ....support.units import is_share
 from ..fx.halves import Halves
 from ..fx.importer import read_joint
 from ..fx.unsupported import Unsupported
@@ -96,10 +97,13 @@ class Partitioner:
         """
         report = replace(report_unchanged(step), reason=NO_BACKWARD)
         budget = self.options.budget
-        if budget is not None and budget != MINIMUM and not is_share(budget):
-            limit, needed = parse_budget(budget, 1) or 0, report.peak_bytes + report.input_bytes
-            if needed > limit:
-                raise BudgetNotKept(f"no plan within {limit} bytes: {NO_BACKWARD}, and the step needs {needed} bytes")
+        if budget is not None and not is_share(budget):
+            limit = bytes_left(budget, report.peak_bytes, report.input_bytes)
+            if limit is not None and report.peak_bytes > limit:
+                limit_bytes, needed_bytes = (size + report.input_bytes for size in (limit, report.peak_bytes))
+                raise BudgetNotKept(
+                    f"no plan within {limit_bytes} bytes: {NO_BACKWARD}, and the step needs {needed_bytes} bytes"
+                )
         halves = self.fallback(step.joint, step.inputs, num_fwd_outputs=step.num_fwd_outputs, **step.keywords)
         return halves, report
 

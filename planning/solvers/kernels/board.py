@@ -119,6 +119,19 @@ def uses_at(board: Board, storage: int) -> range:
     return range(board[row], board[row + 1])
 
 
+@kernel
+def enqueue(board: Board, queue: int, length: int, is_queued: int, entry: int) -> None:
+    """Append an entry to a queue, unless the queue contains it.
+
+    `queue`, `length` and `is_queued`: the indices of the scalars with the position of the queue, its length, and the
+    position of the flags of its entries.
+    """
+    if board[board[is_queued] + entry] == 0:
+        board[board[is_queued] + entry] = 1
+        board[board[queue] + board[length]] = entry
+        board[length] += 1
+
+
 def as_lists(board: Board, keys: Keys) -> tuple[Board, Keys]:
     """Convert the board and the keys to lists, for plain kernels."""
     return np.asarray(board).tolist(), np.asarray(keys).tolist()

@@ -28,6 +28,7 @@ from .board import (
     STORAGE_BYTES,
     STORAGE_STAMP,
     Board,
+    enqueue,
     operands_at,
     results_of,
     uses_at,
@@ -152,10 +153,7 @@ def is_used_in(board: Board, storage: int, stage: int) -> bool:
 @kernel
 def _mark_pending(board: Board, stage: int) -> None:
     """Mark a stage as pending, so that `settle` recounts the bytes inside it."""
-    if board[board[IS_PENDING] + stage] == 0:
-        board[board[IS_PENDING] + stage] = 1
-        board[board[PENDING_STAGES] + board[PENDING_COUNT]] = stage
-        board[PENDING_COUNT] += 1
+    enqueue(board, PENDING_STAGES, PENDING_COUNT, IS_PENDING, stage)
 
 
 @kernel

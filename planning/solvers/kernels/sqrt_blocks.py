@@ -25,6 +25,7 @@ from .board import (
     STAGE_PEAK,
     STAGE_WEIGHT,
     Board,
+    enqueue,
 )
 from .compiled import kernel
 
@@ -56,10 +57,7 @@ def _add_to_part(board: Board, block: int, first: int, last: int, change: int) -
 @kernel
 def mark_dirty(board: Board, block: int) -> None:
     """Mark the block as dirty, so that `scan_dirty_blocks` scans it."""
-    if board[board[IS_DIRTY] + block] == 0:
-        board[board[IS_DIRTY] + block] = 1
-        board[board[DIRTY_BLOCKS] + board[DIRTY_COUNT]] = block
-        board[DIRTY_COUNT] += 1
+    enqueue(board, DIRTY_BLOCKS, DIRTY_COUNT, IS_DIRTY, block)
 
 
 @kernel

@@ -16,8 +16,8 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import INPUT_KINDS, InputKind, random_inputs
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.meter import meter
-from recompute.interpreters.xdsl_implementations import make_interpreter
 from recompute.test.examples import REPRESENTATIVE, SMALL, inlined, original, recomputed
+from recompute.test.xdsl_interpreter import make_interpreter
 from recompute.transforms.inline import inline
 
 from .programs_in_f64 import in_f64

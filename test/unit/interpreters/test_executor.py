@@ -33,10 +33,9 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 # Read and written, but not executed yet.
 NOT_EXECUTED = frozenset(
     """
-    composite custom_call infeed outfeed recv send
+    custom_call infeed outfeed recv send
     """.split()
 )
-"""A composite is executed as a call of its decomposition."""
 
 
 def module(body: str, result: str = T, arguments: str = f"%x: {T}") -> ModuleOp:

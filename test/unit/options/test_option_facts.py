@@ -66,7 +66,7 @@ def test_integer_options_have_the_expected_minimum() -> None:
         for field in (*fields(Selection), *fields(RecomputeOptions))
         if option_facts_of(field).minimum is not None
     }
-    assert minima == {"segment_count": 0, "copies": 1, "attempts": 1}
+    assert minima == {"segment_count": 0, "copies": 1, "attempts": 1, "workers": 1}
     with pytest.raises(ValueError, match="copies must be at least 1, not 0"):
         RecomputeOptions(copies=0)
 

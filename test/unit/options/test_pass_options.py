@@ -67,6 +67,14 @@ def test_own_options_follow_and_replace_the_inherited_ones() -> None:
 def test_pass_has_the_options_of_its_entry_point() -> None:
     @dataclass(frozen=True)
     class Options:
+        """Options.
+
+        Attributes:
+            ours: The help text of all passes.
+            parsed: The help text of this option,
+                in two lines.
+        """
+
         ours: int = field(default=1, metadata=option_facts(EntryPoint.PLAN_PASS))
         others: int = field(default=2, metadata=option_facts(EntryPoint.JIT))
         parsed: object = field(default="", metadata=option_facts(EntryPoint.PLAN_PASS, pass_type="str"))
@@ -80,7 +88,10 @@ def test_pass_has_the_options_of_its_entry_point() -> None:
         """
 
     options = [(option.name, option.type, option.meaning) for option in options_of(Pass)]
-    assert options == [("parsed", "str", ""), ("ours", "int", "the help text of this pass")]
+    assert options == [
+        ("parsed", "str", "the help text of this option, in two lines"),
+        ("ours", "int", "the help text of this pass"),
+    ]
 
 
 def test_option_without_a_default_is_rejected() -> None:

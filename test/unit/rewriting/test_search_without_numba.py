@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from recompute.options.recompute_options import RecomputeOptions
+from recompute.planning.solvers import effort
 from recompute.rewriting import rewrite as rewrite_module
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.test.examples import original
@@ -22,7 +23,7 @@ def recorded_limits(monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> list[
         limits.append(seconds)
         return stop_predicate(seconds)
 
-    monkeypatch.setattr(rewrite_module, "is_compiled", lambda: is_compiled)
+    monkeypatch.setattr(effort, "is_compiled", lambda: is_compiled)
     monkeypatch.setattr(rewrite_module, "stop_predicate", recording)
     return limits
 

@@ -24,7 +24,6 @@ from recompute.interpreters.block_compiler import BlockCompiler
 from recompute.interpreters.execute_check import compare
 from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.inputs import random_inputs
-from recompute.interpreters.xdsl_implementations import make_interpreter
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.planning import gates
@@ -35,6 +34,7 @@ from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
 from recompute.test.examples import PLAIN, classified, inlined, original, recomputed
 from recompute.test.structured_programs import T, steps
+from recompute.test.xdsl_interpreter import make_interpreter
 from recompute.tools.recompute_run import main as run_main
 from recompute.transforms.clone import clone
 from recompute.transforms.cse import cse

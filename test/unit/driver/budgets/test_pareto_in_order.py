@@ -13,7 +13,7 @@ import pytest
 
 from recompute.analysis.step.module_steps import numbered_steps
 from recompute.analysis.step.step import Step
-from recompute.driver.budgets.pareto_in_order import SilentObserver, SweepOptions, SweptStep, swept_steps
+from recompute.driver.budgets.pareto_in_order import SweepOptions, SweptStep, swept_steps
 from recompute.mlir_io.parser import parse_module
 from recompute.planning.liveness import peak_bytes
 from recompute.planning.pairs import plan_of_pairs
@@ -21,7 +21,7 @@ from recompute.planning.simulate import as_graph, simulate
 from recompute.planning.solvers.effort import Effort
 from recompute.planning.solvers.graph_file import read_graph
 from recompute.planning.solvers.incumbent import Incumbent
-from recompute.planning.solvers.problem import Pair
+from recompute.planning.solvers.problem import Pair, Problem
 from recompute.planning.solvers.result import Result, never_stop
 from recompute.planning.solvers.sequence import evaluate, sequence_of
 from recompute.planning.solvers.solve_graph import pairs_with_views
@@ -32,6 +32,19 @@ from recompute.test.examples import SMALL, original
 
 GRAPHS = sorted((Path(__file__).resolve().parents[4] / "benchmarks" / "solvers" / "graphs").glob("*.json.gz"))
 COUNT = 20
+
+
+class SilentObserver:
+    """An observer that ignores everything."""
+
+    def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
+        return None
+
+    def set_phase(self, phase: str, share: float | None = None) -> None:
+        return None
+
+    def report(self, budget: int, outcome: Outcome) -> None:
+        return None
 
 
 def swept(name: str, count: int = COUNT, solver: str = "greedy") -> list[SweptStep]:

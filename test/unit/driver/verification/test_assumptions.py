@@ -16,6 +16,7 @@ from recompute.dialects.names import Names
 from recompute.dialects.sdy.sharding_ops import ShardingConstraintOp
 from recompute.dialects.sdy.shardings import ShardingAttr
 from recompute.dialects.stablehlo.custom_call import CustomCallOp
+from recompute.driver.pipelines.pipeline import own_pass_names
 from recompute.driver.verification.assumptions import Assumptions
 from recompute.driver.verification.verified import NotProved, change_in_place
 from recompute.mlir_io.parser import parse_module
@@ -165,7 +166,7 @@ def test_output_cannot_declare_added_constraints() -> None:
         (step(SEGMENT, SLICED), Assumptions()),
         (step(scope=SCOPE), Assumptions()),
         (step(), Assumptions(added_constraints=True)),
-        (step(), Assumptions.of_passes([ShardKeptPass()])),
+        (step(), Assumptions.of_passes([ShardKeptPass()], own_pass_names())),
     ],
 )
 def test_input_and_passes_can_declare_added_constraints(text: str, assumptions: Assumptions) -> None:
@@ -193,7 +194,9 @@ def test_only_the_flattening_pass_may_flatten_results() -> None:
 
     with pytest.raises(NotProved):
         change_in_place(parse_module(TUPLE), [flatten])
-    proof = change_in_place(parse_module(TUPLE), [flatten], assumptions=Assumptions.of_passes([FlattenTuplesPass()]))
+    proof = change_in_place(
+        parse_module(TUPLE), [flatten], assumptions=Assumptions.of_passes([FlattenTuplesPass()], own_pass_names())
+    )
     assert proof and proof.flattened_results == 1
 
 

@@ -52,6 +52,10 @@ def test_reserve_is_subtracted_from_the_budget() -> None:
     assert budget_within(0.5, 0) == "0.5"
 
 
+def test_lowest_budget_is_accepted_in_any_case() -> None:
+    assert budget_within(" Min ", 0) == "min"
+
+
 def test_options_have_the_names_of_the_jax_frontend() -> None:
     options = options_of({"segments": "blocks.*", "policy": "dots_saveable", "save": ["mm"], "copies": 3})
     selection = options.rewrite.selection
