@@ -49,7 +49,7 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class Graph:
-    """The graph of a step.
+    """A training step as a graph of integer indices.
 
     The attributes from `names` to `effects`, and `costs`, have an entry for each operation; `maker`, `root` and `sizes`
     have one for each value.

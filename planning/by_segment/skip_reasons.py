@@ -1,5 +1,5 @@
-"""The reasons for which segments or values are not recomputed, as strings for messages. A reason may follow several
-segments, so it does not refer to them as "it"."""
+"""The reasons why segments or values are not recomputed, as strings for messages. A message may name several segments
+before a reason, so reasons do not refer to a segment as "it"."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ class _Segmentation:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
-    """Return the segmentations that copy only operations that may be rerun."""
+    """Return the divisions of the forward pass into equal segments, with copies of only the operations that may be
+    rerun."""
     plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest_stage)) + 2))
     valid = [pairs for pairs in plans if all(problem.may_run_again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
@@ -96,7 +97,7 @@ def greedy_at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Return whether the overflow is lower at the same peak. This happens if one of several equal peaks has been
+    """Return whether the overflow falls while the peak stays equal. This happens if one of several equal peaks is
     lowered."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 
