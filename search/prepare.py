@@ -122,7 +122,7 @@ class Prepared:
 
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins_branches: bool = False) -> Prepared:
-    """Make a flat copy of the module, then cut loops, outline nested steps and offer moves to the host in it, as the
+    """Make a flat copy of the module. In this copy, cut loops, outline nested steps and offer moves to the host, as the
     options request.
 
     `joins_branches`: whether to join the branches of conditionals with those of their gradients, so that each pair of

@@ -3,9 +3,10 @@
     (a0, a1), pull = vjp(f, x)      pull(g)       segment 1, segment 0
                                     pull(h)       segment 1, segment 0 again
 
-A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If a later
-backward pass enters the segment again, its copies would stay live between the two passes, like the originals. Therefore
-the copies are repeated for each pass, as `jax.checkpoint` recomputes a block for each of its cotangents.
+A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If the
+backward pass enters a segment again after most of the other segments, the copies of the segment would stay live in
+between, like the originals. Therefore the copies are repeated, as `jax.checkpoint` recomputes a block for each of its
+cotangents.
 """
 
 from __future__ import annotations

@@ -199,8 +199,8 @@ class _SegmentPlanner:
         )
 
     def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
-        """Return the failure, marked as proved if possible. The failure is proved if no storage is barred: the segment
-        then exceeds its budget under every plan of the other segments."""
+        """Return the failure, marked as proved if possible. The failure is proved if the segment exceeds its budget
+        even when no storage is barred, because it then exceeds its budget under every plan of the other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = smallest_kept(piece)
         if piece.bytes(least) <= failure.budget_bytes:

@@ -42,7 +42,7 @@ def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
 
 
 class _Skipped(Enum):
-    """The reason to skip a loop schedule."""
+    """The reason why the search skips a loop schedule."""
 
     SAME_GRAPHS = "it leads to the same graphs as another schedule"
     TOO_MUCH_WORK = "its loop cuts alone cost at least as much as a result with another schedule"
@@ -50,11 +50,11 @@ class _Skipped(Enum):
 
 @dataclass
 class _OrderSearch:
-    """The search over loop schedules.
+    """The search for the cheapest result in program order, over all loop schedules.
 
     Attributes:
         problem: The problem.
-        results: The results with the schedules that have been tried.
+        results: The results for the loop schedules that have been tried.
         seen: The fingerprints of the graphs that result from these schedules.
     """
 
@@ -153,8 +153,7 @@ class _OrderSearch:
 
 @dataclass
 class _SolverRounds:
-    """Rewrites a module according to the solvers' plans. While the result exceeds the budget, replans and rewrites
-    again.
+    """A loop that rewrites a module according to the solvers' plans, and replans while the result exceeds the budget.
 
     If the peak of an eager executor exceeds the budget, copy groups are chained first, and then the limit is lowered,
     until the plans cost too much.
@@ -167,7 +166,7 @@ class _SolverRounds:
         reduction_bytes: The bytes by which the limits are lowered.
         chain: Whether copy groups are chained.
         planned_bytes: For each function, the largest peak that the last plans of its steps have.
-        kept: The results within the budget in program order.
+        kept: The results whose peak in program order is within the budget.
     """
 
     problem: BudgetProblem
@@ -189,8 +188,8 @@ class _SolverRounds:
     def _lowest(self) -> RewriteResult:
         """Rewrite according to the plans with the lowest peaks.
 
-        If CSE extends live ranges, the rewritten program needs more memory than its plan. Plans with fewer copies are
-        then tried, with limits just below the memory of the best result.
+        If CSE extends live ranges, the rewritten program needs more memory than its plan. In this case, plans with
+        fewer copies are also tried, with limits just below the memory of the best result.
         """
         best = self.problem.evaluate(self._plan, self.loops)
         lowest_planned, largest_ratio = dict(self.planned_bytes), self.problem.limits.largest_ratio
@@ -238,8 +237,8 @@ class _SolverRounds:
         )
 
     def _tighten(self, over: int, early: int, is_first: bool) -> None:
-        """Chain copy groups, or lower the limit. `over`, `early`: the bytes by which the result exceeds the budget in
-        program order, and under an eager executor."""
+        """Chain copy groups, or lower the limit. `over`: the bytes by which the result exceeds the budget in program
+        order. `early`: the excess under an eager executor."""
         if self.chain or over > 0:
             self.reduction_bytes += max(over, early // 2 if is_first else early)
         self.chain = self.chain or early > 0
@@ -276,10 +275,11 @@ class _SolverRounds:
 
 
 def _preferred(problem: BudgetProblem, results: Sequence[RewriteResult]) -> RewriteResult:
-    """Return the preferred one of several results within the budget.
+    """Return the preferred result among several that are within the budget.
 
     For the budget `min`, this is the result with the lowest peak, and then the cheapest one. Otherwise it is the
-    cheapest result whose peak on an eager executor is low too, if it costs little more than the cheapest result.
+    cheapest result whose peak under an eager executor is also low, if it costs little more than the cheapest result
+    overall.
     """
     if problem.limits.limit_bytes is None:
         return min(results, key=lambda result: (problem.limits.largest_ratio(result.peaks), result.outcome.extra_cost))
@@ -288,7 +288,7 @@ def _preferred(problem: BudgetProblem, results: Sequence[RewriteResult]) -> Rewr
 
 
 def _is_affordable(result: RewriteResult, results: Sequence[RewriteResult]) -> bool:
-    """Return whether a result costs little more than the cheapest one, so that it may be preferred for its eager
+    """Return whether a result costs so little more than the cheapest result that it may be preferred for its eager
     peak."""
     cheapest = min(results, key=lambda other: other.outcome.extra_cost).outcome
     return result.outcome.extra_cost <= cheapest.extra_cost + MAX_EAGER_COST * result.outcome.plain_cost

@@ -81,7 +81,8 @@ class StepForecasts:
         """Return the expected need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` for a plan that is not a
         candidate.
 
-        `work_limit`: a plan with at least this work is not forecast, and `LESS_WORK_NEXT` is returned.
+        `work_limit`: if the work of the plan is at least this limit, the plan is not forecast, and `LESS_WORK_NEXT` is
+            returned.
         """
         if unscored is None:
             return LESS_WORK_NEXT

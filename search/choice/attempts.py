@@ -22,7 +22,7 @@ class Attempt:
     Attributes:
         segmentation: The segments, and which of their values may be recomputed.
         splits_only_concurrent, chain: How copies are grouped, as in `GroupOptions`.
-        each_pass: Whether to copy a segment again for each backward pass through it, as in `CloneOptions`.
+        each_pass: Whether to copy a segment again each time that a backward pass enters it, as in `CloneOptions`.
         policy: The name of the policy that determines the values to save inside segments; "" for the policy of the
             selection.
     """

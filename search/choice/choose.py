@@ -43,7 +43,7 @@ class ChosenAttempt:
         forecast: The forecast with which the attempts were scored.
         before: The peaks of the unchanged step.
         chosen: The best attempt.
-        tried: All scored attempts, among them the best one.
+        tried: All scored attempts, including the best one.
         refused: The veto against the best attempt: the reason that the unchanged step is better. None if there is no
             veto.
         is_free: Whether the best attempt has copies, and no mark forces any of them.
@@ -95,7 +95,7 @@ def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
 
 
 def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
-    """Return the choice of `choose`, with the forecast for the function of the step."""
+    """Choose an attempt as `choose` does, with the forecast for the function of the step."""
     return choose(step, options, Forecast.of(function, step, options.emission))
 
 

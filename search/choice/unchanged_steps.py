@@ -17,7 +17,7 @@ _IN_OTHERS = "in the rest of the step: "
 
 
 def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Adapt the remarks on a step with cut loops: they say that only the rest of the step is left unchanged."""
+    """Reword the remarks on a step with cut loops, so that they report only the rest of the step as unchanged."""
     return tuple(
         replace(remark, reason=remark.reason.removesuffix(UNCHANGED) + _OTHERS_UNCHANGED)
         if remark.topic in (Topic.STEP_LEFT, Topic.NOTHING_RECOMPUTED) and _OTHERS_UNCHANGED not in remark.reason
