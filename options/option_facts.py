@@ -2,8 +2,8 @@
 
 copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
 
-The passes take their fields from this metadata (`has_options`); a test compares the signatures of the frontends with
-it.
+The passes take their fields from this metadata (`has_options`). A test checks that the signatures of the frontends
+agree with the metadata.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ class OptionFacts:
         entry_points: The interfaces that have this option; empty for the fields of `Selection`, which all interfaces
             have.
         minimum: The smallest valid number; None if every value is valid.
-        is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
+        is_plain_data: Whether the value can be part of a cache key, because equal values mean the same in every
+            process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
-        pass_type: The type that a pipeline reads, as Python spells it, if it is not the type of the field.
+        pass_type: The type that a pipeline parses, as Python spells it, if it differs from the type of the field.
     """
 
     entry_points: frozenset[EntryPoint] = frozenset()

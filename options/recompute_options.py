@@ -66,9 +66,9 @@ class Emission:
 class RecomputeOptions:
     """Options of a rewrite.
 
-    The constructor accepts `plan`, `loops` and `offload` as text, and stores only the parsed form. The properties
-    `planned`, `loop_schedule` and `moves` return these forms under types that exclude text. `budget` and `cost` stay
-    text, because their values depend on the step.
+    The constructor accepts `plan`, `loops` and `offload` as text, and stores only their parsed forms. The properties
+    `planned`, `loop_schedule` and `moves` return the parsed forms with precise types. `budget` and `cost` stay text,
+    because their values depend on the step.
 
     Attributes:
         selection: The segments and the policy; see `Selection`.
@@ -79,8 +79,8 @@ class RecomputeOptions:
         calls: Re-outline unchanged functions, so that they are called as in the original program.
         plan: The plan of an earlier run or a handwritten plan, as a string or parsed; it replaces the selection.
         planner: A function, Graph -> Plan, that makes the plan of each step; it replaces the selection.
-        budget: A memory limit, met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the temporaries
-            of the plain step, or `min`. At most one of plan, planner and budget may be given.
+        budget: A memory limit, to be met with the least extra work: `8GiB` of the device, `50%` or `0.5` of the
+            temporaries of the plain step, or `min`. At most one of plan, planner and budget may be given.
         time_limit: Seconds after which the search for a budget ends with the best plan so far; None for no limit. A
             rewrite or a compilation that has begun is completed.
         memory_model: The memory model of a budget, `order` (program order) or `xla`. The default is `order` with the
@@ -88,18 +88,19 @@ class RecomputeOptions:
         strict: Raise an error, instead of a remark, if a step is left unchanged, or if a marked operation must not run
             twice.
         attempts: The maximum number of distinct plans for segments to compare. A plan whose segments are chosen by a
-            more trusted method is preferred; among equals, the plan with the lowest peak.
+            more trusted method is preferred; among equally trusted plans, the plan with the lowest peak.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
-            every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; among equals,
-            the attempt with the fewest FLOPs. In `recompute.jax.jit`, it is a switch, and XLA measures.
+            every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; in a tie, the
+            attempt with the fewest FLOPs. In `recompute.jax.jit`, this option is true or false, and XLA measures.
         workers: The number of modules that are measured in parallel.
         proof: Prove that the result equals the original.
-        merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.
+        merge_remat: First merge the copies that the step's own `jax.checkpoint` made into their originals.
         loops: Recompute values that a loop stacks for a later loop. `keep(50%)` or `keep(2GiB)` keeps at most that much
             of the stacks; `periodic(8)` or `periodic(auto)` saves the carries at intervals.
         cost: The cost that budgets minimize and remarks report: `flops`, `bytes`, `roofline`, `roofline(h100)`, or a
             file of costs.
-        offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a budget may also move others.
+        offload: `marked` moves marked values to the host; with `auto` or `25GB/s`, a search under a budget may also
+            move unmarked values.
         pipeline: Passes to run instead of `recompute`. All other options except for `strict` and `proof` must have
             their defaults.
         segment_budgets: The bytes that each segment may save, as in `Selection.segment_budgets`, with or without a

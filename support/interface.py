@@ -1,5 +1,5 @@
-"""The interface that the user calls: Python or the command line. Messages spell options accordingly: `proof=False` or
-`--no-proof`.
+"""The interface that the user calls: Python or the command line. Messages spell options as this interface does:
+`proof=False` or `--no-proof`.
 """
 
 from __future__ import annotations

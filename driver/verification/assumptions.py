@@ -1,4 +1,5 @@
-"""The assumptions of the proofs that the driver runs: the ones that the user's options or the original program request.
+"""The assumptions of the proofs that the driver runs. Only the user's options and the original program can request
+assumptions.
 
 Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an operation as
 repeatable, repeat it, and still be proved equal.
@@ -55,8 +56,8 @@ class Assumptions:
     def of_passes(cls, passes: Iterable[ModulePass]) -> Assumptions:
         """Return the assumptions that a pipeline requests.
 
-        The option `repeatable` of this project's passes requests assumptions. So do `recompute-shard-kept` (it adds
-        sharding constraints) and `recompute-flatten-tuples` (it flattens results).
+        Assumptions are requested by the option `repeatable` of this project's passes, by `recompute-shard-kept`, which
+        adds sharding constraints, and by `recompute-flatten-tuples`, which flattens results.
         """
         ours = [each for each in passes if each.name in UNIVERSE.all_passes]
         patterns = chain.from_iterable(each.repeatable for each in ours if isinstance(each, _HasRepeatable))
@@ -69,7 +70,8 @@ class Assumptions:
     def proof_options(self, before: ModuleOp) -> ProofOptions:
         """Return the options with which the proof compares rewrites of `before`.
 
-        The attributes `recompute.repeatable` are not among them: the proof reads these from the program itself."""
+        The options leave out the attributes `recompute.repeatable`, because the proof reads them from the program
+        itself."""
         return ProofOptions(
             one_source=True,
             added_constraints=self.added_constraints or any(map(shards_saved_values, every_operation(before))),
