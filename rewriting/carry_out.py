@@ -139,8 +139,8 @@ def carry_out_best(
 
 
 def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collection[Operation]) -> Iterator[Remark]:
-    """Yield the remarks. Remarks on refused or ineffective marks are left out if the choice wrote the mark, for
-    instance on a callback inside a segment, because the user does not know this mark."""
+    """Yield the remarks. A remark on a refused or ineffective mark is not counted as such if the choice wrote the mark,
+    for instance on a callback inside a segment: its topic becomes `OTHER`."""
     topics = (Topic.MARK_REFUSED, Topic.NO_EFFECT)
     for remark in remarks:
         is_of_choice = remark.topic in topics and remark.operation not in marked_by_user
@@ -173,8 +173,9 @@ def _predicted_share(module: ModuleOp, applied: Mapping[FuncOp, ChosenAttempt]) 
 def _choice_remarks(
     function: FuncOp, step: Step, choice: ChosenAttempt, selection: Selection, chosen: Set[Operation]
 ) -> list[Remark]:
-    """Return the remarks on the segments of a step, on the choice, and on collectives that prevent copies. Call this
-    function before marks are written. `chosen`: as for `carry_out_best`.
+    """Return the remarks on the segments of a step, on the choice, and on collectives that prevent copies.
+
+    This function must be called before marks are written. `chosen`: as for `carry_out_best`.
     """
     remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
     if choice.refused is None:

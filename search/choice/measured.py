@@ -19,7 +19,8 @@ from .module_attempts import module_attempts
 
 
 class MeasuredResult(Protocol):
-    """The result of a rewrite, with the measured memory of its module."""
+    """The result of a rewrite, reduced to the properties that the choice reads. The memory of its module is
+    measured."""
 
     @property
     def module(self) -> ModuleOp: ...
