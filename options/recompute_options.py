@@ -139,7 +139,7 @@ class RecomputeOptions:
     segment_budgets: InitVar[SegmentBudgets | None] = None
 
     def __post_init__(self, segment_budgets: SegmentBudgets | None) -> None:
-        """Parse the values that are given as strings, then check the others.
+        """Parse the values that are given as strings, then check all remaining values.
 
         Raises:
             BadSelection: For invalid segment budgets, or an invalid value of `loops` or `offload`.

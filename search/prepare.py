@@ -125,8 +125,8 @@ def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins
     """Make a flat copy of the module. In this copy, cut loops, outline nested steps and offer moves to the host, as the
     options request.
 
-    `joins_branches`: whether to join the branches of conditionals with those of their gradients, so that each pair of
-        branches is a nested step.
+    `joins_branches`: whether to join the branches of a conditional with the branches of its gradient, so that each pair
+        of branches is a nested step.
 
     Raises:
         Refusal: The options do not apply to the module.

@@ -52,7 +52,7 @@ class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
     """Create the location of a range in a file, or of a position if `start` and `end` are equal.
 
-    `start`, `end`: pairs of line and column.
+    `start`, `end`: the first and the last position, as pairs of line and column.
     """
     position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
     return position if start == end else FusedLoc((position,), RangeEnd(IntAttr(end[0]), IntAttr(end[1])))

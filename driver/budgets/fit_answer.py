@@ -224,7 +224,7 @@ def _compiling(answer: Fit) -> str:
 
 
 def _whole_arrays(answer: Fit) -> Iterator[str]:
-    """For a step on several devices, yield a line that says that bytes are counted for whole arrays instead of
+    """For a step on several devices, yield a line with the note that bytes are counted for whole arrays instead of
     shards."""
     if answer.devices == 1:
         return

@@ -46,7 +46,7 @@ def explain(
 
     The rows describe the segments that scopes name. If `options` are given and no named segment is worth recomputing,
     they describe the segments that a rewrite with these options chooses. If such a rewrite leaves the step unchanged,
-    the rows give the reason.
+    the rows give the reason for this.
 
     Args:
         function: The function.

@@ -112,7 +112,7 @@ def _text_of(step: HasText) -> str:
 
 
 def _parse(text: str, name: str) -> ModuleOp:
-    """Parse the text of a module. If the text is the name of a file, the error says how to read the file."""
+    """Parse the text of a module. If the text is the name of a file, the error explains how to read the file."""
     try:
         return parse_module(text, name)
     except ParseError as error:

@@ -44,7 +44,7 @@ def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
     """Return, for each group, the readers at which the backward pass enters it. The first reader of the group always
-    counts. A later reader counts if at least half of the other groups were read since the group's previous reader."""
+    counts. A later reader counts if at least half of all other groups were read after the group's previous reader."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )

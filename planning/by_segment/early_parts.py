@@ -17,7 +17,7 @@ from .batches import MIN_BATCH_SHARE, excess_bytes
 
 @dataclass(frozen=True)
 class EarlyPart:
-    """A part of a segment that could run long before the rest.
+    """A part of a segment that could run long before the remaining operations of the segment.
 
     Attributes:
         segment: The name of the segment.

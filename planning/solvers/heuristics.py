@@ -2,8 +2,8 @@
 the search, and are used for comparison.
 
 *Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
-cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are
-optimal on chains; every number up to about 3 sqrt(n) is tried.
+cross segment boundaries, and recompute all remaining values at their first use in the backward pass. About sqrt(n)
+segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
 
 *Greedy at the peak*, as in XLA's rematerialization pass: recompute the storage that frees the most bytes at the peak
 for its cost, and keep its inputs live instead, until the peak is within the budget.

@@ -47,7 +47,8 @@ class StepForecasts:
         graph: The graph of the step.
         forecast: The forecaster of the peaks of a plan.
         share_of: A function that maps forecast peaks to the need, as a share of the need of the plain step.
-        segment_limits: The limits of segments with budgets; None if there are none. Every plan must meet them.
+        segment_limits: The limits of segments with budgets; None if no segment has a budget. Every plan must meet these
+            limits.
         candidates: The candidates, in the order in which they were forecast.
     """
 

@@ -36,7 +36,7 @@ def is_better_with_joined_branches(
         joined: The result with joined branches. It is not better if it leaves the module unchanged.
         separate: The result without joined branches.
         module: The original module.
-        keeps_barriers: Whether the target keeps barriers, so that the memory model is that of XLA:CPU.
+        keeps_barriers: Whether the target keeps barriers, so that peaks are computed under the XLA:CPU model.
 
     Raises:
         Refusal: A function has dynamic shapes.

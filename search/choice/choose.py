@@ -103,7 +103,7 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     """Plan and forecast at most `options.attempts` distinct attempts, and choose the best one.
 
     If the best attempt has cuts, it is also tried with other ways of copying its segments. The first attempt and the
-    best one are also tried with chained copy groups if `tries_chained_groups` says so.
+    best one are also tried with chained copy groups if `tries_chained_groups` returns true.
 
     Returns:
         The choice. Its `refused` is set if the unchanged step is better.
@@ -198,7 +198,7 @@ class _StepAttempts:
         return scored[-1]
 
     def score_copying_variants(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
-        """Score the other ways of copying the same segments, if they lead to different plans."""
+        """Score the attempts that copy the same segments in different ways, if this leads to different plans."""
         planned = [self._plan(attempt) for attempt in scored.planned.attempt.copying_variants()]
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 

@@ -77,7 +77,7 @@ class SegmentChoice:
     Attributes:
         limits: The limits, with a plan that meets them.
         marks: The marks to write.
-        remarks: One remark for each set of segments that save and recompute equal amounts.
+        remarks: One remark for each set of segments with the same bytes, budget and FLOPs.
     """
 
     limits: SegmentLimits
@@ -207,7 +207,7 @@ class _Chooser:
         )
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield a remark for each set of segments that save and recompute equal amounts, located at the first of these
+        """Yield a remark for each set of segments with the same bytes, budget and FLOPs, located at the first of these
         segments."""
         names_by_text = dict[str, list[str]]()
         for name, solution in self.solutions.items():
