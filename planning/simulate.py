@@ -60,8 +60,8 @@ class SimulatedProgram:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier over `values` before the operation `before`: later readers of one of the values wait for all of
-    them."""
+    """A barrier over `values` before the operation `before`: later readers of any of the values wait for all of the
+    values."""
 
     before: int
     values: tuple[int, ...]

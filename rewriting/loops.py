@@ -1,5 +1,5 @@
-"""recompute-loops: store fewer stacks in a loop, and recompute the remaining stacked values in the later loop that reads
-them.
+"""recompute-loops: store fewer stacks in a loop, and recompute the remaining stacked values in the later loop that
+reads them.
 
     %r:3 = stablehlo.while … do { …; %s1 = dynamic_update_slice %s, sin(tanh(%h)), %i }     forward pass of a scan
     …    = stablehlo.while … do { %x = dynamic_slice %r#2, 7 - %i; … }                      backward pass

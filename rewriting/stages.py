@@ -124,7 +124,7 @@ class _CopiedModule:
         return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
 
     def nothing_recomputed(self) -> RewriteResult:
-        """Return the result for a module without copies, with the option that prevents them as the reason."""
+        """Return the result for a module without copies. The reason names the option that prevents copies."""
         is_planned = self.options.planned is not None
         fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"

@@ -293,7 +293,8 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Reordered
 
 
 def _sink_constants(order: list[int], precedence: Precedence) -> list[int]:
-    """Move each constant directly before its first reader: constants use no memory, and are easiest to read there."""
+    """Move each constant directly before its first reader. Constants use no memory, and the program is easiest to read
+    if they are there."""
     placed = dict[int, None]()
 
     def write(operation: int) -> None:

@@ -27,7 +27,7 @@ def is_command_line() -> bool:
 
 
 def interface_wording(on_command_line: str, in_python: str) -> str:
-    """Return the text for the interface that the user calls."""
+    """Return the one of two texts that fits the interface that the user calls."""
     return on_command_line if is_command_line() else in_python
 
 
