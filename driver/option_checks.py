@@ -1,8 +1,8 @@
 """Checks of option values that are given as keywords, derived from the types of the option fields.
 
 `recompute.rewrite` and `recompute.jax.jit` use them. The name that a check receives begins with the function that the
-user called, as in `recompute.jax.jit: budget`. Plans, loop schedules and moves to the host are only checked for their
-Python type here: the constructor of `RecomputeOptions` parses them, for every interface.
+user called, as in `recompute.jax.jit: budget`. Of plans, loop schedules and moves to the host, only the Python type is
+checked here, because the constructor of `RecomputeOptions` parses these values for every interface.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def _budget(name: str, value: Any) -> str | None:
 
 
 def demand_plausible_budget(name: str, value: Any) -> None:
-    """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is too small to be bytes."""
+    """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is implausibly small for a
+    number of bytes."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise wrong_type(name, "a str, a share (float) or bytes (int)", value)
     if isinstance(value, int) and 0 < value < MIN_BYTES:

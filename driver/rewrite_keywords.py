@@ -22,7 +22,7 @@ def rewrite_options(options: RecomputeOptions, keywords: Mapping[str, Any]) -> R
     """Return the options of a call to `recompute.rewrite`, given as an object or as keyword arguments.
 
     Args:
-        options: The object; the default if there is none.
+        options: The options object of the call; the default options if the call has none.
         keywords: Fields of `RecomputeOptions` and of `Selection`.
 
     Raises:

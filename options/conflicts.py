@@ -34,7 +34,7 @@ OF_PASS = (
 
 
 class Conflict(NamedTuple):
-    """A rule that two groups of options exclude one another.
+    """A rule that no option of one group may be given together with an option of a second group.
 
     Attributes:
         options: The names of the options in the first group.
@@ -68,7 +68,7 @@ def demand_agreement(options: RecomputeOptions, entry_point: EntryPoint, beside:
     Args:
         options: The options. An option is given if it differs from its default.
         entry_point: The interface that the user calls.
-        beside: The names of further given options that are not fields of `options`.
+        beside: The names of given options that are not fields of `options`.
 
     Raises:
         ValueError: For options that exclude one another, and for a time limit or a memory model without a

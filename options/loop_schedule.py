@@ -25,12 +25,12 @@ Loops = bool | str
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """The parsed option.
+    """The parsed option `loops`.
 
     Attributes:
-        kind: What loops save: all stacks, because they stay unchanged (`none`), a set of stacks (`cut`), carries at
-            intervals (`periodic`), or carries in slots (`binomial`).
-        every: The interval of `periodic` in iterations; None for the interval with the fewest bytes.
+        kind: The values that loops save: all stacks, because the loops stay unchanged (`none`); a set of stacks
+            (`cut`); carries at intervals (`periodic`); or carries in slots (`binomial`).
+        every: The interval of `periodic` in iterations; None for the interval that saves the fewest bytes.
         slots: The number of slots of `binomial`; None for the largest number that fits in `bytes`.
         bytes: The memory for the slots of `binomial`, in bytes.
         keep: The maximum size of the stacks that `cut` saves, in bytes (`int`) or as a share of all stacks (`float`);

@@ -1,8 +1,8 @@
 """The option `offload`: the values that may be stored in host memory between the forward pass and their gradient.
 
 - `marked`: the values marked `recompute.recompute = "offload"`, or selected by an offloading policy.
-- `auto`: with a budget, also values that are cheaper to move than to recompute. The transfer speed is the link speed of
-    the device in the option `cost`.
+- `auto`: as `marked`; with a budget, also values that are cheaper to move than to recompute. The transfer speed is the
+    link speed of the device in the option `cost`.
 - `25GB/s`: like `auto`, but with this transfer speed in each direction.
 """
 

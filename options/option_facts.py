@@ -2,8 +2,8 @@
 
 copies: int = field(default=2, metadata=option_facts(JIT, RECOMPUTE_PASS, PLAN_PASS, minimum=1))
 
-The passes take their fields from this metadata (`has_options`); a test compares the signatures of the frontends with
-it.
+The passes take their fields from this metadata (`has_options`). A test checks that the signatures of the frontends
+agree with the metadata.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OptionFacts:
         is_duration: Whether the value is a number of seconds, which must be positive.
         is_plain_data: Whether the value can be part of a cache key, because it determines the result in every process.
         selects: Whether the option selects the operations to recompute, so that a plan replaces it.
-        pass_type: The type that a pipeline reads, as Python spells it, if it is not the type of the field.
+        pass_type: The type that a pipeline parses, as Python spells it, if it differs from the type of the field.
     """
 
     entry_points: frozenset[EntryPoint] = frozenset()

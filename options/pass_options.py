@@ -5,11 +5,11 @@
     class MarkPass(ModulePass):
         name = "recompute-mark"
 
-xDSL parses the options of a pass into its fields. The fields cannot be nested. So the pass in
-`recompute-mark{segments=auto}` needs the fields of `Selection`. If it inherited from `Selection`, functions would
-accept it as a selection, and `replace` would return another pass. Instead, the decorator copies the fields, and
-`Selection.of` reads them. Of the fields of `RecomputeOptions`, it copies those whose metadata lists the pass
-(`options/option_facts.py`).
+xDSL parses the options of a pass into its fields, which cannot be nested. Therefore the pass in
+`recompute-mark{segments=auto}` needs the fields of `Selection`. If the pass inherited from `Selection`, functions would
+accept the pass as a selection, and `replace` would return a pass instead of a selection. Instead, the decorator copies
+the fields, and `Selection.of` reads them. From `RecomputeOptions`, the decorator copies only the fields whose metadata
+lists the pass (`options/option_facts.py`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def has_options(
     """Return a class decorator that copies the fields of the dataclass `options` into the decorated class, ahead of its
     own fields.
 
-    `@dataclass` must be applied after it. A field of the class itself replaces the declared field of the same name, and
-    takes its position.
+    `@dataclass` must be applied after this decorator. A field of the decorated class replaces the copied field of the
+    same name, and takes the position of that field.
 
     Args:
         options: A dataclass whose declared fields have immutable defaults.

@@ -90,10 +90,10 @@ class RecomputeOptions:
         strict: Raise an error, instead of a remark, if a step is left unchanged, or if a marked operation must not run
             twice.
         attempts: The maximum number of distinct plans for segments to compare. A plan whose segments are chosen by a
-            more trusted method is preferred; among equals, the plan with the lowest peak.
+            more trusted method is preferred; among equally trusted plans, the plan with the lowest peak.
         measure: A function that returns the number of bytes that a module needs, as measured by a compiler. With it,
-            every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; among equals,
-            the attempt with the fewest FLOPs. In `recompute.jax.jit`, it is a switch, and XLA measures.
+            every attempt is rewritten and measured, and the attempt with the fewest bytes is returned; in a tie, the
+            attempt with the fewest FLOPs. In `recompute.jax.jit`, this option is true or false, and XLA measures.
         workers: The number of modules that are measured in parallel.
         proof: Prove that the result equals the original.
         merge_remat: First merge the copies that the step's own `jax.checkpoint` made back into their originals.
@@ -143,7 +143,7 @@ class RecomputeOptions:
     segment_budgets: InitVar[SegmentBudgets | None] = None
 
     def __post_init__(self, segment_budgets: SegmentBudgets | None) -> None:
-        """Parse the values that are given as strings, then check the others.
+        """Parse the values that are given as strings, then check all remaining values.
 
         Raises:
             BadSelection: For invalid segment budgets, or an invalid value of `loops` or `offload`.

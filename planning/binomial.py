@@ -52,7 +52,8 @@ class Reversal:
 
 
 def reversal(iterations: int, slots: int) -> Reversal:
-    """Return the schedule that runs the fewest iterations. `iterations` and `slots` must be at least 1."""
+    """Return the schedule that reverses a loop of this many iterations, with these slots, and runs the fewest
+    iterations forwards. Both arguments must be at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]
     return Reversal(first.advances, (BackwardStep(_top(first), _end_of(first), (), first.last), *steps[1:]))

@@ -1,11 +1,11 @@
 """Search among candidate plans whose memory needs are cheap to predict and expensive to measure.
 
 A *need* is the memory that a plan takes. Measurements correct the predictions: between two measured plans by linear
-interpolation, and outside the measured range in proportion to the nearest measurement. This corrects a model that is
-off by a constant factor and offset. Plans of one kind have similar errors, so each kind is interpolated between its own
-measurements. A kind without measurements is interpolated between the measurements of all other kinds. If no remaining
-candidate is predicted to fit, the predictions of kinds without a measurement are used without correction, except for
-the last try.
+interpolation, and outside the measured range in proportion to the nearest measurement. Interpolation corrects a model
+that is off by a constant factor and offset. Plans of one kind have similar errors, so each kind is interpolated between
+its own measurements. A kind without measurements is interpolated between the measurements of all other kinds. If no
+untried candidate is predicted to fit, kinds without a measurement use their uncorrected predictions, except for the
+last try.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ and in a search for the lowest need, the result is infinite."""
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction for a plan.
+    """The predicted memory and extra work of a candidate plan.
 
     Attributes:
-        need: The predicted memory, in the unit of the limit: bytes, or a share of the need of the plain step.
+        need: The predicted memory, in the unit of the limit: bytes, or a share of the plain step's memory.
         work: The extra work, in any unit.
         kind: The kind of the plan; plans of one kind have similar prediction errors.
     """

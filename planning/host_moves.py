@@ -26,16 +26,16 @@ nothing at first; the time that the step waits for them is added at the end."""
 
 @dataclass(frozen=True)
 class Offload:
-    """The options of offloading.
+    """The values that may be moved to host memory, and the price of their moves.
 
     Attributes:
         marked: Whether marked values are moved.
         speed: The bandwidth of the link in bytes per second, in one direction; 0 if a budget must not select values to
             move.
-        share: As in `MoveOffer`; the values with the highest cost per byte are moved. With 0, only marked values are
+        share: As in `MoveOffer`; the values with the highest cost per byte are moved. If 0, only marked values are
             moved.
         charged: As in `MoveOffer`.
-        cost: The name of the cost model in `rules/costs/cost.py` in whose unit moves are charged.
+        cost: The cost model, by its name in `rules/costs/cost.py`. Moves are charged in its unit.
     """
 
     marked: bool = False

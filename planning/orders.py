@@ -53,7 +53,7 @@ def eager_order(graph: Graph) -> list[int]:
     place among the forward operations.
 
     In this order, recomputation reduces memory only if the copies wait for gradients. Without tokens, the copies run
-    during the forward pass and the peak equals the peak of the plain step. So this order detects missing gates.
+    during the forward pass and the peak equals the peak of the plain step. Therefore this order reveals missing gates.
     """
     last = _last_updates(graph)
     ready = ReadyTracker({op: graph.producers[op] for op in range(len(graph)) if graph.gradient[op]})

@@ -1,5 +1,5 @@
-"""Make a plan from pairs (place, operation). Each pair stands for a copy of the operation. The copy is inserted before
-the operation `place`.
+"""Make a plan from pairs (place, operation). Each pair stands for a copy of `operation` that is inserted before the
+operation `place`.
 
 Solvers return pairs; the gates, inputs and readers of the copies follow from the graph. Any set of pairs whose
 operations precede their places gives a valid program. In this program, each use reads the latest copy.

@@ -42,11 +42,11 @@ class CopyGroup:
         segment: The segment that is recomputed; "" for operations outside segments.
         before: The operation before which the copies are inserted.
         batches: The copies.
-        numbers: For each copy, its number among all copies of the same operation, starting at 1.
+        numbers: For each copy, its number among all copies of its operation in the plan, starting at 1.
         replaces: The values whose uses in the backward pass, from `before` on, are redirected to their latest copies.
         gates: The gradient values that all copies wait for.
         freed_bytes: An estimate of the bytes that no longer have to be saved for the backward pass.
-        pinned_bytes: An estimate of the bytes that are kept live for the copies instead.
+        pinned_bytes: An estimate of the bytes that stay live only because the copies read them.
         extra_flops: The FLOPs of the copies.
     """
 
@@ -98,7 +98,7 @@ class Optimality:
     Attributes:
         percent: The extra cost of the plan, in percent of the cost of the plain step.
         bound_percent: A lower bound on the extra cost of every plan within the budget, in the same unit.
-        by: The method that proves the bound.
+        by: The method that proves the bound `bound_percent`.
     """
 
     percent: float
@@ -117,7 +117,7 @@ class Plan:
 
     Attributes:
         groups: The copy groups, in program order.
-        kept: An entry for each segment that is not recomputed, with the first reason.
+        kept: For each segment that is not recomputed, an entry with the first reason found.
         optimality: The distance to the cheapest plan; None unless a solver made the plan. Plan files do not contain it.
     """
 

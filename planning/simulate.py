@@ -34,8 +34,8 @@ class SimulatedProgram:
 
     Attributes:
         operations: The operations, in program order.
-        stands_for: For each value, the value of the graph that it equals: itself, or the value that it copies or
-            delays. The values of the graph come first, including results of dead operations.
+        stands_for: For each value of the program, the graph value with the same contents: the value itself, or the
+            value that it copies or delays. The values of the graph come first, including results of dead operations.
     """
 
     operations: tuple[Instruction, ...]
@@ -60,8 +60,8 @@ class SimulatedProgram:
 
 @dataclass(frozen=True)
 class Barrier:
-    """A barrier over `values` before the operation `before`: later readers of one of the values wait for all of
-    them."""
+    """A barrier over `values` before the operation `before`: later readers of any of the values wait for all of the
+    values."""
 
     before: int
     values: tuple[int, ...]
@@ -232,7 +232,7 @@ class _GraphWriter:
 
 
 def _remove_dead(graph: Graph, written: Sequence[Instruction]) -> list[Instruction]:
-    """Remove operations whose results are not read, such as originals whose readers read copies."""
+    """Remove operations whose results are not read, such as originals that copies replace for all readers."""
     read, live = set[int](), list[Instruction]()
     for instruction in reversed(written):
         origin = instruction.origin

@@ -98,7 +98,7 @@ def unsplit_group(
 
 
 def with_numbers(group: CopyGroup, copy_counts: dict[int, int]) -> CopyGroup:
-    """Return the group with its copies numbered. `copy_counts` is the number of copies of each operation so far. It is
+    """Return the group with its copies numbered. `copy_counts`, the number of copies of each operation so far, is
     updated in place."""
     for op in group.operations:
         copy_counts[op] = copy_counts.get(op, 0) + 1

@@ -106,8 +106,8 @@ def _level_of_names(saved_bytes: Mapping[str, int]) -> int:
 
 
 def _segment_in_model(buffer: Buffer) -> str:
-    """Return the segment of a buffer if a scope names that segment, otherwise the source line of the operation that
-    defines the buffer."""
+    """Return the segment of a buffer if a scope names this segment; otherwise return the source line of the operation
+    that defines the buffer."""
     if not buffer.segment or is_scope(buffer.segment):
         return without_loop_scopes(buffer.segment)
     return base_name(buffer.source.rpartition(":")[0]) or buffer.segment

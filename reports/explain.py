@@ -142,8 +142,8 @@ def _largest(rows: Sequence[SegmentRow]) -> list[SegmentRow]:
 
 
 def _omission_note(kind: str, rows: Sequence[LoopRow | SegmentRow], shown: Sequence[object]) -> list[str]:
-    """Return a line that says how many rows are omitted, and whether they save nothing. Return no line if no row is
-    omitted.
+    """Return a line with the number of omitted rows, which also tells whether these rows save nothing. Return no line
+    if no row is omitted.
     """
     if len(rows) == len(shown):
         return []
@@ -207,7 +207,7 @@ def _cells(row: SegmentRow, explanation: Explanation, is_summary: bool = False) 
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align the columns of a table: the first and the last column to the left, the others to the right."""
+    """Align the columns of a table: the first and the last column to the left, all columns in between to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     last = len(widths) - 1
 

@@ -1,5 +1,5 @@
-"""A table of the largest live values at the peak, by name and source line, with the number and size of the other
-values.
+"""A table of the largest live values at the peak, by name and source line. The last line gives the number and the size
+of all smaller values.
 
 largest at the peak
   %h   stablehlo.dot_general  block3  train.py:41:9   64.0 MiB   7.5 %
@@ -39,8 +39,9 @@ class Holding:
 
     Attributes:
         largest: The largest buffers, in descending order of size.
-        more: The number of other buffers. Memory that the operation at the peak uses internally counts as one buffer.
-        more_bytes: The total size of the other buffers.
+        more: The number of smaller buffers, which are not listed. Memory that the operation at the peak uses internally
+            counts as one buffer.
+        more_bytes: The total size of the smaller buffers.
     """
 
     largest: tuple[LiveBuffer, ...]
@@ -98,7 +99,8 @@ def _percent(share: float) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Align the columns of a table: the last two to the right, the others to the left. Empty columns are omitted."""
+    """Align the columns of a table: the last two to the right, all preceding columns to the left. Empty columns are
+    omitted."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     right = len(widths) - 2
     for row in rows:

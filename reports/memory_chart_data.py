@@ -75,8 +75,8 @@ def _name_of(layer: Band) -> str:
 
 
 def _colours(layers: Sequence[Band]) -> list[str]:
-    """Return the colour of each layer. Layers of saved values go from light to dark in program order; the kind of any
-    other layer determines its colour.
+    """Return the colour of each layer. Layers of saved values go from light to dark in program order. The colour of any
+    layer of a different kind depends only on its kind.
     """
     count = max(sum(layer.kind is BandKind.SAVED for layer in layers) - 1, 1)
     blends = [as_hexadecimal(blend(number / count)) for number in range(count + 1)]

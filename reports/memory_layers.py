@@ -70,8 +70,9 @@ def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> lis
 def backward_start(timeline: Timeline) -> int:
     """Return the position at which the backward pass begins.
 
-    A schedule may run some gradient operations early and some forward operations late. The position is therefore the
-    one with the fewest operations on the wrong side, moved to the next gradient operation, but not beyond the last one.
+    A schedule may run some gradient operations early and some forward operations late. Therefore, choose the position
+    with the fewest operations on the wrong side. Then move it to the next gradient operation, but not beyond the last
+    one.
     """
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     end = gradients[-1] + 1 if gradients else len(timeline.phases)
@@ -85,7 +86,7 @@ def backward_start(timeline: Timeline) -> int:
 def bands(timeline: Timeline) -> list[Band]:
     """Return the layers from the bottom up; at each operation, they add up to the live bytes.
 
-    Values outside segments are drawn above other values of their kind.
+    Within a kind, values outside segments are drawn above values in segments.
     """
     short = shorten_segments(buffer.segment for buffer in timeline.buffers)
     count = len(timeline.operations)

@@ -139,8 +139,8 @@ def carry_out_best(
 
 
 def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collection[Operation]) -> Iterator[Remark]:
-    """Yield the remarks. A refused or ineffective mark that the choice wrote, for instance on a callback inside a
-    segment, is no mark of the user."""
+    """Yield the remarks. A remark on a refused or ineffective mark is not counted as such if the choice wrote the mark,
+    for instance on a callback inside a segment: its topic becomes `OTHER`."""
     topics = (Topic.MARK_REFUSED, Topic.NO_EFFECT)
     for remark in remarks:
         is_of_choice = remark.topic in topics and remark.operation not in marked_by_user
@@ -161,7 +161,7 @@ def _choice_remarks(
 ) -> list[Remark]:
     """Return the remarks on the segments of a step, on the choice, and on collectives that prevent copies.
 
-    Must be called before marks are written. `chosen`: as for `carry_out_best`.
+    This function must be called before marks are written. `chosen`: as for `carry_out_best`.
     """
     remarks = list(decision_remarks(function, choice.chosen.planned.decided, selection))
     if choice.refused is None:

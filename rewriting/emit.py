@@ -1,4 +1,5 @@
-"""Emit a module that contains copies: run CSE, lower tokens, stagger and verify."""
+"""Emit a module that contains copies: run CSE, lower tokens, delay early operations if the options request it
+(`stagger`), and verify the module."""
 
 from __future__ import annotations
 

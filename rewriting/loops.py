@@ -1,15 +1,15 @@
-"""recompute-loops: store fewer stacks in a loop, and recompute the other stacked values in the later loop that reads
-them.
+"""recompute-loops: store fewer stacks in a loop, and recompute the remaining stacked values in the later loop that
+reads them.
 
     %r:3 = stablehlo.while … do { …; %s1 = dynamic_update_slice %s, sin(tanh(%h)), %i }     forward pass of a scan
     …    = stablehlo.while … do { %x = dynamic_slice %r#2, 7 - %i; … }                      backward pass
 
 becomes, for example, a first loop that stacks only `%h` and a second loop that recomputes `sin(tanh(%h))`. This rewrite
 is a *cut*: it divides the values of an iteration into stored and recomputed ones. The stored stacks are the smallest
-set from which the other values can be recomputed. `lax.scan` over layers has this form. The pass also cuts loops inside
-loops, branches and per-device bodies. Sharding constraints on stacks are dropped if the slices already have the
-required sharding (`transforms/rolled/stack_constraints.py`). Instead of stacks, a loop can save its *carries*, the
-values that one iteration passes to the next, at intervals.
+set from which the remaining stacked values can be recomputed. `lax.scan` over layers has this form. The pass also cuts
+loops inside loops, branches and per-device bodies. Sharding constraints on stacks are dropped if the slices already
+have the required sharding (`transforms/rolled/stack_constraints.py`). Instead of stacks, a loop can save its *carries*,
+the values that one iteration passes to the next, at intervals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the marks of `recompute-plan`: those of a plan within the budget that `recompute-clone` can derive from marks.
+"""Find the marks of `recompute-plan`, such that the plan that `recompute-clone` derives from them is within the budget.
 
 A plan may copy an operation several times, and choose the place of each copy. Marks only select operations, and
 `recompute-clone` derives the copies from them (`plan_of_marks` in `analysis/copies/copying.py`). The derived plan may
@@ -64,8 +64,8 @@ def write_plan_marks(step: Step, plan: StepPlan) -> None:
 
 
 def plan_to_mark(module: ModuleOp, options: RecomputeOptions, searched: RewriteResult) -> MarkedPlan:
-    """Return the plans to mark in a module: those of the search if the marks keep the budget, or else those of another
-    candidate.
+    """Return the plans to mark in a module: the plans of the search if their marks lead to a plan within the budget,
+    otherwise the plans of a different candidate.
 
     Args:
         module: The module.

@@ -54,7 +54,8 @@ from .rewrite import replace_content, rewritten_copy
 def mark_as_planned(
     prepared: Prepared, outcome: Recomputation, to_mark: Sequence[StepPlan] | None = None
 ) -> list[Remark]:
-    """Mark the recomputed operations in the prepared module. Return remarks on the copies that free the most memory.
+    """Mark the recomputed operations in the prepared module. Return a remark on each group of copies that frees much
+    memory.
 
     Args:
         prepared: The prepared module.

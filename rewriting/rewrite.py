@@ -140,8 +140,8 @@ def search_within(
 
 
 def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Run the stages. Rerun them for each alternative in this module's table that may be better. The budget of the
-    options is ignored.
+    """Run the stages. Rerun the stages for each alternative in this module's table that may be better. The budget of
+    the options is ignored.
 
     Marks that are written as calls become attributes in the given module, which is not modified otherwise.
 
@@ -166,7 +166,8 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
 
 
 def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Run the stages. They inline calls and restore them. Rerun the stages for the alternatives in this module's table.
+    """Run the stages, which inline calls and restore them. Rerun the stages for the alternatives in this module's
+    table.
 
     If the run with joined branches is refused, the result of the run without them is used.
     """

@@ -124,7 +124,7 @@ class _CopiedModule:
         return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
 
     def nothing_recomputed(self) -> RewriteResult:
-        """Return the result for a module without copies, with the option that prevents them as the reason."""
+        """Return the result for a module without copies. The reason names the option that prevents copies."""
         is_planned = self.options.planned is not None
         fault = None if is_planned else option_at_fault(self.steps, self.options.selection)
         reason = f"nothing is recomputed{f' ({fault})' if fault else ''}"
@@ -259,7 +259,7 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
 def _with_reason(module: ModuleOp, remarks: Sequence[Remark], reason: str, topic: Topic) -> tuple[Remark, ...]:
     """Return the remarks, followed by a remark with the reason why the module stays unchanged.
 
-    No remark is added if the last one already says that the step is left unchanged.
+    No remark is added if the last remark already reports that the step is left unchanged.
     """
     if remarks and remarks[-1].topic is Topic.STEP_LEFT:
         return tuple(remarks)

@@ -45,7 +45,7 @@ def summary_of(module: ModuleOp, outcome: Recomputation) -> Iterator[Remark]:
 
 
 def _is_told(outcome: Recomputation) -> bool:
-    """Return whether no peak changes, and a remark says so already."""
+    """Return whether no peak changes and an earlier remark already reports this."""
     arrows = [arrow for change in outcome.peak_changes.values() for arrow in (change.in_order, change.xla) if arrow]
     told = any(remark.topic is Topic.NO_PEAK_LOWERED for remark in outcome.remarks)
     return told and all(before == after for before, after in arrows)

@@ -1,7 +1,7 @@
 """Plan a step within a budget if some of its segments have their own budgets. These segments are planned first, then
 all other operations.
 
-The planner for the other operations gets the graph of the step with the copies that the segment budgets require. It
+The planner for the other operations receives the graph of the step with the copies that the segment budgets require. It
 must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment would have
 to save this value.
 """
@@ -30,8 +30,8 @@ STAYS = "recomputing it would require a segment with a budget to save more"
 
 @dataclass(frozen=True)
 class SegmentLimitsByGraph:
-    """The limits of the segments with budgets, by the step of a module. `limits`: the limits in each step, by the
-    fingerprint of its graph; empty if no segment has a budget."""
+    """The byte limits of segments with budgets, for each step of a module. `limits`: the limits of each step, by the
+    fingerprint of the step's graph; empty if no segment has a budget."""
 
     limits: Mapping[str, SegmentLimits]
 
@@ -86,9 +86,10 @@ def _plan_beside(graph: Graph, limits: SegmentLimits, planner: Callable[[Graph],
 
 
 def _after_segments(error: NoPlan, origins: Sequence[int]) -> NoPlan:
-    """Return the error for the step, given the error for the graph with the copies for its segments.
+    """Return the error for the original step, given the error for the graph that includes the copies for segment
+    budgets.
 
-    `origins`: for each operation of that graph, its index in the step."""
+    `origins`: for each operation of the graph with copies, its index in the step."""
 
     def reason(name: NameOfOperation | None) -> str:
         return f"{SEGMENTS_FIRST}: {error.reason(name and (lambda op: name(origins[op])))}"

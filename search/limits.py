@@ -105,8 +105,8 @@ class BudgetLimits:
         return max((peaks[name] / max(size, 1) for name, size in reference_bytes.items()), default=0.0)
 
     def excess_bytes(self, peaks: Mapping[str, int]) -> int:
-        """Return the largest excess of a peak over its limit, in bytes. It is negative if all peaks are below their
-        limits."""
+        """Return the largest excess of a peak over its limit, in bytes. The result is negative if all peaks are below
+        their limits."""
         limits = self.limit_bytes or {}
         return max((peaks[name] - limit for name, limit in limits.items()), default=0)
 

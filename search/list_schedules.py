@@ -2,8 +2,8 @@
 
 Every schedule respects operands, captured values, the order of effects, and the sequence of phases. Since the position
 in the program determines phases (`analysis/step/phases.py`), a forward operation stays on its side of each gradient
-operation. Therefore the block is divided into *stretches*, whose operations either all belong to the forward pass or
-all do not. Each stretch is scheduled separately. The values that are live between two stretches do not depend on the
+operation. Therefore the block is divided into *stretches*, whose operations are either all in the forward pass or all
+outside it. Each stretch is scheduled separately. The values that are live between two stretches do not depend on the
 order within them, so the peak is the maximum over the stretches. The first operation of each later stretch stays first,
 because its location may be all that marks the start of the backward pass.
 
@@ -46,8 +46,8 @@ class Precedence:
     """Precedence constraints between operations. Operations are identified by their position in program order.
 
     Attributes:
-        stretches: The parts of the block that are scheduled separately, as ranges of positions. The operations of a
-            part either all belong to the forward pass or all do not. The terminator belongs to no part, and runs last.
+        stretches: The parts of the block that are scheduled separately, as ranges of positions. Either all operations
+            of a part belong to the forward pass, or none does. The terminator belongs to no part, and runs last.
         needs: For each operation, the operations of its stretch that must precede it.
         constants: The operations that are computed only from constants.
     """
@@ -96,8 +96,8 @@ def _has_phase_source(op: Operation) -> bool:
 
 
 def _effects_in_order(order: Order) -> list[tuple[int, int]]:
-    """Return the pairs of successive operations with effects. They must stay in order. Effects include unknown effects
-    and memory reads."""
+    """Return the pairs of successive operations with effects, whose order must be preserved. Effects include unknown
+    effects and memory reads."""
     impure = [i for i, op in enumerate(order.operations[:-1]) if not is_ordering(op) and why_impure(op) is not None]
     return list(pairwise(impure))
 
@@ -276,7 +276,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:
-    """Return each stretch in the candidate order with the lowest peak; in a tie, the program order wins."""
+    """Return each stretch in the candidate order with the lowest peak; in a tie, in program order."""
     precedence = Precedence.of(order, classified)
     footprint = Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
@@ -293,7 +293,8 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Reordered
 
 
 def _sink_constants(order: list[int], precedence: Precedence) -> list[int]:
-    """Move each constant directly before its first reader: constants use no memory, and are easiest to read there."""
+    """Move each constant directly before its first reader. Constants use no memory, and the program is easiest to read
+    if they are there."""
     placed = dict[int, None]()
 
     def write(operation: int) -> None:

@@ -1,8 +1,8 @@
 """The loop schedules that a search under a budget tries.
 
-The first schedule leaves loops uncut, so that they store all stacks. Further schedules store fewer and fewer bytes at
-the cost of more work; they are corners of the trade-off curve in `local_choices/loop_cut_curve.py`. The smallest sets
-of stacks follow. The last schedule saves the carries of a loop only at intervals of iterations.
+The first schedule leaves loops uncut, so that they store all stacks. The next schedules are corners of the trade-off
+curve in `local_choices/loop_cut_curve.py`: they store fewer and fewer bytes, at the cost of more work. A schedule with
+the smallest sets of stacks follows. The last schedule saves the carries of a loop only at intervals of iterations.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def loop_choices(module: ModuleOp, options: RecomputeOptions) -> Sequence[LoopSc
 
 
 def _spread_corners(choices: Sequence[Corner]) -> Sequence[LoopSchedule]:
-    """Return at most `MAX_TRIED_CORNERS` schedules, evenly spaced among the corners of the curve without its ends."""
+    """Return at most `MAX_TRIED_CORNERS` schedules, evenly spaced among the corners of the curve, except its two
+    ends."""
     inner = [choice for choice in choices[1:-1] if choices[-1].kept_bytes < choice.kept_bytes < choices[0].kept_bytes]
     every = max(1, -(-len(inner) // MAX_TRIED_CORNERS))
     return [LoopSchedule("cut", keep=choice.kept_bytes) for choice in inner[::every]]

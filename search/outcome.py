@@ -82,7 +82,8 @@ class Recomputation(Cloned):
 
     @property
     def extra_cost(self) -> int:
-        """The cost in addition to the cost of the plain step, in the unit that planners minimize; FLOPs by default."""
+        """The cost of the rewritten step minus the cost of the plain step, in the unit that planners minimize; FLOPs by
+        default."""
         in_steps = sum(step.plan.extra_cost(step.graph.cost) for step in self.steps)
         return in_steps + self.in_loops.extra_flops + self.wait_cost
 

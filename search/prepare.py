@@ -62,11 +62,11 @@ class Prepared:
 
 @part("prepare")
 def prepare(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIONS, joins_branches: bool = False) -> Prepared:
-    """Make a flat copy of the module, then cut loops, outline nested steps and offer moves to the host in it, as the
+    """Make a flat copy of the module. In this copy, cut loops, outline nested steps and offer moves to the host, as the
     options request.
 
-    `joins_branches`: whether to join the branches of conditionals with those of their gradients, so that each pair of
-        branches is a nested step.
+    `joins_branches`: whether to join the branches of a conditional with the branches of its gradient, so that each pair
+        of branches is a nested step.
 
     Raises:
         Refusal: The options do not apply to the module.

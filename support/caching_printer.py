@@ -1,6 +1,6 @@
 """Cache the printed text of types and properties.
 
-The operations of one kind differ mostly in their SSA names, so the remaining text is printed once and reused.
+Operations of one kind differ mostly in their SSA names, so all text except these names is printed once and reused.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ class Config:
     Attributes:
         cache_dir: The directory of the disk cache; "" switches the cache off. None selects the environment variable
             `RECOMPUTE_CACHE_DIR` or, if it is not set, a directory in the user's cache directory.
-        cache_bytes: The maximum size of the directory in bytes; beyond it, the least recently used entries are deleted.
+        cache_bytes: The maximum size of the directory in bytes. If the directory grows larger, the least recently used
+            entries are deleted.
     """
 
     cache_dir: str | None = None

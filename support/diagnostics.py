@@ -33,8 +33,8 @@ def place_of(op: Operation) -> str:
     The place is `file:line:col` if `position_of` returns a position. Otherwise it is the function and the operation:
     `@step (stablehlo.tanh %y)`. This happens in stock `xdsl-opt`, because it parses text without positions.
 
-    JAX gives modules and functions no position of their own. They are named by their symbol, because the position of an
-    operation inside them would point to an unrelated line.
+    Modules and functions have no position in JAX's output. They are named by their symbol instead, because the position
+    of an operation inside them would point to an unrelated line.
     """
     if isinstance(op, ModuleOp | FuncOp) and position_of_operation(op) is None and (symbol := _symbol_of_whole(op)):
         return symbol

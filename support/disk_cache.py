@@ -3,8 +3,8 @@
     file:   magic, SHA-256 of the following bytes, key, length of the record, record (JSON), attachment (bytes)
 
 A file is renamed to its final name only when it is complete. A killed process therefore leaves at most a temporary
-file. A later process deletes it. A file that is damaged or belongs to another key counts as a miss and is overwritten.
-File system errors never reach the caller: if the directory cannot be used, nothing is cached.
+file, which a later process deletes. A file that is damaged, or that contains a different key, counts as a miss and is
+overwritten. File system errors never reach the caller: if the directory cannot be used, nothing is cached.
 """
 
 from __future__ import annotations

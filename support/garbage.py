@@ -1,6 +1,6 @@
 """Control of Python's cyclic garbage collector. The collector is slow, and frees little memory while modules are built,
-because nearly all objects live as long as the module. If JAX's objects are also in memory, traversing them takes as
-long as the work itself.
+because nearly all objects live as long as the module. If JAX's objects are also in memory, a traversal of all objects
+takes as long as the actual work.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ THRESHOLDS = (1_000_000, 20, 20)
 def rare_collections() -> Generator[None]:
     """Run the garbage collector rarely within the context, and restore its thresholds afterwards.
 
-    A module consists of reference cycles. Few of them become garbage before the tool ends. With Python's default
-    thresholds, the collector traverses all of them repeatedly. This takes a fifth of the run time for 30,000
+    A module consists of reference cycles, few of which become garbage before the tool ends. With Python's default
+    thresholds, the collector traverses all cycles repeatedly, which takes a fifth of the run time for 30,000
     operations, and more for larger modules.
     """
     before = gc.get_threshold()

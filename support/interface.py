@@ -1,5 +1,5 @@
-"""The interface that the user calls: Python or the command line. Messages spell options accordingly: `proof=False` or
-`--no-proof`.
+"""The interface that the user calls: Python or the command line. Messages spell options as this interface does:
+`proof=False` or `--no-proof`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def is_command_line() -> bool:
 
 
 def interface_wording(on_command_line: str, in_python: str) -> str:
-    """Return the text for the interface that the user calls."""
+    """Return the one of two texts that fits the interface that the user calls."""
     return on_command_line if is_command_line() else in_python
 
 

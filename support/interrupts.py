@@ -1,4 +1,5 @@
-"""Turn Ctrl-C and time limits into predicates that a long search polls. Exceptions would interrupt its work instead."""
+"""Turn Ctrl-C and time limits into predicates that a long search polls. An exception could instead interrupt the search
+at any point."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
     __all__ = ["rewrite"]
     __getattr__, __dir__ = lazy_names(__name__, {"driver.api": "rewrite"})
 
-A public name must differ from the names of the package's own modules: importing the module `jit` sets the attribute
-`jit` of its package to the module.
+A public name must differ from the names of the package's own modules, because importing the module `jit` sets the
+attribute `jit` of the package to this module.
 """
 
 from __future__ import annotations

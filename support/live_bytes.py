@@ -1,4 +1,4 @@
-"""The peak of live bytes, one number for each operation in program order."""
+"""Find the peak in a list of live bytes, which contains one number for each operation in program order."""
 
 from __future__ import annotations
 

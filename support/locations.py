@@ -52,7 +52,7 @@ class RangeEnd(ParametrizedAttribute, BuiltinAttribute):
 def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> LocationAttr:
     """Create the location of a range in a file, or of a position if `start` and `end` are equal.
 
-    `start`, `end`: pairs of line and column.
+    `start`, `end`: the first and the last position, as pairs of line and column.
     """
     position = FileLineColLoc(StringAttr(file), IntAttr(start[0]), IntAttr(start[1]))
     return position if start == end else FusedLoc((position,), RangeEnd(IntAttr(end[0]), IntAttr(end[1])))
@@ -61,8 +61,9 @@ def file_range(file: str, start: tuple[int, int], end: tuple[int, int]) -> Locat
 def source_position(location: Attribute) -> tuple[str, int, int] | None:
     """Return the file, line and column of the innermost user code in a location.
 
-    Positions of callees precede those of their callers. The result is the first position outside installed libraries.
-    If there is none, it is the first position. It is None if the location contains no position.
+    Positions of callees precede those of their callers. The result is the first position outside installed libraries;
+    if all positions are in libraries, it is the first position. The result is None if the location contains no
+    position.
     """
     innermost = None
     for part in each_part(location):
@@ -128,8 +129,8 @@ def scope_of(op: Operation) -> str:
 
 
 def position_of_operation(op: Operation) -> tuple[str, int, int] | None:
-    """Return the file, line and column of the operation's location or, if that has no position, of the text from which
-    the operation was parsed; None if neither is known."""
+    """Return the file, line and column of the operation's location; if the location has no position, return the
+    position in the text from which the operation was parsed; None if neither is known."""
     return source_position(op.location) or op.__dict__.get(TEXT_POSITION)
 
 

@@ -17,5 +17,5 @@ def name_of_origin(name: str) -> str:
 
 
 def is_outlined(function: FuncOp) -> bool:
-    """Return whether the name of the function says that it is an outlined step."""
+    """Return whether the name is the name of an outlined step."""
     return name_of_origin(function.sym_name.data) != function.sym_name.data

@@ -1,5 +1,5 @@
-"""A progress line on standard error for work that takes more than a few seconds. It shows the phase, and if they can
-be estimated, the share of completed work and the time left.
+"""A progress line on standard error for work that takes more than a few seconds. The line shows the phase; it also
+shows the share of completed work and the time left, if they can be estimated.
 
     with progress("recompute.jax: train_step") as line:
         ...                             # the parts of `timing.py` are the phases
@@ -57,10 +57,11 @@ class ProgressLine:
         phase: The current phase.
         share: The share of the work that is done, from 0 to 1.
         result: The text of the last line; if it is empty, no last line is printed.
-        span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are shares of
-            this part, so that a part that repeats them does not end immediately.
-        expected_seconds: The total time if the share that is done is right, updated whenever the share rises; 0 before
-            half of the work is done.
+        span: The shares at which the current part of the work begins and ends. The phases of `timing.py` are mapped to
+            shares of this part, so that a part in which phases are repeated does not seem complete after the first
+            round.
+        expected_seconds: The estimated total time, computed from `share` whenever `share` rises; 0 before half of the
+            work is done.
         has_estimate: Whether to estimate the time left. It becomes false for good once the work takes longer than
             estimated, and before compilations, whose duration is unknown.
         start: The start time, as `time.monotonic` gives it.
@@ -136,8 +137,8 @@ FINISHING = "the time limit has passed; the best result so far is being finished
 
 @contextmanager
 def time_limit_shown(end: float) -> Generator[None, None, None]:
-    """Let the progress line, if there is one, say when a time limit has passed. `end`: its end, as `time.monotonic`
-    gives it."""
+    """Let the progress line, if there is one, report when a time limit has passed. `end`: the end of the time limit, as
+    `time.monotonic` gives it."""
     line = _shown.get()
     if line is None:
         yield
@@ -151,8 +152,8 @@ def time_limit_shown(end: float) -> Generator[None, None, None]:
 
 @contextmanager
 def phase_shown(phase: str) -> Generator[None, None, None]:
-    """Show a phase in the progress line while the context is open, then the phase before it again. The share of the
-    completed work stays the same."""
+    """Show a phase in the progress line while the context is open, and restore the preceding phase afterwards. The
+    share of completed work does not change."""
     line = _shown.get()
     if line is None:
         yield

@@ -35,7 +35,7 @@ class Topic(StrEnum):
     Attributes:
         STEP_LEFT: A step is left unchanged, for the reason in the remark.
         NOTHING_RECOMPUTED: A step is left unchanged, for the reasons in earlier remarks.
-        LOOP_LEFT: A loop is left unchanged, for a reason other than the reasons of the following topics.
+        LOOP_LEFT: A loop is left unchanged, for a reason that has no topic of its own below.
         LOOP_STACKS_SMALLEST: A loop is left unchanged, because no smaller set of stacks determines the values that the
             later loop reads.
         LOOP_COLLECTIVES: Like `LOOP_STACKS_SMALLEST`, for a loop whose collectives also prevent its recomputation.
@@ -79,10 +79,10 @@ class Remark:
     """A decision of the compiler and its reason, attached to the operation that it concerns.
 
     Attributes:
-        place: The position as text, for a remark from a cache, whose operation no longer exists; if "", the place of
-            the operation is printed.
-        function: The symbol of the function, for an operation that a later pass may erase; if "", the function around
-            the operation.
+        place: The position as text, for a remark from a cache, because its operation no longer exists; if empty, the
+            place of the operation is printed.
+        function: The symbol of the function, for an operation that a later pass may erase; if empty, the function that
+            contains the operation is used.
         amounts: The quantities in the reason (bytes, FLOPs or counts) by name, for tools that read remarks.
         segments: The segments that the reason names in quotes, in the order of the reason.
         frees_nothing: Whether the reason is that recomputation would free no memory.
@@ -130,7 +130,7 @@ def repetition_suffix(count: int, places: Iterable[str]) -> str:
 def lines_of(remarks: Iterable[Remark | str]) -> list[str]:
     """Return the lines to print for remarks. Remarks with the same text become one line with their count and places.
 
-    A remark may be a string. A string has no place.
+    A remark may also be a string, which has no place.
     """
     merged = dict[tuple[bool, str], list[str]]()
     for remark in remarks:
@@ -158,7 +158,8 @@ executors."""
 
 
 def tell(context: Context, remarks: Iterable[Remark]) -> None:
-    """Report remarks to the context, or to standard error if the context does not collect them, as in stock `xdsl-opt`.
+    """Report remarks to the context. If the context does not collect remarks, as in stock `xdsl-opt`, write them to
+    standard error.
 
     Remarks that are printed only on request are not written to standard error."""
     if isinstance(context, RemarkContext):

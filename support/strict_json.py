@@ -1,7 +1,7 @@
 """A JSON parser that rejects ambiguous and non-standard input.
 
 If a key occurs several times, Python's parser silently keeps the last value. It also accepts `NaN` and `Infinity`,
-although they are not JSON, and reads `1e999` as infinity. This parser rejects all of these, as well as deep nesting and
+although they are not JSON, and reads `1e999` as infinity. This parser rejects such input, as well as deep nesting and
 numbers with thousands of digits.
 
 """

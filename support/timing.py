@@ -30,7 +30,7 @@ class TimedPart:
 
     @property
     def rest_seconds(self) -> float:
-        """The seconds spent outside all inner parts."""
+        """The seconds of this part that were spent outside all inner parts."""
         return self.seconds - sum(inner.seconds for inner in self.parts.values())
 
 

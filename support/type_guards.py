@@ -35,7 +35,7 @@ def is_shaped(attribute: Attribute) -> TypeIs[AnyShaped]:
 
 
 def is_standard_dense(attribute: Attribute) -> TypeIs[AnyDense]:
-    """Return whether the attribute is xDSL's own dense constant. Such a constant stores every element."""
+    """Return whether the attribute is xDSL's own dense constant, which stores every element."""
     return isinstance(attribute, DenseIntOrFPElementsAttr)
 
 

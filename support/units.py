@@ -89,7 +89,7 @@ def parse_amount(text: str) -> int | float:
 
 
 def _without_unit(text: str, number: float) -> str:
-    """Return the error message for a number above 1 without a unit. Such a number more often means a percentage or
+    """Return the error message for a number above 1 without a unit: users who omit the unit more often mean percent or
     gigabytes than bytes."""
     if number != int(number):
         return f"{_SHARE} must be at most 1, and bytes must be whole numbers"

@@ -4,8 +4,8 @@
     recompute-check step.mlir less_memory.mlir --execute
 
 The output is one line: `proved equal: ...`, or `not proved: ...` with the first difference. "Not proved" means that no
-proof was found, not that the programs differ. With `--execute` both programs then run, on inputs drawn from a seed or
-read from a file, and a second line gives the result: `executed: equal bit for bit ...` or `different: result #0
+proof was found, not that the programs differ. With `--execute`, both programs are also run, on inputs drawn from a seed
+or read from a file, and a second line gives the result: `executed: equal bit for bit ...` or `different: result #0
 [index]: ...`. The executions stop after 300 seconds, or after `--time-limit`. `--json` prints one JSON object for each
 pair instead.
 

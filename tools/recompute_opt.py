@@ -128,8 +128,7 @@ class Processed:
 
 
 def process(request: CommandLine, text: str, name: str, number: int) -> Processed:
-    """Process one module of the input. With `--verify-diagnostics`, the errors are the diagnostics that differ from
-    the expectations in comments.
+    """Process one module of the input. With `--verify-diagnostics`, each missing or unexpected diagnostic is an error.
 
     Args:
         request: The command line.

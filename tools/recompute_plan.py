@@ -13,7 +13,7 @@ A graph is a JSON file: nodes of a training step in the order of execution, with
 step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it. `--budget`, `--evaluate`,
 `--output`, `--sequence`, `--beside` and `--view-copies` apply only to graphs.
 
-A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output states the peak,
+A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output gives the peak,
 the extra cost in percent of the step, a proven lower bound on this cost, and the difference between the two. ORDER.txt
 is the order of execution, one node id per line; a copy repeats the id. `--evaluate` prints the peak and the cost of
 such an order.
@@ -21,7 +21,7 @@ such an order.
 `--fit` answers in its first line: yes; yes, with recomputation; no (this is proved); or unknown.
 
 `--sweep` prints the row of each budget as soon as it is found. It searches for at most 30 seconds for each budget,
-unless `--time-limit` or `--effort` is given. If the limit ends a search, its row says so.
+unless `--time-limit` or `--effort` is given. If the limit ends a search, the row of this budget reports it.
 
 Without a time limit the search is deterministic; `--fit` of a step ends after five minutes. Ctrl-C ends the search with
 the best plan so far.

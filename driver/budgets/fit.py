@@ -1,15 +1,16 @@
-"""Decide whether a step fits a memory budget unchanged, and if not, how much extra work makes it fit.
+"""Determine whether a step fits a memory budget unchanged and, if not, how much extra work makes it fit.
 
     recompute.fit(text, "8GiB").fits
 
 The step is rewritten as `recompute{budget=…}` does, and the peak and the FLOPs of the result are counted. The lower
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
-the temporaries exceeds the budget, or if the arguments and results alone do. Otherwise the answer is that no plan was
-found.
+the temporaries exceeds the budget, or if the arguments and results alone exceed it. Otherwise the answer is only that
+no plan was found.
 
 XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
-bound must exceed the budget by more than the measured error of program order, and the answer `yes` says that the
-compiler decides. For a step on several devices, the model counts whole arrays instead of shards, so nothing is refused.
+bound must exceed the budget by more than the measured error of program order, and the answer `yes` adds that the
+compiled step may need less or more. For a step on several devices, the model counts whole arrays instead of shards, so
+no budget is refused.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def fit(
         model: The memory model, `order` or `xla`.
         stop: A predicate that ends the search with the best result so far.
         effort: The time that the search for the lower bound on the extra work may take; brief by default.
-        progress: A function that is called with each phase of the search.
+        progress: A function that is called with the name of each phase of the search.
 
     Returns:
         The verdict, with the bytes, the extra work and the lower bounds. A repeated question in one process gets the
@@ -176,7 +177,7 @@ class _SingleStep:
     """A step that is planned as one block.
 
     Attributes:
-        extra: The FLOPs and operations that cutting its loops adds.
+        extra: The FLOPs and operations that cutting the loops of the step adds.
         is_cut: Whether loops were cut.
     """
 

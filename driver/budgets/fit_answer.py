@@ -29,8 +29,8 @@ class Verdict(Enum):
     """The possible answers to the question of whether a step fits.
 
     Attributes:
-        AS_IT_IS: It fits unchanged.
-        RECOMPUTED: It fits with recomputation.
+        AS_IT_IS: The step fits unchanged.
+        RECOMPUTED: The step fits with recomputation.
         NOT_FOUND: No plan was found, but it is not proved that none exists.
         NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound
             in program order exceed it. For a step that JAX lowered for one device, this bound counts only if it exceeds
@@ -48,7 +48,7 @@ class Verdict(Enum):
 class Fit:
     """The answer to the question of whether a step fits a budget.
 
-    Attributes that are mappings give the bytes of each function, by its name.
+    The keys of mappings are function names.
 
     Attributes:
         budget: The budget as text.
@@ -63,7 +63,7 @@ class Fit:
         copies: The number of copies of operations in the rewritten step.
         extra_percent: The extra FLOPs in percent of the FLOPs of the step.
         bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
-        loops: The value of the option `loops` for which that bound holds; None if no loops were cut.
+        loops: The value of the option `loops` for which `bound_percent` holds; None if no loops were cut.
         reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
         lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks,
             or on several devices.
@@ -124,8 +124,8 @@ def _budget(answer: Fit) -> str:
 
 
 def _bytes(answer: Fit, count: int) -> str:
-    """Return a number of bytes as rounded text, with the exact number if rounding hides that it differs from a limit:
-    576.0 KiB (589828 bytes) for a budget of 576KiB."""
+    """Return a number of bytes as rounded text. If the rounded number equals a limit that the exact number does not,
+    add the exact number: 576.0 KiB (589828 bytes) for a budget of 576KiB."""
     limits = [
         limit + around
         for name, limit in answer.limits.items()
@@ -155,8 +155,8 @@ def _recomputation_lines(answer: Fit) -> Iterator[str]:
 
 
 def _subject(answer: Fit) -> str:
-    """Return the subject of the first line. If the compiler decides whether the step fits, it names the memory
-    model."""
+    """Return the subject of the first line. For a step that JAX lowered, the subject names the memory model, because
+    only the compiled step shows whether it fits."""
     return f"{answer.memory_model}, the step" if answer.is_lowered_by_jax else "the step"
 
 
@@ -219,12 +219,12 @@ def _has_bound_above_limit(answer: Fit) -> bool:
 
 
 def _compiling(answer: Fit) -> str:
-    """Return the advice to let the compiler decide."""
+    """Return the advice to compile the step and to measure its memory."""
     return f"recompute.jax.jit(step, budget={answer.budget!r}) compiles the step and measures its memory"
 
 
 def _whole_arrays(answer: Fit) -> Iterator[str]:
-    """For a step on several devices, yield a line that says that bytes are counted for whole arrays instead of
+    """For a step on several devices, yield a line with the note that bytes are counted for whole arrays instead of
     shards."""
     if answer.devices == 1:
         return

@@ -50,8 +50,8 @@ class LowerBound:
 def lower_bound(step: Step) -> LowerBound:
     """Return the larger of two lower bounds on the temporaries.
 
-    One is the largest working set of an operation (`planning/solvers/working_set.py`). The other bound follows from two
-    operations and a value that the second operation reads (`planning/solvers/two_point_bound.py`).
+    The first bound is the largest working set of an operation (`planning/solvers/working_set.py`). The second bound
+    follows from two operations and a value that the second operation reads (`planning/solvers/two_point_bound.py`).
     """
     problem = problem_of_graph(step.graph)
     least = largest_working_set(problem)

@@ -1,7 +1,7 @@
 """Curves of memory and cost under the XLA:CPU model: each point is a plan that was applied and evaluated.
 
 The plans are the candidates that a budget search under that model would evaluate. A rewrite for one budget is reused
-for the others. No lower bound is proved. Loops are cut first, as in a budget search.
+for all further budgets. No lower bound is proved. Loops are cut first, as in a budget search.
 """
 
 from __future__ import annotations

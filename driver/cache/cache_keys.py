@@ -1,9 +1,9 @@
 """Keys of the disk cache: digests of the inputs on which an answer depends.
 
 A key covers the input, the options, all registered declarations (rules, bytes of types, purity, phase sources), and the
-versions of this package and of the packages that it uses. Answers that depend on an object without an identity across
-processes are not cached. Such objects are planners, policies and measurements that are Python functions, pipelines, and
-registered functions that refer to objects without comparable content.
+versions of this package and of the packages that it uses. An answer is not cached if it depends on an object that
+cannot be identified in a different process. Examples are planners, policies and measurements given as Python functions,
+pipelines, and registered functions that refer to such objects.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def explain(
 
     The rows describe the segments that scopes name. If `options` are given and no named segment is worth recomputing,
     they describe the segments that a rewrite with these options chooses. If such a rewrite leaves the step unchanged,
-    the rows give the reason.
+    the rows give the reason for this.
 
     Args:
         function: The function.
@@ -130,7 +130,8 @@ class _SavedBytes:
 
 
 def _consistent_with_choice(named: SegmentDecisions, choice: ChosenAttempt) -> SegmentDecisions:
-    """Return the decisions on named segments, or the decisions of a rewrite's choice if the two contradict each other.
+    """Return the decisions on named segments. If they contradict the choice of a rewrite, return the decisions of the
+    choice.
 
     Args:
         named: The decisions on named segments.
@@ -146,9 +147,9 @@ def _consistent_with_choice(named: SegmentDecisions, choice: ChosenAttempt) -> S
 def _decision_after_cuts(step: Step, cut_loops: Mapping[Operation, str], decision: Decision) -> Decision:
     """Return the decision for a segment after the loops are cut.
 
-    If the cut of a loop is worthwhile, the loop that reads its stacks repeats the operations. So a segment that would
-    copy the whole loop copies nothing. The cut is also given as the reason if the segment contains the loop and its
-    copies would free nothing.
+    If cutting a loop is worthwhile, the operations of its body are repeated in the loop that reads its stacks.
+    Therefore a segment that would copy the whole loop copies nothing. The cut is also the reason given for a segment
+    that contains the loop and whose copies would free nothing.
     """
     is_futile = frees_nothing(decision.reason) or decision.reason is SkipReason.NOTHING_FREED
     if decision.reason is not None and not is_futile:

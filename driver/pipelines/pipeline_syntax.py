@@ -5,8 +5,8 @@ exist.
     a{x=1},func.func(b,c)        specs with anchors: b and c run on operations that are named func.func
     builtin.module(a,b)          a whole pipeline, anchored at modules
 
-xDSL parses the spec of a pass, `a{x=1}`. Its errors are replaced with messages that say what was expected, with a caret
-at the position of the error.
+xDSL parses the spec of a pass, `a{x=1}`. Errors of xDSL's parser are replaced with messages that describe the expected
+syntax, with a caret at the position of the error.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _option_text(name: str, values: ParameterListType) -> str:
 
 
 def _value_text(value: ParameterType) -> str:
-    """Return the value of an option as pipelines spell it. Quotes in it are escaped; xDSL's printer does not escape
-    them."""
+    """Return the value of an option as pipelines spell it. Quotes in the value are escaped, which xDSL's printer does
+    not do."""
     if isinstance(value, bool):
         return str(value).lower()
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -9,7 +9,7 @@ RENAMED_OPTIONS = {"regions": "segments", "pace": "stagger"}
 
 
 def new_name_of_pass(name: str) -> str | None:
-    """Return a phrase with the new name of a renamed pass; None for any other name."""
+    """Return a phrase with the new name of a renamed pass; None if no pass was renamed from this name."""
     return f"was renamed to '{RENAMED_PASSES[name]}'" if name in RENAMED_PASSES else None
 
 

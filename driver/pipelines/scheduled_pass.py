@@ -48,7 +48,7 @@ class ScheduledPass:
         """Run the pass on each operation that the path matches.
 
         Without a path, passes of this project run on each module with functions, including inner modules. If no
-        operation matches, other passes such as `cse` are skipped with a remark, as in MLIR.
+        operation matches, passes that are not of this project, such as `cse`, are skipped with a remark, as in MLIR.
 
         Raises:
             BadRequest: No operation matches, and the pass is a pass of this project or the anchor is misspelt.
@@ -71,7 +71,8 @@ class ScheduledPass:
                 _apply_alone(self.module_pass, context, op)
 
     def _apply_to_each(self, context: Context, modules: Sequence[ModuleOp]) -> None:
-        """Run the pass on each module. Modules without a gradient are left unchanged if another module has one."""
+        """Run the pass on each module. If some modules have a gradient, modules without a gradient are left
+        unchanged."""
         refused = list[NoGradient]()
         for module in modules:
             try:
@@ -92,7 +93,8 @@ def _operations_at(module: ModuleOp, path: tuple[str, ...]) -> Iterator[Operatio
 
 
 def _apply_alone(module_pass: ModulePass, context: Context, op: Operation) -> None:
-    """Move the operation into a module of its own, run the pass on it, and put the result in its place."""
+    """Move the operation into a separate module, run the pass on this module, and put the result back in the
+    operation's place."""
     block, following = op.parent, op.next_op
     assert block is not None, "an operation inside a module has a block"
     op.detach()

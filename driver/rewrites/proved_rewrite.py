@@ -179,5 +179,6 @@ def _by_measurement(original: ModuleOp, options: RecomputeOptions, measure: Call
 
 
 def _input_of_search(original: ModuleOp, options: RecomputeOptions) -> ModuleOp:
-    """Return the module that the search rewrites. The proof compares the result with the original module."""
+    """Return the module that the search rewrites; the proof nevertheless compares the result with the original
+    module."""
     return without_remat(original) if options.merge_remat else original

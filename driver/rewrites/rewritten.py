@@ -86,15 +86,15 @@ class Rewritten:
     def memory_of_steps(self, model: str = ORDER) -> list[StepMemory]:
         """Return the timelines of each step before and after the rewrite.
 
-        Loop bodies and per-device bodies that contain a gradient are steps of their own.
+        Loop bodies and per-device bodies that contain a gradient count as separate steps.
         """
         demand_model(model)
         before, after = (timelines_apart(as_module(module), model) for module in (self._original, self.module))
         return [StepMemory(place, before[name][1], last) for name, (place, last) in after.items() if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
-        """Return a copy of this result whose queries read views of both modules, for example the parts that run on one
-        device."""
+        """Return a copy of this result whose queries use transformed versions of both modules, for example the parts
+        that run on one device."""
         return Rewritten(
             module=view(self.module),
             plans=self.plans,
@@ -116,8 +116,8 @@ class Rewritten:
     def predicted_saving(self) -> float:
         """The predicted reduction of the peak as a share of the original peak, according to the XLA:CPU model.
 
-        For a module with several functions, it is the smallest share of any function. If the search has made a
-        forecast, the share comes from the forecast.
+        For a module with several functions, this is the smallest share of any function. If the search has made a
+        forecast, the share is taken from the forecast.
         """
         return self._modelled_saving if self._saving is None else self._saving
 
@@ -128,7 +128,8 @@ class Rewritten:
 
 
 class Explanations(list[Explanation]):
-    """The explanations of the steps of a module. Printing them shows a summary of each; `details` returns all rows.
+    """The explanations of the steps of a module. Printing this object shows a summary of each explanation; `details`
+    returns all rows.
 
     Attributes:
         note: A line that qualifies the byte counts, for example because they apply to one device or rest on guessed

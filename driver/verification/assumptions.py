@@ -1,4 +1,5 @@
-"""The assumptions of the proofs that the driver runs: the ones that the user's options or the original program request.
+"""The assumptions of the proofs that the driver runs. Only the user's options and the original program can request
+assumptions.
 
 Assumptions that the rewritten program declares are ignored: otherwise a faulty rewrite could mark an operation as
 repeatable, repeat it, and still be proved equal.
@@ -70,7 +71,8 @@ class Assumptions:
     def proof_options(self, before: ModuleOp) -> ProofOptions:
         """Return the options with which the proof compares rewrites of `before`.
 
-        The attributes `recompute.repeatable` are not among them: the proof reads these from the program itself."""
+        The options leave out the attributes `recompute.repeatable`, because the proof reads them from the program
+        itself."""
         return ProofOptions(
             one_source=True,
             added_constraints=self.added_constraints or any(map(shards_saved_values, every_operation(before))),

@@ -45,7 +45,7 @@ StepInput = ModuleOp | str | HasText | MlirModule
 def as_module(step: StepInput, name: str = "<input>") -> ModuleOp:
     """Return the step as a module; text is parsed.
 
-    Calls that mark values become attributes. If there are any, the module is copied first.
+    Calls that mark values become attributes. A module with such calls is copied first.
 
     `name`: the name of the text in error messages.
     """
@@ -100,8 +100,8 @@ def with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, 
 
 
 def _text_of(step: HasText) -> str:
-    """Return the text of a lowered step, with locations if the step can print them. A lowered step of Equinox cannot,
-    but its attribute `lowered` is JAX's lowered step, which can.
+    """Return the text of a lowered step, with locations if the step can print them. A lowered step of Equinox cannot
+    print locations, but its attribute `lowered` is JAX's lowered step, which can.
     """
     candidates: list[Any] = [step, getattr(step, "lowered", None)]
     for lowered in candidates:
@@ -112,7 +112,7 @@ def _text_of(step: HasText) -> str:
 
 
 def _parse(text: str, name: str) -> ModuleOp:
-    """Parse the text of a module. If the text is the name of a file, the error says how to read the file."""
+    """Parse the text of a module. If the text is the name of a file, the error explains how to read the file."""
     try:
         return parse_module(text, name)
     except ParseError as error:

@@ -34,8 +34,8 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
     """Run xDSL's verifier, and check dominance and the `recompute.` attributes. Raises `Refusal` at the first invalid
     operation.
 
-    `verified`: operations that have been verified before. Operations equal to one of them are skipped, and the other
-    operations of this module are added.
+    `verified`: operations that have been verified before. An operation that equals one of them is skipped; all further
+        operations of this module are verified and added.
     """
     # Dominance is checked first, because xDSL's own verifier assumes it.
     try:
@@ -148,8 +148,8 @@ def _redrawn_numbers_hint(module: ModuleOp) -> str:
 
 
 def _undeclared_purity_hint(module: ModuleOp) -> str:
-    """Return a hint that names copied operations declared pure to the passes but not to the proof; "" if there are
-    none."""
+    """Return a hint that names the copied operations that are declared pure for the passes but not for the proof; "" if
+    there are none."""
     copied = {name_of(op) for op in module.walk() if Names.COPY in op.attributes and not is_pure_by_traits(op)}
     names = ", ".join(sorted(copied - BUILT_IN.keys() - registered_pure()))
     if not names:

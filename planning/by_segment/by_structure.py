@@ -36,9 +36,9 @@ class CutMethod(Enum):
     """The method that places the cuts. Remarks quote the values of methods that make several segments.
 
     Attributes:
-        BLOCKS: At the boundaries of repeated blocks.
-        STRUCTURE: Where few bytes are live.
-        WHOLE: Nowhere: the whole forward pass is one segment.
+        BLOCKS: Cut at the boundaries of repeated blocks.
+        STRUCTURE: Cut where few bytes are live.
+        WHOLE: Do not cut: the whole forward pass is one segment.
     """
 
     BLOCKS = "blocks"
@@ -134,7 +134,7 @@ def _repeated_runs(graph: Graph, operations: Sequence[int]) -> list[RepeatedRun]
 
 def cut_into(graph: Graph, count: int) -> Cuts | None:
     """Return cuts into `count` segments. If there are too few places to cut, return cuts into fewer segments; if there
-    are none, return None.
+    are no places, return None.
 
     The function starts with the cuts by structure that have the most segments, up to `count`. Then it cuts the segment
     with the most residual bytes until there are `count` segments.
@@ -160,7 +160,7 @@ def single_segment(graph: Graph) -> Cuts | None:
 
 @dataclass(frozen=True)
 class _CutPlaces:
-    """The places where the forward pass can be cut.
+    """The places between operations where the forward pass can be cut.
 
     Attributes:
         places: For each place, the operation after it.

@@ -1,12 +1,12 @@
 """Plan the copies of the values to recompute, segment by segment. Copies are planned in groups. All copies of a group
-wait for one token. The token exists once the group's gates exist. Gates are cotangents of the backward pass.
+wait for one token: a value that exists once the group's gates exist. Gates are cotangents of the backward pass.
 
 The copies of a segment form a group before their first reader. A segment has several groups in two cases:
 
 - A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
-  If the whole inside were live from then on, recomputation would not reduce memory. So the outputs are copied first, on
-  a *spine* whose inside dies at once, and the inside is copied a second time when the segment's own gradient arrives
-  (T. Chen et al., "Training deep nets with sublinear memory cost", 2016).
+  If all inner values of the segment were live from then on, recomputation would not reduce memory. So the outputs are
+  copied first, on a *spine* whose inside dies at once, and the inside is copied a second time when the segment's own
+  gradient arrives (T. Chen et al., "Training deep nets with sublinear memory cost", 2016).
 - The backward pass enters the segment several times, so that there is a group for each entry (`segment_arrivals.py`).
 
 A group is split into batches if one token for all of its copies would release too many copies at once (`batches.py`).
@@ -35,8 +35,8 @@ class GroupOptions:
 
     Attributes:
         copies: The maximum number of copies of one operation.
-        chain: Whether each group also waits for the preceding gradient operation. This separates groups that would
-            otherwise become ready at the same time.
+        chain: Whether each group also waits for the preceding gradient operation. This prevents two groups from
+            becoming ready at the same time.
         splits_only_concurrent: Whether a group is split only if its second batch could run concurrently with its first;
             see `split_into_batches`.
         splits_into_batches: Whether groups are split into batches at all. This changes neither the byte estimates nor
@@ -88,7 +88,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
 
 def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:
     """Remove the targets that are read before any gradient value exists, because no gate could delay their copies.
-    Returns the other targets, and an entry with the reason for each reader of removed targets."""
+    Returns the targets that are left, and for each reader of removed targets an entry with the reason."""
     values, entries = set(targets.values), list[NotRecomputed]()
     readers = dict[str, set[int]]()
     for value in targets.values:
@@ -161,7 +161,7 @@ class _Planner:
             self.kept.append(NotRecomputed(request.segment, reader, SkipReason.NO_GATE))
 
     def _copy_inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
-        """Copy the inside of a segment, after the outputs of other segments that the copies read."""
+        """Copy the inside of a segment, after those outputs of other segments that the copies read."""
         self._drop_saved_targets(request.operations, request.before)
         operations = [op for op in request.operations if not self._is_copied(op)]
         inputs = self.graph.outside_of(operations)
@@ -179,8 +179,8 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Return gates that delay the copies of a request. They delay the values that the first reader reads, and the
-        `released` values: the values whose copies read values from outside the group.
+        """Return gates that delay the copies of a request. The gates must delay the values that the first reader reads,
+        and the `released` values, whose copies read values from outside the group.
 
         With the option `holds_joining_cotangents`, the gates include the cotangents that are combined with results of
         the readers later, so that these cotangents are stored.

@@ -4,7 +4,8 @@ values are its inside.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the first use of the outputs and the first use
-of the inside. In this case the inside has a later request of its own, because it would be live in between.
+of the inside. In this case the inside has a separate, later request, so that it is not live while the other segments
+are differentiated.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class CopyRequest:
 
     Attributes:
         before: The operation before which the copies are needed.
-        rank: The sort key among requests at the same place.
+        rank: The sort key among requests with the same `before`.
         segment: The segment of the copies.
         operations: The operations to copy; empty if `reads_outputs` is true.
         reads_outputs: Whether the outputs that the operation `before` reads are to be copied.

@@ -1,11 +1,12 @@
-"""Repeat the copies in each backward pass, if the forward pass has several backward passes.
+"""Repeat the copies in each backward pass, if several backward passes belong to one forward pass.
 
     (a0, a1), pull = vjp(f, x)      pull(g)       segment 1, segment 0
                                     pull(h)       segment 1, segment 0 again
 
 A plan copies each segment where the backward pass first enters it, and all later readers read these copies. If the
-backward pass enters a segment again after most of the other segments, the copies are live in between, like the
-originals. `jax.checkpoint` recomputes a block for each of its cotangents, and so do these plans.
+backward pass enters a segment again after most of the other segments, the copies of the segment would stay live in
+between, like the originals. Therefore the copies are repeated, as `jax.checkpoint` recomputes a block for each of its
+cotangents.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from ..unsplit_groups import unsplit_group, with_numbers
 
 
 def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
-    """Add copy groups where the backward pass enters segments again. Returns the same plan if the backward pass enters
-    most segments only once."""
+    """Add copy groups where the backward pass enters segments again. The plan is returned unchanged if the backward
+    pass enters most segments only once."""
     visits = _visits(graph, plan.groups)
     if 2 * sum(len(starts) > 1 for starts in visits) <= len(visits):
         return plan
@@ -43,7 +44,7 @@ def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
     """Return, for each group, the readers at which the backward pass enters it. The first reader of the group always
-    counts. A later reader counts if at least half of the other groups were read since the group's previous reader."""
+    counts. A later reader counts if at least half of all other groups were read after the group's previous reader."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )

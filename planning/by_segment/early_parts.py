@@ -2,8 +2,8 @@
 the rest of their segment.
 
 For example, the random bits of every layer depend only on keys. A breadth-first executor (XLA:CPU) computes these
-values for all layers before the first layer, and keeps them live. A barrier that makes them wait for the input of their
-own layer delays them.
+values for all layers before the first layer, and keeps them live. A barrier delays them until the input of their own
+layer is available.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .batches import MIN_BATCH_SHARE, excess_bytes
 
 @dataclass(frozen=True)
 class EarlyPart:
-    """A part of a segment that could run long before the rest.
+    """A part of a segment that could run long before the remaining operations of the segment.
 
     Attributes:
         segment: The name of the segment.
@@ -38,8 +38,8 @@ class EarlyPart:
 
 
 def early_parts(graph: Graph, segment_of: Mapping[int, str]) -> list[EarlyPart]:
-    """Return the early parts that are worth delaying: a barrier can delay them at their present position, and this
-    frees enough memory.
+    """Return the early parts that are worth delaying. Such a part can be delayed by a barrier at its present position,
+    and the delay frees enough memory.
 
     Args:
         graph: The graph of the step.

@@ -1,8 +1,10 @@
-"""Choose the storages that one segment keeps within a byte budget, so that recomputing the others takes the least work.
+"""Choose the storages that one segment keeps within a byte budget, so that recomputing its remaining storages takes the
+least work.
 
-A byte price converts bytes to work. Minimum cuts at several byte prices give a solution, as for the stacks of loops
-(`search/local_choices/min_loop_cut.py`). The remaining budget is filled greedily with the storages that avoid the most
-work. If HiGHS is installed (`xdsl-recompute[plan]`), the integer program of `keep_program.py` improves the solution.
+A byte price converts bytes to work. Minimum cuts at several byte prices give a solution; the stacks of loops are chosen
+by the same method (`search/local_choices/min_loop_cut.py`). The remaining budget is filled greedily with the storages
+that avoid the most work. If HiGHS is installed (`xdsl-recompute[plan]`), the integer program of `keep_program.py`
+improves the solution.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ def _search_prices(piece: SegmentProblem, most: int, larger: frozenset[int], sma
 
 
 def _fill_budget(piece: SegmentProblem, kept_storages: frozenset[int], most: int) -> frozenset[int]:
-    """Add storages to the kept ones while the budget allows it. Each iteration adds the storage that avoids the most
-    work."""
+    """Add storages to the kept set until no further storage is within the budget. Each iteration adds the storage that
+    avoids the most work."""
     while True:
         least_work, best = _work(piece, kept_storages), None
         for storage in sorted(piece.recomputed_without(kept_storages) - piece.never_kept):

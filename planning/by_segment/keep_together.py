@@ -1,8 +1,8 @@
 """Choose the storages that all segments with budgets keep, with the least recomputation work, using one integer
 program.
 
-This program is needed if the segments cannot be planned one after the other (`segment_limits.py`) because each reads
-storages of the others. `keep_program.py` defines the rows of the program.
+This program is needed if the segments cannot be planned one after the other (`segment_limits.py`), because each segment
+reads storages of other segments. `keep_program.py` defines the rows of the program.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names of numbered segments: `segment0`, `segment1`, … in program order.
 
-The search numbers the segments that it cuts itself, and the segments between checkpoints are numbered too. All other
-segments have the path of a scope or a user-given name.
+Segments that the search cuts itself, and segments between checkpoints, have numbers. All other segments are named by
+the path of a scope, or by the user.
 """
 
 from __future__ import annotations

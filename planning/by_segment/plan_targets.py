@@ -1,4 +1,4 @@
-"""The targets of a plan, the values to recompute, and the rules that add or remove targets."""
+"""The targets of a plan: the values to recompute. This module also contains the rules that add or remove targets."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..skip_reason import SkipReason
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a plan.
+    """The values that a plan must recompute, and the operations that may read their copies.
 
     Attributes:
-        segments: The segment of each operation that makes a target or is in a segment.
+        segments: The segment of each operation that has one, or that makes a target.
         values: The values to recompute.
-        own_readers: For some values, the only operations that read the copy: a segment may recompute its output for its
-            own gradient, while all other operations read the original. If a value has no entry, any reader may read its
-            copy.
+        own_readers: For some values, the only operations that may read the copy. For example, a segment may recompute
+            its output for its own gradient, while all other operations read the original. If a value has no entry, any
+            reader may read its copy.
     """
 
     segments: Mapping[int, str]
@@ -32,7 +32,7 @@ class Targets:
         return self.segments[graph.maker[value]]
 
     def without(self, values: Collection[int]) -> Targets:
-        """Return the targets without these values."""
+        """Return these targets, except the given values."""
         return Targets(self.segments, self.values.difference(values), self.own_readers)
 
     def readers(self, graph: Graph, value: int) -> Sequence[int]:
@@ -63,8 +63,8 @@ def outputs_of(graph: Graph, targets: Targets) -> frozenset[int]:
 
 
 def copyable_targets(graph: Graph, targets: Targets, refused: Collection[int]) -> Targets:
-    """Return the targets that may be copied and whose copies can free memory. A value that stays live after the
-    backward pass in every plan is removed.
+    """Return the targets that may be copied and whose copies can free memory. Values that stay live after the backward
+    pass in every plan are left out, because their copies free nothing.
 
     Args:
         graph: The graph of the step.

@@ -19,7 +19,7 @@ def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[in
     """Yield the first use of each further entry into a segment that begins after the last use of all earlier entries.
 
     A connected part of the segment counts as a further entry only if it has the same operation names as the first part.
-    Other parts are unconnected parts of one entry.
+    All other parts belong to the same entry as the first part.
 
     Args:
         graph: The graph of the step.
@@ -82,7 +82,7 @@ def first_uses(graph: Graph, targets: Targets, operations: Iterable[int], values
     """Return, for each operation, the first gradient operation that needs a copy of it.
 
     A copy is needed if a gradient operation, or the copy of another operation, reads one of the results. Operations
-    whose copies are not needed are omitted; the others are in program order.
+    whose copies are not needed are omitted; the result is in program order.
 
     Args:
         graph: The graph of the step.
@@ -105,10 +105,10 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     segment.
 
     If a data-flow path leaves a segment and returns to it through other forward operations, the backward pass enters
-    the segment twice. The cotangent of the first entry then depends on the gradients of the second entry. One barrier
-    over both would be a cycle, and the copies of both would be live while the backward pass differentiates the
-    operations in between. Independent entries are separate as well if the backward pass finishes one before it reaches
-    the next.
+    the segment twice. The cotangent of the first entry then depends on the gradients of the second entry. A single
+    barrier for both entries would create a cycle, and the copies of both entries would be live while the backward pass
+    differentiates the operations in between. Independent entries are also separate arrivals if the backward pass
+    finishes one before it reaches the next.
 
     Args:
         graph: The graph of the step.

@@ -20,7 +20,7 @@ from .segment_problem import Restrictions, SegmentProblem, SegmentRules, segment
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment with its budget.
+    """A segment of the step and its byte budget.
 
     Attributes:
         operations: Its operations, all in the forward pass.
@@ -34,7 +34,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """The plan of one segment.
+    """The storages that one segment keeps and recomputes, and the bytes that it saves.
 
     Attributes:
         kept: The storages that it keeps.
@@ -65,7 +65,7 @@ class SegmentInfeasible:
         budget_bytes: The budget.
         least_bytes: The fewest bytes that it can save.
         is_proved: Whether `least_bytes` is a lower bound under every plan of the other segments.
-        holding: The storages that make up these bytes, with the reason for each.
+        holding: The storages that make up these bytes, each with the reason that it must be kept.
         is_proved_together: Whether it is proved that the segments cannot meet all budgets at the same time.
     """
 
@@ -179,7 +179,8 @@ class _SegmentPlanner:
         return {name: self._plan_of(name, piece, chosen.kept[name], budgets[name]) for name, piece in pieces.items()}
 
     def _problem_of(self, name: str, read: Collection[int], barred: Collection[int] = ()) -> SegmentProblem:
-        """Return the problem of a segment. `read`: the storages that it must keep because other segments read them."""
+        """Return the problem of choosing a segment's kept storages. `read`: the storages that it must keep because
+        other segments read them."""
         given = self.accumulated
         restrictions = Restrictions(given.not_recomputable, given.must_recompute, frozenset(barred), frozenset(read))
         return segment_problem(self.graph, self.segments[name].operations, self.rules, restrictions)
@@ -198,8 +199,8 @@ class _SegmentPlanner:
         )
 
     def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
-        """Return the failure, marked as proved if possible. It is proved if the segment exceeds its budget although no
-        storage is barred, because it then exceeds its budget under every plan of the other segments."""
+        """Return the failure, marked as proved if possible. The failure is proved if the segment exceeds its budget
+        even when no storage is barred, because it then exceeds its budget under every plan of the other segments."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = smallest_kept(piece)
         if piece.bytes(least) <= failure.budget_bytes:

@@ -2,8 +2,8 @@
 
 A problem consists of the storages that the segment makes, the dependences between them, and the work to recompute them.
 A kept storage makes all of its views readable. Recomputing a storage runs the operation that makes it. `operands`
-contains an entry for each storage that may be recomputed, and `reasons` gives the reason for each of the other
-storages.
+contains an entry for each storage that may be recomputed. For each storage that must not be recomputed, `reasons`
+contains the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOO_EARLY = "it is read before any gradient value exists that could delay its co
 
 @dataclass(frozen=True)
 class SegmentProblem:
-    """The problem of one segment.
+    """The problem of choosing the storages that one segment keeps.
 
     Attributes:
         needed: The storages that the backward pass reads.

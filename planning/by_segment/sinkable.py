@@ -13,7 +13,8 @@ from ..graph import Graph
 
 
 def sinkable_groups(graph: Graph, excluded_operations: Collection[int]) -> list[list[int]]:
-    """Return groups of sinkable operations. Only gradient operations and the group itself read the results of a group.
+    """Return groups of sinkable operations. The results of a group are read only by gradient operations and within the
+    group.
 
     Args:
         graph: The graph of the step.

@@ -1,7 +1,8 @@
 """Transfer the copies of one block to all blocks of a step that consists of repeated blocks.
 
-Copies of two or three consecutive blocks are transferred together as well: keeping a value in one block may make a copy
-in the next block unnecessary. The blocks at both ends differ from the blocks in the middle, so each result is repaired.
+The copies of two or three consecutive blocks are also transferred together, because keeping a value in one block may
+make a copy in the next block unnecessary. The first and the last block differ from the blocks in between, so each
+result is repaired.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def transfer_blocks(best: Incumbent, search: LocalSearch, bounds: Bounds) -> Non
 
 
 def spread_to_blocks(blocks: Repeats, pairs: Collection[Pair], first: int, width: int = 1) -> frozenset[Pair]:
-    """Return copies in which all blocks have the copies of one row of blocks. Copies in stages outside blocks stay.
+    """Return copies in which all blocks have the copies of one row of blocks. Copies in stages outside blocks stay
+    unchanged.
 
     Args:
         blocks: The repeated blocks.

@@ -32,7 +32,8 @@ class Effort:
     """The limits of a search.
 
     Attributes:
-        rounds: The rounds of ruin and recreate per seed; None to choose by the size of the problem.
+        rounds: The number of rounds of ruin and recreate (`kernels/ruin_recreate.py`) per seed; None to derive it from
+            the problem size.
         seeds: The number of annealing runs.
         nodes: The limit of branching nodes of each integer program.
         tries_two_cuts: Whether programs with two cuts are tried.

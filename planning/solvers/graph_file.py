@@ -213,7 +213,7 @@ def _deps(reading: _ParserState, node: JsonNode) -> list[int]:
 
 
 def _values(reading: _ParserState, dep: int) -> list[int]:
-    """Return the storages that an operation reads if it depends on the node."""
+    """Return the storages that an operation reads if it depends on this node."""
     value = reading.storage.get(dep)
     if value is not None:
         return [value]

@@ -2,8 +2,8 @@
 the search, and are used for comparison.
 
 *Segments* of equal size (Chen et al., "Training deep nets with sublinear memory cost", 2016): keep the values that
-cross segment boundaries, and recompute the others at their first use in the backward pass. About sqrt(n) segments are
-optimal on chains; every number up to about 3 sqrt(n) is tried.
+cross segment boundaries, and recompute all remaining values at their first use in the backward pass. About sqrt(n)
+segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
 
 *Greedy at the peak*, as in XLA's rematerialization pass: recompute the storage that frees the most bytes at the peak
 for its cost, and keep its inputs live instead, until the peak is within the budget.
@@ -53,7 +53,8 @@ class _Segmentation:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
-    """Return the segmentations that copy only operations that may be rerun."""
+    """Return the divisions of the forward pass into equal segments, with copies of only the operations that may be
+    rerun."""
     plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest_stage)) + 2))
     valid = [pairs for pairs in plans if all(problem.may_run_again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
@@ -96,7 +97,7 @@ def greedy_at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
 
 
 def _is_better(after: Evaluation, before: Evaluation, budget: int) -> bool:
-    """Return whether the overflow is lower at the same peak. This happens if one of several equal peaks has been
+    """Return whether the overflow falls while the peak stays equal. This happens if one of several equal peaks is
     lowered."""
     return after.peak_bytes == before.peak_bytes and _overflow(after, budget) < _overflow(before, budget)
 

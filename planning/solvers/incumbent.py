@@ -29,7 +29,8 @@ def ignore_progress(_: str) -> None:
 
 @dataclass
 class Incumbent:
-    """The incumbent of a search. `offer` replaces it with copies that are within the budget and cheaper.
+    """The best copies that a search has found so far. `offer` replaces them with copies that are cheaper and within the
+    budget.
 
     Attributes:
         problem, budget: The problem, and its budget in bytes.
@@ -65,11 +66,11 @@ class Incumbent:
 
         Args:
             pairs: The copies; None if a solver found none, which changes nothing.
-            provenance: The solver and the improvements that found them.
+            provenance: The solver and the improvements that found the copies.
 
         Returns:
-            Whether the copies are the new incumbent. They are if they are within the budget and cheaper than all
-            previous copies.
+            Whether the copies become the incumbent: they are within the budget, and cheaper than the previous
+                incumbent.
         """
         if pairs is None:
             return False

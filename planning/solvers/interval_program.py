@@ -126,8 +126,8 @@ class _Model:
         return self.model.new_int_var(low, self.window.end if high is None else high, "")
 
     def _live_in_executions(self) -> Iterator[_Execution]:
-        """Yield an execution for each storage that may be live when the window begins. The program decides whether the
-        storage stays live up to a position in the window, or is dropped before the window, which frees its bytes."""
+        """Yield an execution for each storage that may be live when the window begins. In a solution, the storage
+        either stays live up to a position in the window, or is dropped before the window, which frees its bytes."""
         kept_flags = dict[int, Any]()
         for v in sorted(self.window.may_enter):
             end, kept_flags[v] = self._new_end(-1), self.model.new_bool_var("")

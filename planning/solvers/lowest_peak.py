@@ -11,7 +11,8 @@ search ends when the peak is equal to the proven lower bound:
 3. the portfolio, for few limits, because its cuts find plans that differ from the best plan in most copies;
 4. the sets of live storages of a small problem, which are searched exhaustively.
 
-The methods are limited by rounds and by numbers of limits, so the plan is deterministic unless `stop` ends the search.
+Each method tries at most a fixed number of rounds or limits, so the plan is deterministic unless `stop` ends the
+search.
 """
 
 from __future__ import annotations

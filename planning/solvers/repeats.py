@@ -72,7 +72,7 @@ class RepeatedRun:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def repeats(problem: Problem) -> Repeats | None:
-    """Return the repeated blocks that make up most of the step; None if there are no such blocks."""
+    """Return the repeated blocks of a step; None if no repeated blocks make up most of the step."""
     signatures = _signatures(problem)
     first = _first_backward(problem)
     forward, backward = longest_run(signatures[:first]), longest_run(signatures[first:])
@@ -119,7 +119,7 @@ def _longest_run(signatures: Ints) -> RepeatedRun | None:
 
 
 def _longest_run_of_period(signatures: Ints, period: int) -> RepeatedRun | None:
-    """Return the longest run with this period; None if it has too few blocks."""
+    """Return the longest run with this period; None if the run has too few blocks."""
     same = np.concatenate([[0], signatures[:-period] == signatures[period:], [0]]).astype(np.int8)
     starts, ends = np.flatnonzero(np.diff(same) == 1), np.flatnonzero(np.diff(same) == -1)
     if not len(starts):

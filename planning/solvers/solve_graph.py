@@ -3,9 +3,9 @@ plan.
 
     RecomputeOptions(planner=planner_within("8GiB"))
 
-The budget limits the peak of temporaries in program order, as `liveness.peak_bytes` computes it, without arguments,
-captured values and results. A budget given as a share is relative to the peak of the plain step. Forward operations may
-be rerun before operations of the backward pass. The peak of a plan is computed on the rewritten graph.
+The budget limits the peak of temporaries in program order, as computed by `liveness.peak_bytes`. Arguments, captured
+values and results are not temporaries. A budget given as a share is relative to the peak of the plain step. Forward
+operations may be rerun before operations of the backward pass. The peak of a plan is computed on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def problem_of_graph(graph: Graph) -> Problem:
     """Return the problem of a graph, with the same operation indices.
 
     A read through a view becomes a read of the viewed storage; `pairs_with_views` later adds copies of the views that a
-    copy needs. The cost of an execution is its cost in the graph plus one, so that no copy is free. If an operation has
-    a returned storage and other results, the returned storage counts as live during the whole step.
+    copy needs. The cost of an execution is one more than in the graph, so that no copy is free. If an operation has a
+    returned storage and other results, the returned storage counts as live during the whole step.
     """
     always_live = _returned_with_siblings(graph)
     owners = [owner for owner in map(int, CountedStorages.of(graph).owners) if owner not in always_live]
@@ -98,8 +98,8 @@ def pairs_with_views(graph: Graph, pairs: Iterable[Pair]) -> set[Pair]:
 
 @dataclass(frozen=True, eq=False)
 class PreparedGraph:
-    """A graph with its problem, and with the bounds and the plan that do not depend on the budget. Each of them is
-    computed once."""
+    """A graph with the results that do not depend on the budget: its problem, its bounds, and its plan with the lowest
+    peak. Each result is computed once."""
 
     graph: Graph
     _lowest: dict[object, LowPeak] = field(default_factory=dict[object, LowPeak])

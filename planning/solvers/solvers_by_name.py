@@ -25,13 +25,13 @@ Solver = Callable[[Problem, int, Effort], frozenset[Pair] | None]
 
 
 def greedy(problem: Problem, budget: int, _: Effort) -> frozenset[Pair] | None:
-    """Return copies from the greedy search on the overflow, starting from the plain step, followed by reverse
-    delete."""
+    """Return copies from the greedy search, which starts from the plain step, after reverse delete has removed
+    unnecessary copies."""
     return LocalSearch(problem).repair(budget)
 
 
 def anneal(problem: Problem, budget: int, effort: Effort) -> frozenset[Pair] | None:
-    """Return copies from the greedy solver, followed by ruin and recreate."""
+    """Return copies from the solver `greedy`, improved by ruin and recreate."""
     search = LocalSearch(problem)
     start = search.repair(budget)
     rounds = max(20, effort.rounds_for(len(problem)))

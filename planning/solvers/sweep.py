@@ -41,8 +41,8 @@ def sweep(
         solve_within: The solver.
         stop: A predicate that ends the search. Once it is true, each remaining budget gets the cheapest plan so far,
             marked as not finished.
-        report: A callback for the outcome of each budget, in ascending order. Larger budgets may still lower the cost
-            of this outcome, or raise its bound.
+        report: A callback for the outcome of each budget, in ascending order. The search for larger budgets may still
+            lower the cost of this outcome or raise its bound.
 
     Returns:
         The outcome for each budget, in the order of `budgets`.

@@ -1,5 +1,5 @@
 """Compute a lower bound on the peak from two operations. A value that the later operation reads was either live while
-the earlier one ran, or computed in between.
+the earlier operation ran, or was computed between the two.
 
 Let operation t read a value v that may be recomputed, and let operation s run before t. One of two cases holds:
 

@@ -10,10 +10,10 @@ operation: it can be rerun, and its result can be dropped.
 
 In the relaxation, each storage is split into parts: its views and the remainder. The maker of the storage makes all
 parts, and an operation that reads the whole storage reads all parts. Any schedule with any copies of views corresponds
-to a schedule of the relaxation. Where the schedule keeps a storage live, the relaxation keeps its parts live, which
-together are no larger. Where the schedule keeps a copy of a view live, the relaxation keeps the corresponding part
-live, which is no larger. The first executions of copies are free in the relaxation. So every lower bound on the cost of
-the relaxation is valid for every schedule with copies of views.
+to a schedule of the relaxation. Where the schedule keeps a storage live, the relaxation keeps the parts of this storage
+live, whose total size is no larger. Where the schedule keeps a copy of a view live, the relaxation keeps the
+corresponding part live, which is no larger than the copy. The first executions of copies are free in the relaxation. So
+every lower bound on the cost of the relaxation is valid for every schedule with copies of views.
 """
 
 from __future__ import annotations

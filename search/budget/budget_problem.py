@@ -101,7 +101,7 @@ class BudgetProblem:
 
     @property
     def counted_values(self) -> str:
-        """A clause for refusals that says whether the budget includes arguments and results."""
+        """A clause for refusals that tells whether the budget includes arguments and results."""
         if is_share(self.budget.text):
             return "a share counts temporaries only, without arguments and results"
         return "a budget in bytes includes arguments and results"

@@ -13,7 +13,7 @@ WITHOUT_BUDGET = "as without a budget"
 
 @dataclass(frozen=True)
 class CompiledCandidate:
-    """A compiled candidate of the search.
+    """A candidate that the search has compiled, with its predicted and its measured memory.
 
     Attributes:
         words: The description of the candidate.

@@ -16,7 +16,7 @@ from .refusal_text import refusal_text
 
 
 class BudgetNotReached(Refusal):
-    """Refusal because no compiled candidate is within the budget.
+    """The refusal of a budget that no compiled candidate meets.
 
     Attributes:
         least_bytes: The temporaries, in bytes, of the smallest candidate that any search on the step has compiled; None
@@ -36,7 +36,7 @@ class FailedSearch:
         module: The step, for the position of the error.
         budget: The budget as the user wrote it.
         limit_bytes: The bytes that the budget leaves for temporaries.
-        plain_bytes: The temporaries of the plain step in bytes.
+        plain_bytes: The temporaries of the plain step, in bytes.
         rounds: The candidates that the search compiled.
         is_interrupted: Whether Ctrl-C has ended the search.
         seconds: The time limit that has ended the search; None if no time limit has.
@@ -53,8 +53,8 @@ class FailedSearch:
     def refusal(self, pool: Pool, compilers_key: str) -> BudgetNotReached:
         """Return the error that refuses the budget.
 
-        Its first line gives the smallest size that this search or an earlier search for the same step measured. One
-        line for each candidate that this search compiled follows.
+        The first line gives the smallest size that this search, or an earlier search for the step, has measured. The
+        following lines list the candidates that this search has compiled, one on each line.
 
         Args:
             pool: The candidates of the step, with the sizes that all searches measured.

@@ -1,9 +1,9 @@
 """Search for a plan within a budget by compiling candidates: plan, compile, correct the model, repeat.
 
-The XLA:CPU model predicts the temporaries of every candidate. The candidate with the least extra work that is
-predicted to fit is compiled. Its measured size corrects the predictions for the other candidates (`CalibratedSearch`).
-This repeats until no cheaper candidate is predicted to fit, or until `tries` candidates have been compiled. If none of
-them fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`rounds.py`), and finally the choice without a
+The XLA:CPU model predicts the temporaries of every candidate. The candidate with the least extra work that is predicted
+to fit is compiled. Its measured size corrects the predictions for all remaining candidates (`CalibratedSearch`). This
+repeats until no cheaper candidate is predicted to fit, or until `tries` candidates have been compiled. If none of them
+fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`rounds.py`), and finally the choice without a
 budget.
 
 A `CompilerBackend` rewrites and compiles the step; the search decides which candidates it compiles.
@@ -50,14 +50,14 @@ class CompiledRewrite(Generic[R, T]):
 
     @property
     def work(self) -> tuple[object, ...]:
-        """A key that is equal for rewrites with equal work. Equal plans have equal keys."""
+        """A key for the work of the rewrite; see `work_key`."""
         return work_key(self.rewritten)
 
 
 def work_key(rewritten: CandidateRewrite) -> tuple[object, ...]:
-    """Return a key that is equal for rewrites with equal work. Equal plans have equal keys. It consists of the number
-    of copies, their FLOPs, and the groups of copies in the plans. The first two include copies in loops, which are not
-    part of a plan.
+    """Return a key that is equal for rewrites with equal work. Equal plans have equal keys. The key consists of the
+    number of copies, their FLOPs, and the copy groups of the plans. The number and the FLOPs include copies in loops,
+    which are not part of a plan.
     """
     return rewritten.copies, rewritten.extra_flops, *(step.plan.groups for step in rewritten.plans)
 
@@ -87,9 +87,9 @@ class CompiledSearch(Generic[R, T]):
     Attributes:
         request: The inputs of the search.
         backend: The backend that rewrites and compiles the step.
-        tries: The maximum number of candidates to compile before the search ends. Two kinds of candidates are not
-            counted. Before a refusal, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds are compiled. Before a
-            refusal and for `min`, the choice that is made without a budget is compiled.
+        tries: The maximum number of candidates to compile before the search ends. Two kinds of additional candidates
+            are not counted: before a refusal, up to `MAX_EXTRA_CANDIDATES` candidates of kinds that were not compiled
+            yet; and before a refusal or for `min`, the choice that is made without a budget.
         rounds: The candidates that have been compiled so far.
         interrupts: The number of interrupts before the search.
     """
@@ -179,12 +179,13 @@ class CompiledSearch(Generic[R, T]):
     def _try_no_budget(
         self, pool: Pool, tried: Sequence[CompiledRewrite[R, T]], best: CompiledRewrite[R, T] | None
     ) -> CompiledRewrite[R, T] | None:
-        """Return the choice without a budget if it is better than the candidates so far; otherwise None.
+        """Compile the choice that is made without a budget. Return it if it is better than all candidates so far;
+        otherwise None.
 
-        It is better if it is within the limit. For the budget `min`, it is better if it needs less memory than the best
-        candidate. Therefore `min` never needs more memory than the choice without a budget, and a budget that this
-        choice meets is never refused, even after a time limit. The measured size is stored in the pool for later
-        searches.
+        With a limit, this choice is better if it is within the limit. For the budget `min`, it is better if it needs
+        less memory than the best candidate. Therefore `min` never needs more memory than the choice without a budget,
+        and a budget that this choice meets is never refused, even after a time limit. The measured size is stored in
+        the pool for later searches.
         """
         if best is not None and self._stop.check():
             return None

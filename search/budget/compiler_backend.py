@@ -18,7 +18,7 @@ _LOG = getLogger("recompute.search")
 
 
 class CandidateRewrite(Protocol):
-    """The rewrite of a step by one candidate: the data that determine its work."""
+    """The properties of a candidate's rewrite from which its extra work is computed."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...
@@ -79,7 +79,7 @@ class SearchRequest:
         line: The line on which progress is shown.
         stop: A predicate that ends the search with the best candidate so far.
         time_limit: The seconds after which the search ends; None for no limit.
-        log: The logger to which each compiled candidate is written.
+        log: The logger that reports each compiled candidate.
     """
 
     name: str

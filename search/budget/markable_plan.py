@@ -1,7 +1,7 @@
 """Choose the plan to mark: a plan within the budget that `recompute-clone` can derive from marks.
 
-The plan that it derives may need more memory than the plan of the search (`rewriting/marked_plan.py`). Other candidates
-are then tried until the plan that is derived from one of them is within the budget.
+The derived plan may need more memory than the plan of the search (`rewriting/marked_plan.py`). In this case, other
+candidates of the search are tried until the plan derived from one of them is within the budget.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class MarkableResult:
 
     Attributes:
         result: The result.
-        is_met: Whether it is within the budget; for the budget `min`, whether it needs no more memory than the result
-            of the search.
-        is_as_good: Whether it needs no more memory and no more FLOPs than the result of the search.
+        is_met: Whether the result is within the budget; for the budget `min`, whether it needs no more memory than the
+            result of the search.
+        is_as_good: Whether the result needs no more memory and no more FLOPs than the result of the search.
     """
 
     result: RewriteResult
@@ -32,8 +32,9 @@ class MarkableResult:
 
 
 def markable_result(problem: BudgetProblem, searched: RewriteResult) -> MarkableResult | None:
-    """Choose a result whose plan can be derived from marks: that of the search if it is within the budget, or else the
-    smaller one of this result and the best other candidate.
+    """Choose a result whose plan can be derived from marks. This is the plan derived from the search's result, if it is
+    within the budget. Otherwise it is that plan or the one derived from the best other candidate, whichever needs less
+    memory.
 
     Args:
         problem: The module and its budget. Its function `run` applies the plans that are derived from marks on the

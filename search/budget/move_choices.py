@@ -22,8 +22,8 @@ from ..plan_cost import plain_cost
 
 
 def uncharged_wait(moved: Moves, offload: Offload, steps: Steps) -> int:
-    """Return the waiting time for moves in excess of the time that the plans were charged for, in the unit of the cost.
-    The result is negative if the plans were charged for more time."""
+    """Return the time that the step waits for moves, minus the time for which the plans were charged, in the unit of
+    the cost. The result is negative if the plans were charged for more time than the step waits."""
     forward = sum(plain_cost(step, step.graph.forward) for _, step in steps)
     backward = sum(plain_cost(step, step.graph.gradient) for _, step in steps)
     return moved.waiting_time(offload.speed, forward, backward) - moved.cost(offload.assumed_speed)

@@ -32,7 +32,7 @@ def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
 
 
 class _Skipped(Enum):
-    """The reason to skip a loop schedule."""
+    """The reason why the search skips a loop schedule."""
 
     SAME_GRAPHS = "it leads to the same graphs as another schedule"
     TOO_MUCH_WORK = "its loop cuts alone cost at least as much as a result with another schedule"
@@ -40,11 +40,11 @@ class _Skipped(Enum):
 
 @dataclass
 class _OrderSearch:
-    """The search over loop schedules.
+    """The search for the cheapest result in program order, over all loop schedules.
 
     Attributes:
         problem: The problem.
-        results: The results with the schedules that have been tried.
+        results: The results for the loop schedules that have been tried.
         seen: The fingerprints of the graphs that result from these schedules.
     """
 

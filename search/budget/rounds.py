@@ -26,7 +26,7 @@ without a measurement, whose forecasts are the least certain."""
 
 
 class CandidatePool(Protocol[C_co]):
-    """A collection of candidates. Their positions are stable, because a search appends new ones."""
+    """A collection of candidates. Their positions are stable, because a search only appends candidates."""
 
     @property
     def candidates(self) -> Sequence[C_co]:
@@ -39,8 +39,8 @@ class CandidatePool(Protocol[C_co]):
         ...
 
     def search(self, ratio: Ratio, stop: Stop) -> Sequence[Prediction]:
-        """Add candidates that are expected to fit. Return all forecasts. `ratio`: maps a forecast to its expected need,
-        as a multiple of the limit."""
+        """Add candidates that are expected to fit, and return all forecasts. `ratio`: maps a forecast to the expected
+        need of its candidate, as a multiple of the limit."""
         ...
 
 
@@ -56,11 +56,11 @@ class Rounds(Generic[C, T]):
             Returns the measured need and a result; None if the plans do not apply.
         stop: A predicate that ends the search once there is a result.
         is_over: A predicate that ends the planning of more candidates.
-        measured_needs: The measured needs of candidates, by position in the pool. Needs from earlier searches are
-            included. This search adds further ones.
+        measured_needs: The measured needs of candidates, by position in the pool. They include needs that earlier
+            searches measured.
         results: The results of the measured candidates, by position in the pool.
         extra_candidates: The maximum number of additional candidates to measure before a search ends without a result.
-            They are of kinds without a measurement.
+            They are chosen among the kinds that have no measurement yet.
     """
 
     pool: CandidatePool[C]
@@ -76,8 +76,9 @@ class Rounds(Generic[C, T]):
     def most_measured(self, rounds: int) -> int:
         """Return the maximum number of candidates that `best(rounds)` measures.
 
-        In addition to `rounds` candidates, it measures candidates of other kinds before it refuses a limit. For the
-        budget `min`, it may remeasure the best candidate of an earlier search, because only the need was stored.
+        In addition to `rounds` candidates, `best` measures candidates of unmeasured kinds before it refuses a limit.
+        For the budget `min`, it may measure the best candidate of an earlier search again, because only the need of
+        this candidate was stored.
         """
         return rounds + (bool(self.measured_needs) if self.limit is None else self.extra_candidates)
 

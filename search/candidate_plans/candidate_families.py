@@ -1,4 +1,4 @@
-"""Make families of smaller plans. They copy fewer operations than a given plan (`plan_reduction.py`).
+"""Make families of smaller plans, which copy fewer operations than a given plan (`plan_reduction.py`).
 
 The plan of an attempt is reduced segment by segment. The plans of two attempts with different policies are mixed
 segment by segment. A solver's plan is reduced place by place; a place is a point of the program at which a group of
@@ -35,15 +35,15 @@ class ReducedPlans:
 
 
 def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
-    """Return the indices of the attempts that are also tried with fewer segments: up to `MAX_THINNED` attempts with a
-    policy of their own, and up to `MAX_THINNED` other attempts."""
+    """Return the indices of the attempts that are also tried with fewer segments: up to `MAX_THINNED` attempts with
+    their own policy, and up to `MAX_THINNED` attempts without."""
     return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
 
 
 def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
-    """Return the indices of the attempts that are tried with fewer segments: half of `MAX_THINNED` with the lowest
-    peaks, and as many with the fewest extra FLOPs. Only attempts with copies are eligible. `has_policy`: whether they
-    must have a policy of their own, or must have none."""
+    """Return the indices of the attempts that are tried with fewer segments: the `MAX_THINNED // 2` attempts with the
+    lowest peaks, and equally many with the fewest extra FLOPs. Only attempts with copies are eligible. If `has_policy`,
+    only attempts with their own policy are eligible, otherwise only those without."""
     eligible = [
         at
         for at, attempt in enumerate(attempts)
@@ -70,7 +70,7 @@ def families_by_policy(
 ) -> list[ReducedPlans]:
     """Return the families of plans that copy more and more segments in the same way as the candidate `cheaper`.
 
-    `cheaper` results from the same attempt under the policy `policy`, and requires less work.
+    `cheaper` results from the attempt of `whole` under the policy `policy`, and requires less work than `whole`.
     """
 
     def mixed(segment_names: frozenset[str], plan: Plan, _: Stop) -> UnscoredPlan:

@@ -1,8 +1,9 @@
 """Collect candidate plans for one step: the plans of the attempts that `recompute` compares without a budget, plans of
 the solvers (`solver_plans.py`), and smaller plans made from both (`candidate_families.py`).
 
-The smaller plans of one plan form a family (`plan_family.py`), and so do the plans of the solvers for different budgets
-in program order. Only the plans that a search visits are made and forecast (`step_forecasts.py`).
+The smaller plans that are made from one plan form a family (`plan_family.py`). The plans of the solvers for different
+budgets in program order also form a family. Only the plans that a search visits are made and forecast
+(`step_forecasts.py`).
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class StepCandidates:
         limits: SegmentLimits | None,
         first: Iterable[StepCandidate] = (),
     ) -> StepCandidates:
-        """Create the candidates of scored attempts. They refer to operations by index, so that the step can be freed.
+        """Create the candidates of scored attempts. The candidates refer to operations by index, so that the IR of the
+        step can be freed.
 
         Args:
             step: The step.
@@ -101,7 +103,7 @@ class StepCandidates:
         """Forecast plans with little more work than the cheapest plan that is expected to fit.
 
         Args:
-            ratio: Maps a prediction to the expected need, as a multiple of the limit.
+            ratio: Maps a prediction to the expected need of its plan, as a multiple of the limit.
             stop: A predicate that ends the search.
         """
         solutions = self.solvers.search(self.forecasts, ratio, stop)
@@ -132,7 +134,7 @@ class StepCandidates:
 
 def _without_policy(attempt: Attempt, wholes: Mapping[Attempt, StepCandidate]) -> list[StepCandidate]:
     """Return the candidates of those attempts that differ from `attempt` only in the policy inside segments. The result
-    is empty for an attempt without a policy of its own."""
+    is empty for an attempt without its own policy."""
     if not attempt.policy:
         return []
     return [

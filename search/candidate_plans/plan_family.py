@@ -1,7 +1,8 @@
 """Families of plans in order of decreasing work. A search finds the plan with the least work within a memory limit.
 
-Within a family, the extra work falls from plan to plan, and the predicted memory need nearly always rises. So a binary
-search finds the plan with the least work that fits, and only the plans that it visits are made and forecast.
+Within a family, the extra work falls from plan to plan, and the predicted memory need nearly always rises. Therefore a
+binary search finds the fitting plan with the least work, and only the plans that the search visits are made and
+forecast.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class UnscoredPlan:
         origin: The source of the plan.
         plan: The plan.
         notes: The attributes of operations under the plan.
-        segments: The name of the segment of each operation in a recomputed segment. Barriers may delay operations
-            of these segments that could run early.
+        segments: The segment name of each operation in a recomputed segment. If an operation of these segments could
+            run early, a barrier may delay it.
     """
 
     origin: PlanOrigin
@@ -45,8 +46,8 @@ class PlanFamily:
     """Plans in order of decreasing work. Each plan is made when it is first visited.
 
     Attributes:
-        makers: Functions that make one plan each, or return None if it cannot be made. They end early once `stop` is
-            true.
+        makers: Functions that make one plan each, or return None if the plan cannot be made. A function returns early
+            once `stop` is true.
         made: The plans that were made, by index.
     """
 

@@ -28,7 +28,7 @@ class Reduction:
     Attributes:
         kept: The number of segments, or of copy groups, that the smaller plan keeps.
         places: The number of copy groups of the larger plan; None if `kept` counts segments.
-        policy: The policy under which the other segments are recomputed; "" if they are not recomputed.
+        policy: The policy under which the dropped segments are recomputed; "" if they are not recomputed.
     """
 
     kept: int

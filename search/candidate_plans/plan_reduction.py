@@ -51,7 +51,7 @@ def _with_segments(plan: Plan, names: frozenset[str]) -> Plan:
 
 
 def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
-    """Add to `plan` the copies that `cheaper` makes for segments outside `names`. Renumber the copies of each
+    """Add to `plan` the copies that the plan `cheaper` makes for segments not in `names`. Renumber the copies of each
     operation."""
     others = [group for group in cheaper.groups if group.segment and group.segment not in names]
     groups, counts = list[CopyGroup](), Counter[int]()
@@ -63,7 +63,7 @@ def _with_others(plan: Plan, cheaper: Plan, names: frozenset[str]) -> Plan:
 
 def group_subsets(plan: Plan, steps: int) -> Iterator[Sequence[Sequence[CopyGroup]]]:
     """Yield two sequences of shrinking subsets of the plan's groups. The first sequence drops groups in the order of
-    the backward pass. The second one drops them by increasing reduction of memory per FLOP."""
+    the backward pass, the second one in order of increasing reduction of memory per FLOP."""
     in_turn = sorted(plan.groups, key=lambda group: group.before)
     for order in (in_turn, sorted(in_turn, key=lambda group: _worth([group]))):
         yield list(_shorter_suffixes(order, steps))

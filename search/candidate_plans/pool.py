@@ -49,8 +49,8 @@ class CandidateKey:
     """The identity of a candidate in its pool. Two candidates are the same if they have the same loop schedule, and
     their plans have the same origins and forecast.
 
-    The plans are not compared, and neither are the values that they move to the host: only the forecast tells two plans
-    of the same origin apart.
+    The comparison ignores the plans themselves and the values that they move to the host, so two plans of one origin
+    differ only if their forecasts differ.
 
     Attributes:
         loops: The loop schedule.
@@ -126,8 +126,8 @@ class Pool:
 
     Attributes:
         candidates: The candidates that have been forecast. Their positions are stable, because new ones are appended.
-        measured: The measured needs of candidates, for later searches: by the key of the compiler that measures
-            (`CompilerBackend.key`), and by the position in `candidates`.
+        measured: The measured needs of candidates, stored for later searches. The keys are the key of the measuring
+            compiler (`CompilerBackend.key`), and then the position in `candidates`.
         unbudgeted: The measured need of the choice without a budget, by compiler key.
     """
 
@@ -229,8 +229,8 @@ def _attempts(step: Step, options: RecomputeOptions, forecast: Forecast) -> tupl
 
 
 def _need_share(offload: Offload, plain: Peaks, needed: Peaks) -> float:
-    """Return the need as a share of the need of the plain step. Needs are peaks under the XLA:CPU model; if values
-    may move to the host, which XLA:CPU cannot do, they are peaks in program order."""
+    """Return the need as a share of the need of the plain step. Needs are peaks under the XLA:CPU model, or peaks in
+    program order if values may move to the host, because XLA:CPU cannot move them."""
     return needed.in_order / max(plain.in_order, 1) if offload.offers else needed.xla / max(plain.xla, 1)
 
 

@@ -80,8 +80,8 @@ def _digest(module: ModuleOp) -> str:
 
     Candidates depend on the paths in locations, and on which operations share a location. They do not depend on the
     positions in locations, which include the caller of the step: the same step is often called from a different line,
-    with a different budget. However, a phase source that the user registers may read the positions, so they are
-    included then.
+    with a different budget. However, positions are included if the user has registered a phase source, because it may
+    read them.
     """
     if registered_sources():
         return sha256(print_module(module, debuginfo=True).encode()).hexdigest()

@@ -39,7 +39,8 @@ class SolverPlans:
 
     Attributes:
         graph: The graph of the step.
-        segment_limits: The limits of segments with budgets; None if there are none. These segments are planned first.
+        segment_limits: The limits of segments with budgets; None if no segment has a budget. Segments with budgets are
+            planned before the rest of the step.
         notes: The attributes of operations in the unchanged step.
     """
 
@@ -53,8 +54,8 @@ class SolverPlans:
         self._family = PlanFamily([partial(self._plan, share_of_peak) for share_of_peak in shares])
 
     def search(self, forecasts: StepForecasts, ratio: Ratio, stop: Stop) -> Sequence[StepCandidate]:
-        """Forecast plans with little more work than the cheapest plan that fits. Return the candidates of all plans
-        made so far."""
+        """Forecast plans with little more work than the cheapest plan that fits. Return the candidates for all plans
+        that were made so far."""
         judge = partial(forecasts.judge, ratio)
         if not _has_limit(ratio):
             self._family.search(judge, stop)

@@ -47,7 +47,8 @@ class StepForecasts:
         graph: The graph of the step.
         forecast: The forecaster of the peaks of a plan.
         share_of: A function that maps forecast peaks to the need, as a share of the need of the plain step.
-        segment_limits: The limits of segments with budgets; None if there are none. Every plan must meet them.
+        segment_limits: The limits of segments with budgets; None if no segment has a budget. Every plan must meet these
+            limits.
         candidates: The candidates, in the order in which they were forecast.
     """
 
@@ -81,7 +82,8 @@ class StepForecasts:
         """Return the expected need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` for a plan that is not a
         candidate.
 
-        `work_limit`: a plan with at least this work is not forecast, and `LESS_WORK_NEXT` is returned.
+        `work_limit`: if the work of the plan is at least this limit, the plan is not forecast, and `LESS_WORK_NEXT` is
+            returned.
         """
         if unscored is None:
             return LESS_WORK_NEXT

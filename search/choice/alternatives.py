@@ -1,6 +1,7 @@
 """Choose between the results of several runs of the stages, which `rewriting/rewrite.py` runs with different options.
 
-A run names the `Alternative` that may be better. Each function below compares the results of two runs.
+The result of a run includes the `Alternative` that may be better, if there is one. Each function below compares the
+results of two runs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def is_better_with_joined_branches(
         joined: The result with joined branches. It is not better if it leaves the module unchanged.
         separate: The result without joined branches.
         module: The original module.
-        keeps_barriers: Whether the target keeps barriers, so that the memory model is that of XLA:CPU.
+        keeps_barriers: Whether the target keeps barriers, so that peaks are computed under the XLA:CPU model.
 
     Raises:
         Refusal: A function has dynamic shapes.
@@ -49,7 +50,7 @@ def is_better_with_joined_branches(
 
 
 def loops_alone(vetoed: RewriteResult, alone: RewriteResult) -> RewriteResult:
-    """Return the result in which only loops are cut. Its remarks are those of the result whose copies lower no peak.
+    """Return the result in which only loops are cut, with the remarks of the run whose copies lower no peak.
 
     Args:
         vetoed: The result whose copies lower no peak.
@@ -60,7 +61,8 @@ def loops_alone(vetoed: RewriteResult, alone: RewriteResult) -> RewriteResult:
 
 
 def unless_calls_raise_peak(restored: RewriteResult, inlined: RewriteResult) -> RewriteResult:
-    """Return the result with restored calls, unless they raise a peak: then return the inlined result, with a remark.
+    """Return the result with restored calls. If restored calls raise a peak, return the inlined result instead, with a
+    remark.
 
     Args:
         restored: The result with restored calls, which changes the module.
@@ -72,6 +74,6 @@ def unless_calls_raise_peak(restored: RewriteResult, inlined: RewriteResult) -> 
 
 
 def may_be_better_with_calls_in_place(result: RewriteResult) -> bool:
-    """Return whether restored calls lost foreign attributes, so that a run that leaves these calls in place is
-    preferred, unless it is refused."""
+    """Return whether restored calls have lost foreign attributes. In this case, a run that leaves these calls in place
+    is preferred, unless that run is refused."""
     return bool(result.outcome.restored_calls.lost)

@@ -65,7 +65,7 @@ class AttemptKind:
     Attributes:
         cut_method: The method that placed the cuts; None for named segments.
         segment_count: The number of segments; None for named segments.
-        copying: The attempt without its cuts.
+        copying: The attempt without its cuts, which describes how segments are copied.
     """
 
     cut_method: CutMethod | None

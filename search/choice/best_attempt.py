@@ -6,7 +6,7 @@
     why_refused           the veto against an attempt
 
 `choose.py` makes and scores the attempts and calls these functions. The best attempt may still be worse than the
-unchanged step: `why_refused` decides that before the choice is applied, and `why_worse` in `vetoes.py` afterwards.
+unchanged step. `why_refused` checks this before the choice is applied, and `why_worse` in `vetoes.py` afterwards.
 
 Named segments are preferred most, then repeated blocks of the program, and last the segments that are derived only from
 the graph's structure (*by structure*).
@@ -73,10 +73,10 @@ class ScoredAttempt:
 
 
 def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
-    """Select the attempt that wins, by trust and then by memory.
+    """Select the best attempt, by trust in its segments and then by memory.
 
-    Each criterion restricts the choice to the attempts that meet it. A criterion that no remaining attempt meets is
-    skipped. The criteria are, in this order:
+    Each criterion restricts the choice to the attempts that meet it. A criterion is skipped if no attempt meets it
+    among those that earlier criteria leave. The criteria are, in this order:
 
     1. The attempt has copies.
     2. In a large step, its peaks that are cheap to compute are low enough to win (`_contenders`).*
@@ -96,7 +96,7 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
         scored: The attempts, the most promising ones first; at least one.
         before: The peaks of the unchanged step.
         keeps_barriers: Whether the target keeps the barriers that enforce the order of copies. In this case, peaks are
-            those under the XLA:CPU model.
+            computed under the XLA:CPU model.
     """
     if len(scored) == 1:
         return scored[0]
@@ -128,9 +128,9 @@ def tries_chained_groups(scored: ScoredAttempt, keeps_barriers: bool) -> bool:
 
 
 def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
-    """Select between the best attempt and the same attempt with chained copy groups. Return the attempt that needs less
-    memory on an eager executor, or the first one if they need the same. If only one of them is refused
-    (`why_refused`), return the other one."""
+    """Select between the best attempt and the same attempt with chained copy groups. If only one of the two is refused
+    (`why_refused`), return the attempt that is not. Otherwise return the attempt that needs less memory under an eager
+    executor; in a tie, the best attempt."""
     return min(
         best,
         chained,
@@ -139,7 +139,7 @@ def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt, before: Peaks,
 
 
 def why_refused(attempt: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better than the attempt; None if it is not.
+    """Return the reason why the unchanged step is better than the attempt; None if the attempt is better.
 
     `before`: the peaks of the unchanged step.
     """

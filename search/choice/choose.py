@@ -42,7 +42,7 @@ class ChosenAttempt:
         forecast: The forecast with which the attempts were scored.
         before: The peaks of the unchanged step.
         chosen: The best attempt.
-        tried: All scored attempts, among them the best one.
+        tried: All scored attempts, including the best one.
         refused: The veto against the best attempt: the reason that the unchanged step is better. None if there is no
             veto.
         is_free: Whether the best attempt has copies, and no mark forces any of them.
@@ -94,7 +94,7 @@ def _saved_outside(planned: PlannedAttempt) -> tuple[int, int]:
 
 
 def choose_for(function: FuncOp, step: Step, options: RecomputeOptions) -> ChosenAttempt:
-    """Return the choice of `choose`, with the forecast for the function of the step."""
+    """Choose an attempt as `choose` does, with the forecast for the function of the step."""
     return choose(step, options, Forecast.of(function, step, options.emission))
 
 
@@ -102,7 +102,7 @@ def choose(step: Step, options: RecomputeOptions, forecast: Forecast) -> ChosenA
     """Plan and forecast at most `options.attempts` distinct attempts, and choose the best one.
 
     If the best attempt has cuts, it is also tried with other ways of copying its segments. The first attempt and the
-    best one are also tried with chained copy groups if `tries_chained_groups` says so.
+    best one are also tried with chained copy groups if `tries_chained_groups` returns true.
 
     Returns:
         The choice. Its `refused` is set if the unchanged step is better.
@@ -197,7 +197,7 @@ class _StepAttempts:
         return scored[-1]
 
     def score_copying_variants(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
-        """Score the other ways of copying the same segments, if they lead to different plans."""
+        """Score the attempts that copy the same segments in different ways, if this leads to different plans."""
         planned = [self._plan(attempt) for attempt in scored.planned.attempt.copying_variants()]
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 

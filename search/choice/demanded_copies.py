@@ -1,6 +1,7 @@
 """Remarks on copies that marks or segment budgets demand although they raise a peak, or lower none.
 
-Such copies are not vetoed (`vetoes.py`), so the user is told that the step needs as much memory as before, or more."""
+Such copies are not vetoed (`vetoes.py`). The remarks tell the user that the step needs as much memory as before, or
+more."""
 
 from __future__ import annotations
 
@@ -69,8 +70,9 @@ def remarks_on_useless_marks(
 
 
 def without_choices_of_useless_marks(remarks: Iterable[Remark], useless: Iterable[Remark]) -> list[Remark]:
-    """Return the remarks without those on the division into unnamed segments in functions whose marks lower no peak:
-    there the choice recomputes nothing else, so that the division means nothing to the user.
+    """Return the remarks, except remarks on the division into unnamed segments in functions whose marks lower no peak.
+    In these functions the search recomputes nothing besides the marked operations, so that the division means nothing
+    to the user.
 
     `useless`: the remarks of `remarks_on_useless_marks`.
     """

@@ -1,5 +1,5 @@
-"""Choose among the attempts at a module by the measured memory of their results. For example, a compiler reports this
-memory."""
+"""Choose among the attempts at a module by the measured memory of their results, such as the memory that a compiler
+reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from .module_attempts import module_attempts
 
 
 class MeasuredResult(Protocol):
-    """The result of a rewrite, whose module is measured."""
+    """The result of a rewrite, reduced to the properties that the choice reads. The memory of its module is
+    measured."""
 
     @property
     def module(self) -> ModuleOp: ...
@@ -35,7 +36,7 @@ class MeasuredChoice(Generic[Result]):
     """The choice among measured results.
 
     Attributes:
-        smallest: The result with the fewest bytes, and with the fewest extra FLOPs among equals; None if it reduces
+        smallest: The result with the fewest bytes; in a tie, the one with the fewest extra FLOPs. None if it reduces
             memory too little.
         summary: The measured bytes of the unchanged module and of each result, as a string.
     """
@@ -66,8 +67,8 @@ def choose_by_measurement(
     measure: Callable[[ModuleOp], int],
     workers: int,
 ) -> MeasuredChoice[Result]:
-    """Measure the original module and each result, and choose the result with the fewest bytes, and with the fewest
-    extra FLOPs among equals.
+    """Measure the original module and each result, and choose the result with the fewest bytes; in a tie, choose the
+    result with the fewest extra FLOPs.
 
     Args:
         original: The unchanged module.

@@ -1,5 +1,5 @@
-"""Plan the attempts at a step: make decisions, derive the values to recompute, and plan copies of these values. The IR
-stays unchanged."""
+"""Plan the attempts at a step: decide which segments to recompute, derive the values to recompute, and plan the copies
+of these values. The IR stays unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PlannedAttempt:
 @dataclass(frozen=True)
 class AttemptTargets:
     """The decisions on the segments of an attempt, and the values to recompute according to these decisions. Attempts
-    that differ only in how they copy their segments share them."""
+    that differ only in how they copy their segments share one object."""
 
     decided: SegmentDecisions
     targets: Targets

@@ -1,4 +1,4 @@
-"""List the attempts at a step, the most promising ones first (`attempts_at`). They depend on the source of its
+"""List the attempts at a step, the most promising ones first (`attempts_at`). The list depends on the source of the
 segments: the user, the scopes of the model, or the structure of the step."""
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class SegmentSource(Enum):
     """The source of the segments of a step.
 
     Attributes:
-        USER: Segments that the user defines, by attributes or by a selection that leaves no choice. Only the way of
-            copying them varies. Marks on single operations are not a source: they apply within every attempt.
+        USER: Segments that the user defines, by attributes or by a selection that leaves no choice. Attempts differ
+            only in the way of copying them. Marks on single operations are not a source, because they apply in every
+            attempt.
         NAMES: The scopes of the step. The search may also divide the step in other ways.
         STRUCTURE: The structure of a step without scopes.
     """

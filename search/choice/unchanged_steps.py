@@ -78,7 +78,8 @@ def demand_effect_of_rewrite(op: Operation, copies: int, remarks: Sequence[Remar
 def refusal_of_unchanged_step(op: Operation, remarks: Sequence[Remark]) -> Refusal:
     """Return the error that the option `strict` reports for an unchanged step, based on its remarks.
 
-    If the last remark says that nothing is recomputed, the error also contains the reason from the remark before it.
+    If the last remark only reports that nothing is recomputed, the error also contains the reason from the preceding
+    remark.
     """
     *earlier, last = remarks
     error = strict_refusal(op, last.reason)

@@ -1,15 +1,15 @@
 """Vetoes against a choice: reasons to leave a step unchanged, or to leave its functions inlined.
 
-A choice is checked three times, the first time also for its work, and each time with better data:
+A choice is checked three times, each time with better data. The first check also considers the work of the choice:
 
     why_worse                 the forecast peaks of the best attempt, before anything is copied
     why_too_much_work         its work, at the same time
     why_all_worse             the peaks of the emitted steps: CSE may extend live ranges beyond the plan
     why_calls_stay_inlined    the peaks with restored calls
 
-The first two vetoes leave the step unchanged, and the third one leaves functions inlined. Each reason becomes a remark.
-User marks and user-given plans are not vetoed. Errors are reported elsewhere: plans that do not match the step
-(`transforms/plans/given_plans.py`), segments above their budgets (`check_limits` in
+The vetoes of the first two checks leave the step unchanged; the veto of the third check leaves functions inlined. Each
+reason becomes a remark. User marks and user-given plans are not vetoed. Errors are reported elsewhere: plans that do
+not match the step (`transforms/plans/given_plans.py`), segments above their budgets (`check_limits` in
 `local_choices/limit_segments.py`), and budgets that no plan meets (`budget/`).
 """
 

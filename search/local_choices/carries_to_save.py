@@ -30,7 +30,7 @@ NOT_LESS = "{words} and the slices recomputed from them need {after}, but its st
 def saved_carries_of(
     pair: LoopPair, block: Block, schedule: LoopSchedule, may_repeat: MayRepeat
 ) -> SavedCarries | None:
-    """Return the carries to save for a pair of loops, or None if no stack has the reading loop as its only reader.
+    """Return the carries to save for a pair of loops; None if every stack has readers besides the reading loop.
 
     Args:
         pair: The writing loop and the reading loop.

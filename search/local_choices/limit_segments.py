@@ -40,10 +40,10 @@ class StepLimits:
     """The limits of the segments of each step.
 
     Attributes:
-        of: The limits, by function name.
+        of: The limits on segments, by function name.
         marks: For each step, the marks to write.
         remarks: The remarks to report.
-        unselected: The operations whose segment attribute is to be removed: their segment has no budget, and the
+        unselected: The operations whose segment attribute is to be removed, because their segment has no budget and the
             selection names no segments.
     """
 

@@ -1,4 +1,4 @@
-"""Trade-off between the bytes of the stacks that loops keep and the FLOPs needed to recompute the other stacks.
+"""The trade-off curve between the bytes of the stacks that loops keep and the FLOPs to recompute all remaining stacks.
 
 Keeping all stacks needs no extra FLOPs, and keeping the smallest sets of stacks needs the most. The sets that minimize
 the total cost for some price of a byte, in FLOPs, are the corners of a convex curve. Each new corner is found at the

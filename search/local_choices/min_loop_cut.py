@@ -1,5 +1,5 @@
 """Choose the minimum cut of a pair of loops: the smallest set of values to stack from which the reading loop can
-recompute the other values that it needs.
+recompute all other values that it needs.
 
 The values of the writing loop's body form a graph. In this graph, keeping a value costs the bytes of one slice per
 iteration. Values that are available in every iteration cost nothing: the counter, constants, and live values that the

@@ -1,7 +1,7 @@
 """Choose the values that each segment saves for its own gradient under segment budgets, and derive marks for them.
 
-The choice is simulated on the graph, as if the marks were written. Values whose copies cannot be delayed are then kept
-instead, and the choice is repeated for all other values. `limit_segments.py` writes the marks.
+The choice is simulated on the graph, as if the marks were written. If the copies of a value cannot be delayed, the
+value is kept, and the choice is repeated for all other values. `limit_segments.py` writes the marks.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SegmentChoice:
     Attributes:
         limits: The limits, with a plan that meets them.
         marks: The marks to write.
-        remarks: One remark for each set of segments with equal numbers.
+        remarks: One remark for each set of segments with the same bytes, budget and FLOPs.
     """
 
     limits: SegmentLimits
@@ -207,7 +207,8 @@ class _Chooser:
         )
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield a remark for each set of segments with equal numbers, at the first of them."""
+        """Yield a remark for each set of segments with the same bytes, budget and FLOPs, located at the first of these
+        segments."""
         names_by_text = dict[str, list[str]]()
         for name, solution in self.solutions.items():
             budget = self._budget(name)

@@ -120,7 +120,8 @@ class CommandLine:
         rules: The files that declare operations.
         cache: Whether to use the disk cache.
         quiet: Whether to show no progress.
-        answer: The output of an option that replaces the run, such as a list of passes; None to run passes.
+        answer: The output of an option that prints information instead of running passes, such as a list of passes;
+            None to run passes.
     """
 
     input: str | None

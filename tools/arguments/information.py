@@ -25,7 +25,8 @@ TargetClasses = Mapping[str, Callable[[], type[Target]]]
 def information(
     parser: argparse.ArgumentParser, options: argparse.Namespace, passes: Passes, targets: TargetClasses
 ) -> str | None:
-    """Return the output of an option that replaces the run, such as `--list-passes`; None if no such option is given.
+    """Return the output of an option that prints information instead of running passes, such as `--list-passes`; None
+    if no such option is given.
 
     Raises:
         UsageError: `--help-pass` names neither a pass nor a target.

@@ -1,5 +1,5 @@
-"""The options of recompute-opt, in its own spelling and in the spelling of `mlir-opt`. The latter is converted to a
-form that argparse accepts."""
+"""The options of recompute-opt, which accepts its own spelling and that of `mlir-opt`. The spelling of `mlir-opt` is
+converted to a form that argparse accepts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def as_argparse_expects(parser: argparse.ArgumentParser, arguments: Sequence[str
     """Return the arguments with two dashes before long options, and with explicit values for options whose value is
     optional.
 
-    `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`: the file is not the option's value.
+    For example, `-verify-diagnostics step.mlir` becomes `--verify-diagnostics=all step.mlir`, so that the file is not
+    taken as the option's value.
 
     Args:
         parser: The parser of the arguments.

@@ -57,7 +57,7 @@ class Diagnostic:
         is_detail: Whether the diagnostic is printed only on request.
         amounts: The quantities in the message, by name: bytes, FLOPs or counts.
         count: The number of diagnostics with this message that are merged into this one.
-        others: The positions of the other diagnostics with the same message.
+        others: The positions of the diagnostics that were merged into this one.
     """
 
     kind: str
@@ -127,7 +127,7 @@ def _shorten(line: str, column: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class InputText:
-    """The input to which diagnostics refer. Without its text, functions are reported at 1:1."""
+    """The input to which diagnostics refer. If the text is not known, functions are reported at 1:1."""
 
     file: str
     text: str = ""
@@ -213,8 +213,8 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Merge remarks that differ only in their position into the first one. The merged remark gives the number of
-    remarks and their positions.
+    """Merge remarks that differ only in their position. Return the first remark with the number of all these remarks
+    and with their positions.
     """
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
     return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))
@@ -223,7 +223,8 @@ def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
 def of_exception(error: ParseError | DiagnosticException, source: InputText, pass_name: str = "") -> Diagnostic:
     """Convert an error to a diagnostic. An error without a position is reported at 1:1.
 
-    An error in the text has the line of the source; an error about the request, a function or the module has none.
+    A diagnostic for an error in the text includes the source line. A diagnostic for an error about the request, a
+    function or the module has no source line.
     """
     if isinstance(error, ParseError):
         diagnostic, function = _of_parse_error(error), ""

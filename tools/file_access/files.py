@@ -217,7 +217,7 @@ def _print(data: bytes) -> None:
 def _stage(target: Path, data: bytes) -> Path:
     """Write the data to a temporary file in the directory of `target`, with its permissions, and flush it to disk.
 
-    The file, `.<name>.<random>.recompute-tmp`, is left behind only if the process is killed.
+    The temporary file, `.<name>.<random>.recompute-tmp`, is left behind only if the process is killed.
     """
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=TEMPORARY)
     try:

@@ -119,7 +119,7 @@ def _constraint(constraint: object, dialect: str, types: dict[type[Attribute], s
 
 
 def _classes(constraint: object) -> Iterable[type[Attribute]]:
-    """Return the classes of attributes that satisfy a constraint; empty if it names no class."""
+    """Return the classes of attributes that satisfy a constraint; empty if the constraint names no class."""
     match constraint:
         case BaseAttr(attr=kind):
             return (kind,)

@@ -89,7 +89,7 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
     """Return a phrase with the number of copies and the verdict of the proof; "" without copies.
 
-    It omits the peaks, because computing them would take a tenth of the time of a run.
+    The phrase omits the peaks, because computing them would take a tenth of the time of a run.
     """
     copies = sum(map(is_copy, every_operation(module)))
     return f"{_copies_text(copies)} (a call counts as one); {_verdict(proof)}" if copies else ""

@@ -1,5 +1,5 @@
-"""The output of `--pass-statistics` after each pass: the number of operations before and after it, and the number of
-copies."""
+"""The output of `--pass-statistics` for each pass: the number of operations before and after the pass, and the number
+of copies."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ class PlanArguments:
 
     Attributes:
         input: The file with a graph or a step; "-" for standard input.
-        budget: The limit for the plan of a graph; None with another question.
-        sweep: The number of budgets of a curve, as given; None with another question.
-        fit: The budget that the graph or step must fit; None with another question.
+        budget: The budget of `--budget`, for a plan of a graph; None if `--budget` is not given.
+        sweep: The number of budgets of a curve, as given; None if `--sweep` is not given.
+        fit: The budget that the graph or step must fit; None if `--fit` is not given.
         evaluate: The file with an order of execution to evaluate; None to search for a plan.
         curve: The file to which a sweep writes its curve; None to write none.
         beside: The files with plans of other planners that a curve shows.
@@ -104,7 +104,7 @@ def parse_plan_arguments(arguments: Sequence[str] | None, description: str | Non
     """Parse the command line of recompute-plan. For wrong usage, argparse ends the process with exit code 2.
 
     Args:
-        arguments: The command line; None for that of the process.
+        arguments: The command line; None for the command line of the process.
         description: The description of the tool in its help.
     """
     parser = plan_parser(description)
@@ -178,7 +178,8 @@ def plan_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def _add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that state the question: a plan for one budget, a curve over several, or whether a step fits."""
+    """Add the options that select the task: find a plan for one budget, plot a curve over several budgets, or determine
+    whether a step fits."""
     parser.add_argument("--budget", help="for graphs: the limit on peak live memory: 0.5, 50%%, 8GiB, 500MB, or min")
     parser.add_argument("--sweep", type=int, metavar="N", help="plan for the budgets 1/N, 2/N, … of the plain peak")
     parser.add_argument("--curve", metavar="FILE", help="with --sweep: write the curve as .json, .svg, .png or .html")

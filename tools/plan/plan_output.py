@@ -38,12 +38,12 @@ def result_lines(result: Result, plain_peak: int) -> list[str]:
 
 
 def peak_line(peak_bytes: int, plain_peak: int) -> str:
-    """Return a line that states the peak of a plan, in bytes and relative to the plain peak."""
+    """Return a line with the peak of a plan, in bytes and relative to the plain peak."""
     return f"peak: {readable_bytes(peak_bytes)}, {peak_bytes / plain_peak:.6f} of the plain peak"
 
 
 def fit_line(outcome: Outcome, budget: str) -> str:
-    """Return a line that states whether a graph fits the budget."""
+    """Return a line that tells whether a graph fits the budget."""
     if isinstance(outcome, Infeasible):
         if outcome.proved:
             return f"no: the graph does not fit in {budget}"

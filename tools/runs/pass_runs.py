@@ -67,7 +67,7 @@ class ModuleRun:
         remarks: The remarks of the passes, even if one of them fails.
         result: The effect of the passes, for the last line of a long run; "" if there is none.
         notes: The notes of the tool itself, such as the position of a reproducer, and the summaries of the passes.
-            `--verify-diagnostics` does not expect them.
+            `--verify-diagnostics` ignores them.
     """
 
     request: CommandLine

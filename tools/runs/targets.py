@@ -122,8 +122,8 @@ _EXPLAIN_FORMATS: dict[str, Callable[[list[Explanation]], str]] = {
 
 @dataclass(frozen=True)
 class ExplainTarget(Target):
-    """The values that a step saves, and for each segment the effect and the cost of recomputing it, or the reason that
-    it is saved.
+    """The values that a step saves and, for each segment, the effect and the cost of recomputing the segment, or the
+    reason that the segment is saved.
 
     format: `text`, or `json`, which gives the reason for each saved value.
     segments: `auto`, or a shell-style pattern for scopes, as in recompute-mark.

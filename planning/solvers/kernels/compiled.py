@@ -48,8 +48,8 @@ class CompiledKernels:
     """The compiled copies of all kernels. At its first call, numba compiles a kernel or loads it from its cache.
 
     Args:
-        entries: The kernels that Python calls. The others get no Python wrappers, because these would take a tenth of
-            the compile time.
+        entries: The kernels that Python calls. All remaining kernels get no Python wrappers, because wrappers would
+            take a tenth of the compile time.
     """
 
     def __init__(self, entries: Collection[Callable[..., Any]]):

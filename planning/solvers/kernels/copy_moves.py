@@ -131,8 +131,8 @@ def _delete_copy(board: Board, stage: int, operation: int) -> None:
 
 @kernel
 def last_use(board: Board, storage: int, start: int, limit: int) -> int:
-    """Return the last stage before `limit` in which an instance of a storage is used. If it is not used, return
-    `start`, the stage in which it is made."""
+    """Return the last stage before `limit` in which an instance of a storage is used. For an instance without uses,
+    return `start`, the stage in which the instance is made."""
     latest = start
     for position in uses_at(board, storage):
         user = board[position]

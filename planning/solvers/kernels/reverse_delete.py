@@ -1,6 +1,7 @@
 """Reverse delete: remove copies, the most expensive first, while the overflow does not grow.
 
-It always follows the greedy search, because later copies often make earlier ones unnecessary.
+Reverse delete always follows the greedy search, because copies that the search adds late often make earlier copies
+unnecessary.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def delete_entry(board: Board, row: int, index: int) -> None:
 
 @kernel
 def _size_class(capacity: int) -> int:
-    """Return the smallest c with 2 ** c >= capacity."""
+    """Return the size class of a capacity: the smallest c with 2 ** c >= capacity."""
     size_class = 0
     while 1 << size_class < capacity:
         size_class += 1
