@@ -51,7 +51,7 @@ def remarks_on_marks(
 
     Marks on operations that must not be recomputed are left out: `refused_marks` reports them. A source line in a layer
     marks a value in each instance of the layer; there is no remark on such a line if at least one of its marks has an
-    effect. Must be called before decisions are written as marks.
+    effect. This function must be called before decisions are written as marks.
 
     `chosen`: operations whose marks were written for segment budgets, not by the user.
     """
@@ -99,8 +99,8 @@ class _MarkEffects:
         )
 
     def why_ineffective(self, op: Operation, kind: MarkKind) -> str | None:
-        """Return the reason why a mark of this kind on an operation has no effect, or is not followed; None if it has
-        an effect."""
+        """Return the reason why a mark of this kind on an operation is not followed or has no effect; None if the mark
+        has an effect."""
         mark, operation = _WORDS[kind], name_of(op)
         if not self.step.phases.is_forward(op):
             return NOT_FORWARD.format(mark=mark, operation=operation, phase=self.step.phases.phase[op])
