@@ -205,9 +205,10 @@ def _merge_duplicates(
 
 
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads the other one.
+    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads the result of the
+    one that is not.
 
-    In that case the merged value would be saved, and the copy would free no memory.
+    If the two were merged, their value would be saved, and the copy would free no memory.
     """
     if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False

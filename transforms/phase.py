@@ -1,4 +1,4 @@
-"""recompute-phase: write the phase of every operation of a training step as the attribute `recompute.phase`.
+"""recompute-phase: write the phase of every operation of a training step in the attribute `recompute.phase`.
 
 %1 = stablehlo.tanh %0                       %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
 %2 = stablehlo.multiply %ct, %1       ->     %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}

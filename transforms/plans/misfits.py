@@ -1,7 +1,8 @@
-"""Record the functions to which a selection does not apply because they lack a segment or checkpoint that it names.
+"""Record the functions to which a selection does not apply, because they lack a segment or checkpoint that the
+selection names.
 
-A nested or later step is outlined as a separate function. A selection that names only segments of one of these steps is
-not an error for the others.
+A nested or later step is outlined as a separate function. If a selection names only segments of one of these steps, it
+is not an error that the remaining steps lack these segments.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ T = TypeVar("T")
 
 @dataclass
 class Misfits:
-    """The functions to which a selection does not apply, with the errors, and the number of functions to which it
-    applies."""
+    """The functions to which a selection does not apply, each with its error, and the number of functions to which the
+    selection applies."""
 
     misfits: list[tuple[FuncOp, BadSelection]] = field(default_factory=list[tuple[FuncOp, BadSelection]])
     fits: int = 0
