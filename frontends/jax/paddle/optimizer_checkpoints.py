@@ -1,4 +1,5 @@
-"""The checkpoints of an optimizer: names apply to every step, and values apply to one run of the loss."""
+"""The checkpoints of an optimizer. Checkpoints that are given as names apply to every step; values apply to one run of
+the loss."""
 
 from __future__ import annotations
 
@@ -64,8 +65,8 @@ class Checkpoints:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs.
-        These must be names.
+        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
+        which must be names.
 
         Raises as `CheckpointList.of` does.
         """
