@@ -1,5 +1,4 @@
-"""recompute-flatten-tuples: return the elements of a tuple instead of the tuple, and read the elements without
-extracting them.
+"""recompute-flatten-tuples: return tuples as separate results, and read their elements directly.
 
     func.func @main(%a: A, %b: B) -> tuple<A, B> {             func.func @main(%a: A, %b: B) -> (A, B) {
       %t = stablehlo.tuple %a, %b : tuple<A, B>                  %c = stablehlo.add %b, %b : B

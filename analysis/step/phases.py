@@ -1,9 +1,9 @@
 """The phase of each operation of a training step: primal, residual, gradient or update.
 
-    primal     forward pass: ancestors of a result that exists before the gradient, such as the loss residual   forward
-    pass: computed only for the backward pass, such as masks and local derivatives gradient   backward pass: operations
-    that depend on a cotangent update     operations after the gradient on which the gradient does not depend, such as
-    the optimizer
+    primal     forward pass: ancestors of a result that exists before the gradient, such as the loss
+    residual   forward pass: computed only for the backward pass, such as masks and local derivatives
+    gradient   backward pass: operations that depend on a cotangent
+    update     operations after the gradient on which the gradient does not depend, such as the optimizer
 
 The forward pass consists of the primal and the residual operations. Masks and local derivatives are residual, because
 the loss does not depend on them.

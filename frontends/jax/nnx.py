@@ -124,7 +124,8 @@ def jit(*fn: Any, **keywords: Any) -> Any:
 
     Args:
         fn: The step. It updates modules, optimizers, metrics and random-number streams among its arguments in place.
-            Without `fun`, `jit` is a decorator. segments, policy, budget, ...: As in `recompute.jax.jit`.
+            Without `fn`, `jit` is a decorator.
+        segments, policy, budget, ...: As in `recompute.jax.jit`.
         donate_argnums, in_shardings, graph, ...: The keywords of `nnx.jit`.
 
     Returns:

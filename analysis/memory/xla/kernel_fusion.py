@@ -10,8 +10,8 @@ CPU subclass). A producer is fused into each reader that permits it. Its result 
 not permit fusion: a matrix product, for example, reads its operands from memory. Two cases affect the bytes most:
 
 - A cheap producer with one large operand is fused into several readers. Each reader recomputes its result, so that its
-*operand* is live until the last reader: for a dropout, for example, the random bits instead of the mask. - An expensive
-producer (`tanh`) whose readers are computed in several kernels is stored.
+    *operand* is live until the last reader: for a dropout, for example, the random bits instead of the mask.
+- An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 """
 
 from __future__ import annotations

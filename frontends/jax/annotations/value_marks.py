@@ -65,8 +65,8 @@ def again(x: T) -> T:
 def offload(x: T) -> T:
     """Mark values to be saved in host memory.
 
-    This requires `recompute.jax.jit(…, offload="marked")`, and a platform whose host memory is separate. Without both,
-    the values are saved on the device.
+    This requires `recompute.jax.jit(…, offload="marked")`, and a platform whose host memory is separate. If
+    either is missing, the values are saved on the device.
 
     Args:
         x: A pytree of arrays.

@@ -7,9 +7,9 @@ is cloned if the backward pass reads its old value.
 Two kinds of values are saved in a different form:
 
 - A view of a forward value that the backward pass reads. With `views_again`, the backward pass recreates the view from
-the value. Without `views_again`, the view itself is saved: autograd then holds its storage until the backward pass
-ends, and Inductor may save the view as a copy, because it chooses the layouts of values. - An image or a weight of a
-convolution that both passes read. With `for_inductor`, the backward pass reads it through a
+  the value. Without `views_again`, the view itself is saved: autograd then holds its storage until the backward pass
+  ends, and Inductor may save the view as a copy, because it chooses the layouts of values.
+- An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
   one-dimensional view. Such a view has a single layout:
 
       flat = aten.view(weight, [numel])       in the forward pass
