@@ -71,7 +71,7 @@ Definition = ast.ClassDef | ast.FunctionDef
 def _definition_of(name: str, module: ast.Module, folder: Path) -> Definition:
     """Return the class or function of this name from the module, or from the module that it is imported from.
 
-    For an overloaded function this is the implementation, which comes last.
+    For an overloaded function, return the implementation, which comes last.
     """
     for node in reversed(module.body):
         if isinstance(node, Definition) and node.name == name:

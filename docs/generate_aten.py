@@ -2,9 +2,9 @@
 
     python docs/generate_aten.py
 
-Run it for a new version of PyTorch, read the difference, and commit it: nothing else reads schemas for these facts.
-Some operations are left out, since they do not occur in imported graphs: operations that AOTAutograd decomposes,
-operations that return no tensor, and operations that return a tensor with a shape that depends on data.
+Run the script for a new version of PyTorch, read the change, and commit it. No other code reads these facts from
+schemas. Some operations are left out, since they do not occur in imported graphs: operations that AOTAutograd
+decomposes, operations that return no tensor, and operations that return a tensor with a shape that depends on data.
 """
 
 from __future__ import annotations

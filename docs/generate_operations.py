@@ -1,4 +1,4 @@
-"""Write docs/operations.md from the code: the state of each operation of StableHLO, CHLO and Shardy.
+"""Write docs/operations.md from the code: the support for each operation of StableHLO, CHLO and Shardy.
 
     python docs/generate_operations.py
 

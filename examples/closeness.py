@@ -1,5 +1,5 @@
-"""Measure the distance between the results of two compiled steps, by the number of differing results and in units of
-rounding."""
+"""Measure the distance between the results of two compiled steps: the number of results that differ, and the largest
+difference in multiples of the unit roundoff."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bits(array: np.ndarray) -> bytes:
 
 
 def units_of_rounding(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the largest difference, in units of the type's rounding at the largest number of `a`.
+    """Return the largest difference, in multiples of the rounding unit of the type at the largest number of `a`.
 
     Integers are not rounded, so a difference between them is infinite.
     """

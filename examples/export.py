@@ -4,7 +4,8 @@
     python examples/export.py --all
 
 `--all` writes every file of `examples/stablehlo/`, with `jax.checkpoint` at the small size only. Each file is written
-by a separate process, because JAX numbers the functions of a process, so that an export would change later names.
+by a separate process: JAX numbers the functions of a process, so that an export would change the names in later
+exports.
 """
 
 from __future__ import annotations

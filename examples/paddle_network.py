@@ -3,9 +3,9 @@
     python examples/paddle_network.py [--width 512 --batch 1024] [--folder demo]
 
 Each block applies linear, dropout, relu, linear, relu and linear layers, without biases. The training consists of five
-steps of gradient descent. The script prints the losses without recomputation and with blocks 1 and 2 recomputed, and
-the memory that XLA needs for both and for `jax.checkpoint` around the same blocks. It writes a chart of both memory
-timelines.
+steps of gradient descent. The script prints the losses without recomputation and with blocks 1 and 2 recomputed. It
+also prints the memory that XLA needs for these two steps, and for a step with `jax.checkpoint` around blocks 1 and 2.
+It writes a chart of both memory timelines.
 """
 
 # pyright: basic

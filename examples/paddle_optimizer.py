@@ -3,8 +3,8 @@
     python examples/paddle_optimizer.py [--rows 32 --features 32 --hidden 128] [--folder demo]
 
 The script runs ten steps with `minimize`, then the same steps with `backward` and `apply_gradients`, and with
-`backward` and `apply_optimize`. It writes a chart of the memory before and after recomputation. In this example both
-are the same, which a warning states, since the backward pass reads only the checkpoints.
+`backward` and `apply_optimize`. It writes a chart of the memory before and after recomputation. In this example,
+recomputation saves no memory, because the backward pass reads only the checkpoints; a warning reports this.
 """
 
 # pyright: basic

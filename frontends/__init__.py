@@ -7,7 +7,8 @@ from types import ModuleType
 
 
 def frontend(name: str) -> ModuleType:
-    """Return the package for a framework. Raises `ImportError`, with a remedy, if the framework is not installed."""
+    """Return the frontend package for a framework. Raises `ImportError`, with a remedy, if the framework is not
+    installed."""
     try:
         return import_module(f".{name}", __package__)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Read MLIR bytecode and StableHLO's portable artifacts, and write MLIR bytecode, with jaxlib if it is installed."""
+"""Read MLIR bytecode and StableHLO's portable artifacts, and write MLIR bytecode. Both require jaxlib."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def text_of_bytecode(data: bytes) -> str:
 
 
 def bytecode_of_text(text: str) -> bytes:
-    """Return a module, given as text, as bytecode. Raises `BytecodeError`, also if MLIR cannot parse the text."""
+    """Convert the text of a module to bytecode. Raises `BytecodeError`, also if MLIR cannot parse the text."""
     bindings, context = _bindings()
     with context:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 from . import frontend
 
 FRONTENDS = {"jax": "jax", "eqx": "jax.eqx", "nnx": "jax.nnx", "torch": "torch"}
-"""The public submodules of the package, with the module path of each in this folder."""
+"""The public submodules of the package, each with the path of its module in this folder."""
 _ROOT = __name__.rpartition(".frontends")[0]
 
 
@@ -51,7 +51,7 @@ class _AliasLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Restore the spec of the module, which the import system has replaced with the spec of the alias."""
+        """Restore the module's own spec, which the import system has replaced with the spec of the alias."""
         module.__spec__ = self._spec
 
 

@@ -1,7 +1,7 @@
 """Facts about operations: their effects, views, costs, storage and fusion.
 
-The functions exported here declare facts about the operations of other dialects; docs/foreign_dialects.md shows how to
-use them.
+The functions that this package exports declare facts about the operations of other dialects; docs/foreign_dialects.md
+explains how to use them.
 """
 
 from .facts import (

@@ -31,8 +31,8 @@ copied."""
 _MEANS = """
 aten.binary_cross_entropy.default aten.mse_loss.default aten.smooth_l1_loss.default aten.soft_margin_loss.default
 """
-"""Losses that reduce the values of all elements in place. The scalar result therefore occupies the storage of all
-elements."""
+"""Losses that reduce the values of all elements in place, so that the scalar result occupies the storage of these
+values."""
 _ONE_EACH = per_element(1)
 
 _CASTS = "aten._to_copy.default prims.convert_element_type.default"

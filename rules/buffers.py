@@ -71,8 +71,8 @@ def viewed_operand(op: Operation) -> SSAValue | None:
 
 
 def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
-    """Return the operand whose storage result `index` shares, whatever the layout of the operand, or None if there is
-    none."""
+    """Return the operand whose storage is shared by the result with this index, whatever the layout of the operand;
+    None if there is no such operand."""
     facts = facts_of(op)
     if facts is None or facts.view in (None, View.DENSE):
         return None
@@ -82,8 +82,8 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
 def is_executed(op: Operation) -> bool:
     """Return whether an operation runs and stores its results even if all its operands are constants.
 
-    This holds for loops and for operations that draw random numbers: XLA folds neither. It also holds for operations
-    whose results the executor always allocates.
+    This is true of loops and of operations that draw random numbers, because XLA folds neither. It is also true of
+    operations whose results the executor always allocates.
     """
     facts = facts_of(op)
     if facts is None:

@@ -1,5 +1,5 @@
-"""Checks of user declarations. They find facts that cannot hold for an operation, and functions in facts that fail or
-do not return a number."""
+"""Check user declarations: find facts that cannot hold for an operation, and functions in facts that fail or do not
+return a number."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _with_number(count: int, noun: str) -> str:
 
 
 def with_checked_counts(name: str, facts: Facts) -> Facts:
-    """Return the facts, with checks around the functions that they contain. A function that fails at an operation, or
-    does not return a non-negative integer, raises `Refusal` there."""
+    """Return the facts, with checks around the functions that they contain. If a function fails at an operation, or
+    does not return a non-negative integer, `Refusal` is raised at this operation."""
     counts: dict[str, Any] = {
         field: _check(name, field, count) for field in ("flops", "transcendentals") if (count := getattr(facts, field))
     }

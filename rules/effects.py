@@ -1,4 +1,5 @@
-"""Effects of operations: which operations may run twice, and why the others must not; terminators and branches.
+"""Effects of operations: whether an operation may run twice, or the reason why it must not; also predicates for
+constants, collectives, products and other classes of operations.
 
 An operation may run twice if it is a function of its operands, or if the user permits it. An operation without facts
 has unknown effects and is never recomputed.

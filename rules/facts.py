@@ -117,10 +117,10 @@ class Facts:
             returned results.
         stored_bytes: Returns the size, in bytes, of the storage of each result; None if the result types determine it.
         fusion: The role of the operation in fused kernels; None if it forms a kernel of its own. The XLA:CPU model
-            reads this fact and the next two.
+            reads `fusion`, `in_kernel_library` and `overwrites_operand`.
         in_kernel_library: Whether XLA:CPU's kernel library, YNNPACK, can compute the operation for large tensors of
-            floats. Conditions of single operations are in `analysis/memory/xla/traits.py`.
-        overwrites_operand: Whether the operation updates operand 0 in place if that has no other use.
+            floats. Further conditions on individual operations are in `analysis/memory/xla/traits.py`.
+        overwrites_operand: Whether the operation updates operand 0 in place if that operand has no other use.
         on_tensors: Whether operations with this name never have memrefs as operands or results.
     """
 
@@ -201,7 +201,7 @@ def branches(*regions: RegionStorage) -> Facts:
 
 
 def without_arithmetic(facts: Facts) -> Facts:
-    """Return the same facts for an operation without arithmetic."""
+    """Return a copy of the facts for an operation without arithmetic, which has 0 FLOPs."""
     return replace(facts, flops=no_work)
 
 
@@ -295,7 +295,7 @@ def in_kernel_library(facts: Facts) -> Facts:
 
 
 def overwrites_operand(facts: Facts) -> Facts:
-    """Return the facts about an operation that updates operand 0 in place if that has no other use.
+    """Return the facts about an operation that updates operand 0 in place if that operand has no other use.
 
     Args:
         facts: The facts about the operation, such as `pure()`.

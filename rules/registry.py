@@ -104,7 +104,7 @@ def registrations_undone() -> Generator[None]:
 
 def registrations() -> tuple[dict[str, Facts], dict[str, Callable[[Attribute], int]]]:
     """Return the registered facts by operation name and the registered size functions by type name. Cached results
-    depend on both."""
+    depend on both tables."""
     return dict(_declared), dict(_type_bytes)
 
 

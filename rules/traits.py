@@ -5,8 +5,9 @@
         name = "acme.act"
         traits = traits_def(Pure())         the same as register("acme.act", pure())
 
-Traits count only for operations of other projects. The tables of this package decide about the dialects of xDSL and of
-this project, whose traits describe erasure rather than repetition: a `shard.all_reduce` is `Pure`.
+Traits count only for operations of other projects. For the dialects of xDSL and of this project, the tables of this
+package apply instead, because the traits describe whether an operation may be erased rather than repeated:
+`shard.all_reduce`, for example, is `Pure`.
 """
 
 from __future__ import annotations

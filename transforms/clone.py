@@ -1,4 +1,4 @@
-"""recompute-clone: copy the marked operations of each segment to the place where the gradient reads their results.
+"""recompute-clone: copy the marked operations of each segment to the point where the gradient reads their results.
 
     %1 = stablehlo.tanh %0 {recompute.recompute = true, recompute.segment = "block0"}
     ...
@@ -108,13 +108,13 @@ def _remarks_on_kept_values(step: Step, plan: Plan) -> Iterator[Remark]:
 @dataclass(frozen=True)
 class ClonePass(ModulePass):
     """
-    copies: maximum number of copies of an operation; with 2, outputs of a segment may be copied before its inside.
+    copies: maximum number of copies of an operation; with 2, outputs of a segment are copied before its inner values.
     chain: each copy group also waits for the gradient operation before it.
     collectives: allow copies of collectives; the copies run equally often on all devices and on new channels.
     preserve_rng_state: never copy unseeded random operations; if false, copies may draw different numbers. The proof
     refuses such a result, so it is written only with `--no-proof`.
-    strict: report an error, instead of a remark, if a mark or a segment has no effect.
-    primal_results: indices of the results of the forward pass, for steps whose operations do not state their phase.
+    strict: report an error instead of a remark if a mark or a segment has no effect.
+    primal_results: indices of the results of the forward pass, for steps whose operations carry no phase information.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
     cotangents: indices of the arguments that are cotangents, an alternative to primal_results.
     """

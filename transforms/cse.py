@@ -4,8 +4,9 @@
     %2 = stablehlo.sine %x        // forward: merged with %1
     %3 = stablehlo.sine %x        // gradient: kept, or %1 would be live until here; both get `recompute.phase`
 
-A general CSE compares attributes. Some attributes remain: `recompute.copy`, `recompute.id` on copies, and
-`recompute.phase` on equal operations of different phases. They prevent later CSE passes from undoing the recomputation.
+A general CSE merges only operations with equal attributes. Three attributes therefore remain, and prevent later CSE
+passes from undoing the recomputation: `recompute.copy`, `recompute.id` on copies, and `recompute.phase` on equal
+operations of different phases.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _BOOKKEEPING = frozenset({Names.ID, Names.NEED_CSE, Names.TARGET_GRAD, Names.CHE
 
 @dataclass
 class ValueNumbers:
-    """Value numbering: operations with the same number compute the same values, by structural comparison.
+    """Value numbering by structural comparison: operations with the same number compute the same values.
 
     An operation is numbered after its operands have been merged, so its operands are final.
 
@@ -61,7 +62,8 @@ class ValueNumbers:
     count: int = 0
 
     def of(self, op: Operation) -> int:
-        """Return the value number of the operation. It is new unless an equal operation has been numbered."""
+        """Return the value number of the operation, which is a new number unless an equal operation has been numbered
+        before."""
         listed = self.by_key.setdefault(self._key(op), [])
         for other, number in listed:
             if _same_regions(op, other):
@@ -135,7 +137,7 @@ def cse(
 
 
 def merge_into_first(module: ModuleOp, may_replace: Callable[[Operation], bool]) -> int:
-    """Merge equal operations regardless of their phases, and erase dead ones. The phases may be unknown.
+    """Merge equal operations regardless of their phases, and erase dead ones. The phases need not be known.
 
     Args:
         module: The module, which is changed in place.
@@ -177,7 +179,8 @@ def _merge_duplicates(
     call_of: Callable[[Operation], object],
     may_replace: Callable[[Operation], bool] = lambda _: True,
 ) -> dict[Operation, int]:
-    """Merge equal operations of a block; return the value numbers of the remaining operations that could be merged."""
+    """Merge equal operations of a block; return the value numbers of those remaining operations that are eligible for
+    merging."""
     kinds, kind_of = ValueNumbers(), dict[Operation, int]()
     if block.first_op is None or (block.first_op.next_op is block.last_op and not block.first_op.regions):
         # The block has at most one operation and its terminator, as in most reductions.
@@ -205,9 +208,10 @@ def _merge_duplicates(
 
 
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads the other one.
+    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads the result of the
+    one that is not.
 
-    In that case the merged value would be saved, and the copy would free no memory.
+    If the two were merged, their value would be saved, and the copy would free no memory.
     """
     if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False

@@ -1,4 +1,4 @@
-"""recompute-flatten-tuples: return the elements of a tuple instead of the tuple, and read elements directly.
+"""recompute-flatten-tuples: return tuples as separate results, and read their elements directly.
 
     func.func @main(%a: A, %b: B) -> tuple<A, B> {             func.func @main(%a: A, %b: B) -> (A, B) {
       %t = stablehlo.tuple %a, %b : tuple<A, B>                  %c = stablehlo.add %b, %b : B
@@ -66,7 +66,7 @@ def _erase(op: Operation) -> None:
 
 
 def _has_attributes(op: Operation) -> bool:
-    """Return whether the operation has foreign attributes. They would be lost with it."""
+    """Return whether the operation has foreign attributes, which would be lost if the operation were erased."""
     return any(not name.startswith(Names.PREFIX) for name in op.attributes)
 
 

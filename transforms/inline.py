@@ -8,7 +8,8 @@ residuals between the two become visible only after inlining. Private functions 
 
 Two kinds of calls stay unchanged: calls to functions whose names have a meaning for a consumer
 (`dialects/reserved_names.py`), and calls with attributes that inlining would lose, such as the attributes of JAX's
-`compute_on`. The pipeline `recompute` inlines calls of the second kind for planning, because it re-outlines them.
+`compute_on`. The pipeline `recompute` does inline calls of the second kind for planning, because it re-outlines them
+afterwards.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from .calls.call_attributes import AttributePropagator, functions_with_attribute
 from .calls.origins import Origins
 
 MAX_OPERATIONS = 1_000_000
-"""Maximum number of operations in a function after inlining. If each function calls the next one twice, the size
-doubles at each level."""
+"""Maximum number of operations in a function after inlining. A limit is needed because the size doubles at each level
+if each function calls the next one twice."""
 
 
 def inline(module: ModuleOp, origins: Origins | None = None) -> int:

@@ -2,8 +2,9 @@
 
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
-A composite represents an operation of another library. It is never copied: a consumer may replace it with its own
-kernel, and so compute the copy differently. If the consumer has no such kernel, the decomposition can be recomputed.
+A composite represents an operation of another library. A composite is never copied, because a consumer may replace the
+original and the copy with kernels that compute different values. If the consumer has no kernel for it, the pass makes
+its decomposition available for recomputation.
 """
 
 from __future__ import annotations

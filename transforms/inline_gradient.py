@@ -57,7 +57,8 @@ def _check_place(gradient: GradientOp) -> None:
 def _write_phases_between(block: Block) -> None:
     """Write the phase of every operation if a gradient depends on operations after the first gradient.
 
-    Those operations are the forward pass of the later gradient; by their positions they would belong to the update.
+    The operations after the first gradient are the forward pass of the later gradient, although their positions would
+    assign them to the update.
     """
     order = Order.of(block)
     needed = _needed_by_gradients(order)

@@ -8,8 +8,8 @@
 
 Two kinds of values are kept, unless the segment has `recompute.output_recompute`: outputs of the segment (later forward
 operations read them), and values that are live after the backward pass. A segment with `recompute.recompute = false` is
-kept as a whole; any other mark of a segment becomes the mark of its operations. The operations of a nested segment get
-its path, such as `outer/inner`, as the name of their segment. If a name is taken, a number is appended, as in
+kept as a whole; any other mark of a segment becomes the mark of its operations. The segment attribute of operations in
+a nested segment is the path of that segment, such as `outer/inner`. If a name is taken, a number is appended, as in
 `block0#1`. Attributes that an operation already has take precedence.
 """
 
@@ -43,7 +43,7 @@ UNNAMED = "segment"
 
 @dataclass(frozen=True)
 class FlattenedSegment:
-    """A flattened segment: its attributes, and its operations outside nested segments."""
+    """A segment that was flattened: its attributes, and those of its operations that are outside nested segments."""
 
     attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]

@@ -5,9 +5,9 @@
     %c = stablehlo.sine %b                                loc("transpose(jvp(f))/checkpoint/rematted_computation/sin")
 
 becomes `%a` alone, which replaces `%c`. Some operations of the second forward pass have no equal operation in the first
-one. An example is a derivative that the backward pass reads. They move to the first forward pass, where they would be
-without `jax.checkpoint`. Other barriers and other repeated operations stay. If there is a barrier of `jax.checkpoint`,
-private functions are inlined first.
+one, such as a derivative that the backward pass reads. They move to the first forward pass, where they would be without
+`jax.checkpoint`. Barriers and repeated operations that are not from `jax.checkpoint` stay. If there is a barrier of
+`jax.checkpoint`, private functions are inlined first.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _PRIMITIVES = frozenset({"checkpoint", "remat", "remat2"})
 
 
 def merge_remat(module: ModuleOp) -> int:
-    """Merge each forward pass that `jax.checkpoint` repeats with the original forward pass. Return the number of
-    removed operations.
+    """Merge each second forward pass of `jax.checkpoint` with the original forward pass. Return the number of removed
+    operations.
 
     A module without barriers of `jax.checkpoint` stays unchanged.
 
@@ -75,8 +75,8 @@ def is_of_remat(op: Operation) -> bool:
 
 
 def _may_be_merged(op: Operation) -> bool:
-    """Return whether the operation may be replaced by an equal earlier operation. It may if it belongs to a second
-    forward pass, or is a constant: the live range of a constant costs no memory.
+    """Return whether the operation may be replaced by an equal earlier operation. This is true of operations in a
+    second forward pass, and of constants, whose live ranges cost no memory.
 
     The body of a loop in a second forward pass stays as it is, so that the whole loop equals the loop in the first one.
     """
@@ -92,7 +92,7 @@ def is_in_second_pass(op: Operation) -> bool:
 def _move_to_first_pass(block: Block) -> None:
     """Move each operation of the second forward pass after its operands if they all belong to the first forward pass.
 
-    Only pure operations without control flow move: a branch or loop would run there for a third time.
+    Only pure operations without control flow move: a branch or loop that moved would run for a third time.
     """
     late, positions = set[Operation](), _Positions(block)
     for op in list(block.ops):

@@ -139,7 +139,8 @@ class Moves:
     def waiting_time(self, speed: int, forward: int, backward: int) -> int:
         """Return the time that computation waits for transfers, in picoseconds.
 
-        Transfers to the host overlap with the forward pass; transfers from the host overlap with the backward pass.
+        Transfers to the host overlap with the computation of the forward pass, transfers from the host with that of the
+        backward pass.
 
         Args:
             speed: The transfer speed in bytes per second; 0 if transfers are free.
@@ -168,7 +169,7 @@ def insert_host_moves(
         selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
             values; all of them are always moved.
         offload: The offloading option. It says whether marked values are moved, and the transfer speed.
-        offered: Other values of each step. They are moved only if that reduces memory.
+        offered: Further values of each step. They are moved only if moving them reduces memory.
 
     Returns:
         Remarks on marks without effect.
@@ -235,7 +236,7 @@ def insert_moves(values: Iterable[SSAValue], speed: int, forced: bool = False) -
 
 
 def remove_unused_moves(module: ModuleOp) -> Moves:
-    """Remove each move to the host whose value no copy fetches, and let all readers read the value itself.
+    """Remove each move to the host whose value no copy fetches, and redirect all its readers to the value itself.
 
     Returns:
         The remaining moves.

@@ -1,4 +1,4 @@
-"""recompute-phase: write the phase of every operation of a training step as the attribute `recompute.phase`.
+"""recompute-phase: write the phase of every operation of a training step in the attribute `recompute.phase`.
 
 %1 = stablehlo.tanh %0                       %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
 %2 = stablehlo.multiply %ct, %1       ->     %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
@@ -136,7 +136,7 @@ def annotate_phases(module: ModuleOp) -> None:
 @dataclass(frozen=True)
 class PhasePass(ModulePass):
     """
-    primal_results: indices of the results of the forward pass, for steps whose operations do not state their phase.
+    primal_results: indices of the results of the forward pass, for steps whose operations carry no phase information.
     primal_values: names of values of the forward pass, such as a loss that is not returned.
     cotangents: indices of the arguments that are cotangents, an alternative to primal_results.
     """

@@ -5,7 +5,7 @@
 
 The pass applies to segments with `recompute.recompute_slice_activation`, a switch of MindSpore. The forward pass
 continues to read `%x`; copies gather their operands. The pass does not use mesh axes that already shard the batch
-dimension: the first dimension of an argument with the same number of rows.
+dimension, which is the first dimension of an argument with as many rows as the value.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def shard_kept(module: ModuleOp, per_device: Collection[FuncOp] = ()) -> list[Re
 
     Args:
         module: The module, which is changed in place.
-        per_device: The functions that are outlined per-device bodies. A mesh must not be used in them.
+        per_device: The functions that are outlined per-device bodies. Values in these functions must not be sharded
+            over a mesh.
 
     Returns:
         Remarks on values that are saved unsharded.

@@ -6,8 +6,8 @@ generation.
                                             %y = g(%x1, %bits)
 
 Here, `%x` comes from the previous segment. Without the barrier, an executor that runs the program breadth first, such
-as XLA:CPU, would compute the bits of all layers before the first layer. The pass makes no difference to an executor
-that follows program order.
+as XLA:CPU, would compute the bits of all layers before the first layer. For an executor that follows program order, the
+pass makes no difference.
 """
 
 from __future__ import annotations

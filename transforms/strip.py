@@ -8,9 +8,9 @@ becomes
     %1 = stablehlo.tanh %0
 
 The other passes leave attributes that record their decisions, such as `recompute.id`, `recompute.copy` and
-`recompute.phase`. This pass removes them, and also the attributes that the user wrote. Run it last: without them, a
-later pass does not know which operations are copies, and `recompute-cse` may merge the copies with their originals.
-Operations of the dialect are not changed; `recompute-lower` removes the tokens.
+`recompute.phase`. This pass removes them, and also the attributes that the user wrote. Run this pass last: without the
+attributes, a later pass does not know which operations are copies, and `recompute-cse` may merge the copies with their
+originals. Operations of the dialect are not changed; `recompute-lower` removes the tokens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""recompute-take-marks: convert marks, which a framework writes as calls, to attributes of the marked operations.
+"""recompute-take-marks: convert the marks that a frontend writes as calls to attributes of the marked operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
@@ -143,7 +143,7 @@ class _Resolution:
 
 @dataclass(frozen=True)
 class _Definitions:
-    """The definitions of values across calls.
+    """The operation results that define values, found through calls of functions.
 
     Attributes:
         calls_of: The calls of each function, by its name.

@@ -1,4 +1,4 @@
-"""recompute-take-scopes: convert scopes, which a framework opens around marked calls, to attributes.
+"""recompute-take-scopes: convert the scopes that a frontend opens around marked calls to attributes of operations.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")
@@ -8,10 +8,10 @@ becomes
     %0 = stablehlo.sine %x {recompute.segment = "block"}
     %1 = stablehlo.exponential %0 {recompute.segment = "block", recompute.recompute = false}
 
-`analysis/request/scope_names.py` defines the names of such scopes. If segments are nested, the outermost one applies;
-the innermost scope decides whether an operation is kept or recomputed. A `recompute.again` scope outside all segments
-forms its own segment. A conditional belongs to the segment of one of its branches. An operation whose region contains
-a kept operation is kept, because it can only be copied as a whole.
+`analysis/request/scope_names.py` defines the names of such scopes. If segments are nested, the outermost segment
+applies. The innermost scope determines whether an operation is kept or recomputed. A `recompute.again` scope outside
+all segments forms its own segment. A conditional belongs to the segment of one of its branches. An operation whose
+region contains a kept operation is kept, because it can only be copied as a whole.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     %c = stablehlo.tanh %0 {recompute.copy = 1, …}     error: this copy of stablehlo.tanh reads … without waiting …
 
 The invariants are: definitions dominate uses; `recompute.` attributes are known, well-typed and consistent; copies wait
-for a gradient, replace uses of their originals, and are unique; tokens wait for gradients and have uses. Errors are
-reported at the operation. A remark says so if there are no copies to verify.
+for a gradient, replace uses of their originals, and are unique; tokens wait for gradients and have uses. An error is
+located at the operation that violates an invariant. If there are no copies to verify, a remark reports this.
 """
 
 from __future__ import annotations

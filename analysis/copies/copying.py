@@ -47,7 +47,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
 
 
 def why_stays(step: Step, value: SSAValue) -> str | None:
-    """Return the reason that recomputing the value cannot free its memory; None if it can.
+    """Return the reason that recomputing the value cannot free its memory; None if there is no such reason.
 
     A value that the function returns or that the update reads is live after the backward pass in any case.
     """
@@ -58,8 +58,8 @@ def why_stays(step: Step, value: SSAValue) -> str | None:
 
 
 def _why_update_reads(step: Step, value: SSAValue) -> str:
-    """Return a message that explains why a value outlives the backward pass: it names the operation of the update that
-    reads the value, directly or through a view."""
+    """Return a message that explains why a value outlives the backward pass. The message names the operation of the
+    update that reads the value, directly or through a view."""
     graph, number = step.graph, step.number(value)
     reader = next(
         op
@@ -79,8 +79,8 @@ def _why_update_reads(step: Step, value: SSAValue) -> str:
 
 
 def _is_inferred(reader: Operation, value: SSAValue) -> bool:
-    """Return whether the phase of the operation that reads the value is stated neither by the operation nor by JAX's
-    locations."""
+    """Return whether the phase of the reader was inferred: neither its own attributes and location nor the JAX path of
+    the operation that computes the value give it."""
     if has_phase_information(reader):
         return False
     return not (isinstance(value.owner, Operation) and JAX_PATH.direction(value.owner) is not None)
@@ -133,7 +133,7 @@ def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, 
 def with_dependent_targets(
     step: Step, targets: Targets, marked: Collection[int], requested: Collection[SSAValue] | None = None
 ) -> Targets:
-    """Add two kinds of values to the targets: their views, and the values that are computed from demanded targets and
+    """Return the targets together with their views, and with the values that are computed from demanded targets and
     read only by the backward pass.
 
     Args:
@@ -153,7 +153,7 @@ def targets_of_marks(
 ) -> tuple[Targets, frozenset[int]]:
     """Return the marked forward values as targets, and the indices of all operations with a mark.
 
-    Marked operations outside segments form one segment, named "".
+    All marked operations outside segments form one segment, whose name is "".
 
     Args:
         step: The step.
@@ -204,14 +204,14 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 
 def _is_marked_by_user(op: Operation) -> bool:
-    """Return whether the mark on an operation outside segments may be the user's. Only the marks on fetches of
-    offloaded values are always written by a pass."""
+    """Return whether the operation, which is outside segments, has a mark that the user may have written. Fetches of
+    offloaded values do not count, because a pass always writes their marks."""
     return Names.RECOMPUTE in op.attributes and Names.OFFLOAD not in op.attributes
 
 
 def _marked_operations(step: Step, entry: NotRecomputed, copied: Collection[Operation]) -> list[Operation]:
-    """Return the marked operations outside segments to which an entry refers: its operation, or, if that operation
-    belongs to the backward pass, the marked operations whose results it reads."""
+    """Return the marked operations outside segments to which an entry refers. They are the operation of the entry or,
+    if that operation belongs to the backward pass, the marked operations whose results it reads."""
     operation = step.operation(entry.operation)
     if step.phases.is_forward(operation):
         return [operation]

@@ -1,7 +1,7 @@
-"""The marks that decisions put on operations. User-given marks take precedence.
+"""The marks that the decisions on segments give to operations. User-given marks take precedence.
 
 `transforms/plans/write_decisions.py` writes these marks as attributes, and `search/choice/planned_attempts.py` plans
-with them without changing the IR, so that both agree.
+with them without changing the IR. Because both use this module, they agree.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class DecidedMark:
     Attributes:
         operation: The operation.
         source: The origin of the mark.
-        segment: The segment of the operation; "" outside segments, and for a refused preference.
+        segment: The segment of the operation; "" if the operation is outside segments, or if its preference to be
+            recomputed is refused.
         recomputed: The results that the decision recomputes for all gradient operations that read them.
         for_own_gradient: The results that the decision recomputes only for the gradient of their own segment. No
             attribute can express this restriction.
@@ -45,8 +46,8 @@ class DecidedMark:
 
 
 def decided_marks(decided: SegmentDecisions) -> Iterator[DecidedMark]:
-    """Yield a mark for each operation of a recomputed segment, and for each operation of another segment whose
-    preference to be recomputed is refused."""
+    """Yield a mark for each operation of a recomputed segment. In a segment that is not recomputed, yield a mark for
+    each operation whose preference to be recomputed is refused."""
     for decision in decided.decisions:
         yield from _marks_of(decision) if decision.recomputed else _refused_preferences(decision)
 

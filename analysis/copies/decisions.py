@@ -1,4 +1,4 @@
-"""Decisions on segments, as data: the values to recompute in each segment, or the reason to skip it.
+"""Decisions on segments, as data: the values to recompute in each segment, or the reason to skip the segment.
 
 `search/choice/segment_decisions.py` makes the decisions.
 """

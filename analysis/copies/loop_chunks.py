@@ -5,8 +5,8 @@ slots. `search/local_choices/carries_to_save.py` chooses them.
     chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
     slots    the carries in the slots, and the slice of one iteration
 
-These schedules apply to the stacks that remain after the smallest cut of the body (`loop_cuts.py`). Often these stacks
-hold the carry of every iteration. For a long loop this takes too much memory.
+These schedules apply to the stacks that remain after the smallest cut of the body (`loop_cuts.py`). Often, these stacks
+hold the carry of every iteration, which takes too much memory if the loop is long.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LoopPart:
     """The part of a loop that computes certain values.
 
     Attributes:
-        carries: The indices of the carries that iterations change, except the counter.
+        carries: The indices of the carries that iterations change, without the counter.
         operations: The operations of the body, in program order.
     """
 
@@ -179,8 +179,8 @@ class Slots(SavedCarries):
     @property
     @override
     def iterations(self) -> int:
-        """Number of iterations that are rerun: iterations that advance from a slot to a later carry, and one per
-        iteration to recompute its slices."""
+        """Number of iterations that are rerun: those that advance from a slot to a later carry, and each iteration once
+        more to recompute its slices."""
         trips = self.pair.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 

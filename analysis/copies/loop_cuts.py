@@ -1,7 +1,7 @@
 """Cuts of loops that stack values for their gradient, as data.
 
 A cut applies to a loop that writes stacks and a later loop that reads them. It divides the values of the writing loop's
-body into values that stay stacked, and values that the reading loop recomputes from them.
+body into those that stay stacked and those that the reading loop recomputes from the stacked values.
 `search/local_choices/min_loop_cut.py` chooses the cuts.
 """
 
@@ -91,7 +91,8 @@ CutOf = Callable[[LoopPair], LoopCut]
 
 
 def invariant_source(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """Return the value outside the loop that a loop-invariant value equals, or None if the value is not invariant."""
+    """Return the value outside the loop to which a loop-invariant value is equal; None if the value is not
+    invariant."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if is_inside(value, loop) else value

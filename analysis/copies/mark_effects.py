@@ -52,7 +52,7 @@ def remarks_on_marks(
 
     Marks on operations that must not be recomputed are left out: `refused_marks` reports them. A source line in a layer
     marks a value in each instance of the layer; there is no remark on such a line if at least one of its marks has an
-    effect. Must be called before decisions are written as marks.
+    effect. This function must be called before decisions are written as marks.
 
     `chosen`: operations whose marks were written for segment budgets, not by the user.
     """

@@ -27,7 +27,7 @@ def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
 
 
 def kept_results_of(graph: Graph, segment: Sequence[int]) -> set[int]:
-    """Return the results of a segment that are kept: its outputs, and values that are live after the backward pass."""
+    """Return the kept results of a segment: its outputs, and its values that are live after the backward pass."""
     return kept_outputs(graph, segment) | {
         value for value in graph.results_of(segment) if is_live_after_backward(graph, value)
     }

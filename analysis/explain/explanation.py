@@ -1,7 +1,7 @@
 """The explanation of a step as data: its segments, loops and operation counts, and each value saved for the backward
 pass.
 
-This is the data that `-t explain{format=json}` prints; `driver/inspection/explain_function.py` makes it.
+`driver/inspection/explain_function.py` collects this data, and `-t explain{format=json}` prints it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class SegmentRow:
         operations: The number of operations.
         saved_bytes: Bytes of the forward values that the segment saves for the backward pass.
         copies, tokens, gates: The numbers of copies, tokens and gates that recomputation needs.
-        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and bytes that it keeps alive instead.
+        freed_bytes, pinned_bytes: Bytes of temporaries that recomputation frees, and bytes of the values that it keeps
+            live to compute the copies.
         extra_flops, extra_cost: The additional work, in FLOPs and in the unit of the cost model.
         reason: The reason that the segment is not recomputed; None if it is recomputed.
     """

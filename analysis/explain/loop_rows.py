@@ -20,11 +20,12 @@ class LoopRow:
     """A loop and, if there is one, the loop that reads its stacks.
 
     Attributes:
-        position, reader: Source positions of the loop and of the reading loop; `reader` is "" without one.
+        position, reader: Source positions of the loop and of the reading loop; `reader` is "" if no loop reads the
+            stacks.
         trips: The trip count.
         stacks: The number of stacks that the reading loop reads.
         stack_bytes, kept_bytes: Bytes of the stacks that the reading loop reads, before and after the cut.
-        again: The number of operations that the cut repeats.
+        again: The number of operations that are recomputed because of the cut.
         extra_flops: FLOPs of these operations over all iterations, including the iterations of the surrounding loops.
         reason: The reason that the loop is not cut; None if the cut is worthwhile.
     """

@@ -45,11 +45,11 @@ class SavedValue:
     """A forward value that the backward pass reads.
 
     Attributes:
-        value: The SSA name; "" without one.
+        value: The SSA name of the value; "" if it has none.
         operation, position: Name and source position of the operation that computes the value.
-        segment: The segment that contains the value; "" if there is none.
+        segment: The segment that contains the value; "" if the value is in no segment.
         bytes: The size.
-        crosses: The other segments whose forward operations read the value.
+        crosses: The segments, other than its own, whose forward operations read the value.
         reason: The reason that the value is saved; None if it is recomputed.
         module, type: As in `memory.timeline.Buffer`.
     """
@@ -141,7 +141,8 @@ def still_saved(phases: Phases, reasons: Mapping[str, str]) -> tuple[SavedValue,
 def _maker(value: SSAValue, op: Operation) -> Operation:
     """Return the operation that computes a value, looking through barriers and sharding constraints.
 
-    If they forward an argument of the step, return the first of them. `op`: the operation whose result the value is.
+    If the value is an argument of the step behind barriers and constraints, return the first of these operations. `op`:
+    the operation whose result the value is.
     """
     while isinstance(value, OpResult) and name_of(op) in PASS_ON:
         value = op.operands[value.index]

@@ -1,4 +1,4 @@
-"""Peak memory of a step on each kind of executor, unchanged or under a plan."""
+"""The predicted peak memory of a step on each kind of executor, with or without a plan."""
 
 from __future__ import annotations
 
@@ -83,12 +83,13 @@ class Peaks:
         return self.orders.value.eager
 
     def of_target(self, keeps_barriers: bool) -> int:
-        """Return the peak for a target: under the XLA:CPU model if the target keeps barriers, else in program order."""
+        """Return the peak for a target: the peak under the XLA:CPU model if the target keeps barriers, otherwise the
+        peak in program order."""
         return self.xla if keeps_barriers else self.in_order
 
     def to_compare(self, keeps_barriers: bool) -> tuple[int, ...]:
-        """Return the peaks by which attempts are compared: the peak of the target, and the peak in program order. A
-        reduction of one of them suffices."""
+        """Return the peaks by which attempts are compared: the peak of the target, and the peak in program order. An
+        attempt need reduce only one of them."""
         return (self.xla, self.in_order) if keeps_barriers else (self.in_order,)
 
     @property
@@ -133,7 +134,7 @@ class Forecast:
 
     Attributes:
         graph: The graph of the step.
-        plain: A function that returns the unchanged step as the XLA:CPU model represents it.
+        plain: A function that returns the representation of the unchanged step in the XLA:CPU model.
         keeps_barriers: Whether the target keeps the barriers that enforce the order of copies.
         staggered: Whether early parts of segments are delayed.
     """
@@ -183,7 +184,8 @@ class Forecast:
     def _delay_early_parts(
         self, program: SimulatedProgram, graph: Graph, segments: Mapping[int, str]
     ) -> SimulatedProgram:
-        """Insert barriers before early parts of segments. `graph`: the graph of the program."""
+        """Insert barriers before the early parts of segments, which could run long before the remaining parts. `graph`:
+        the graph of the program."""
         segment_of = {
             op: segments[instruction.origin]
             for op, instruction in enumerate(program.operations)

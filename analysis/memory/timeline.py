@@ -33,13 +33,13 @@ class Buffer:
     """One storage with all of its views.
 
     Attributes:
-        label: The name of the operation that computes it.
+        label: The name of the operation that computes the stored value.
         phase, segment: The phase and the segment of this operation.
-        bytes: The size.
+        bytes: The size of the storage.
         first, last: The live range, as positions in the schedule, both inclusive.
         recomputed: Whether the operation is a copy.
-        name, source: The results of `value_name` and `source_of`.
-        module, type: The results of `module_of` and `type_text`; "" if unknown.
+        name, source: The name and the source position of the value, from `value_name` and `source_of`.
+        module, type: The module and the type of the value, from `module_of` and `type_text`; "" if unknown.
     """
 
     label: str
@@ -111,8 +111,8 @@ class Timeline:
         argument_bytes, result_bytes: Bytes of the function's arguments and results.
         aliased_bytes: Bytes of the donated arguments whose memory the results reuse.
         in_results: Values that share a result's buffer until the result is written. They are not part of `live_bytes`.
-        in_loops: Copies that the bodies of loops store, each with its bytes over all iterations and without a live
-            range. `inner_bytes` includes their bytes within one iteration.
+        in_loops: Copies that the bodies of loops store. The bytes of each copy are summed over all iterations; its live
+            range is not meaningful. `inner_bytes` includes their bytes within one iteration.
     """
 
     operations: tuple[str, ...]
@@ -168,7 +168,8 @@ def timeline(function: FuncOp, phases: Phases | None = None, labels: Labels | No
 
 
 def peak_in_order(function: FuncOp) -> int:
-    """Return the peak of `timeline` in bytes. Buffer labels are not computed, because they take most of the time.
+    """Return the peak of the function's `timeline` in bytes. No buffer labels are computed, because they would take
+    most of the time.
 
     Raises `Refusal` for dynamic shapes.
     """
@@ -194,7 +195,7 @@ def _is_aliased(function: FuncOp, argument: BlockArgument) -> bool:
 
 
 def eager(phases: Phases) -> Phases:
-    """Return the same phases, with the operations in the order of the eager schedule."""
+    """Return `phases` with the operations in the order of the eager schedule."""
 
     step = Step.of(phases)
     operations = step.numbered.operations_of(eager_order(step.graph))

@@ -1,7 +1,7 @@
 """Match segment budgets, such as `layer*:30%,head:8MiB`, with the segments of a step.
 
 A budget limits the bytes that a segment saves for its own gradient (`options/segment_budgets.py`). Its pattern selects
-segments as `Selection.segments` does; the first matching budget applies.
+segments in the same way as `Selection.segments`; if several budgets match, the first one applies.
 """
 
 from __future__ import annotations

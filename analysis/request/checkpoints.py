@@ -3,10 +3,10 @@
 
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
-The segment of a checkpoint consists of the operations on which it depends and on which no earlier checkpoint depends.
-So the operations before the first checkpoint form a segment, as does each of two parallel branches that end in
-checkpoints; the tail after the last checkpoint is in no segment. The order and repetition of the names do not matter.
-Masks and local derivatives join the segment of the forward operation that reads the same values.
+The segment of a checkpoint consists of the operations on which this checkpoint depends, but no earlier one does.
+Therefore, the operations before the first checkpoint form a segment, and each of two parallel branches that end in
+checkpoints forms its own. The tail after the last checkpoint is in no segment. The names may be given in any order, and
+repeatedly. Masks and local derivatives join the segment of the forward operation that reads the same values.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Segments:
 
     Attributes:
         segment: The segment of each operation that is in a segment.
-        kept: The checkpoint values. They are saved.
+        kept: The checkpoint values, which are saved.
         remarks: One remark per ignored checkpoint.
     """
 
@@ -111,8 +111,8 @@ def sorted_by_position(phases: Phases, segment: Mapping[Operation, int]) -> list
 
 
 def named_values(phases: Phases, names: Iterable[str]) -> dict[str, list[SSAValue]]:
-    """Map each name to the forward values that it denotes: the results with that SSA name, or else all results of the
-    operations that the name matches."""
+    """Map each name to the forward values that it denotes: the results with this SSA name or, if there are none, all
+    results of the operations that the name matches."""
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     exact = dict[str | None, list[SSAValue]]()
     for op in forward:
@@ -140,8 +140,8 @@ def _why_ignored(phases: Phases, name: str) -> str | None:
 def _hint_for(name: str, phases: Phases) -> str:
     """Return a hint for a checkpoint whose name matches no value.
 
-    The hint proposes a value in the scope with the closest name, or else the value with the closest name, or else some
-    existing values.
+    The hint proposes a value in the scope with the closest name. If no scope has a similar name, it proposes the value
+    with the closest name; if there is none either, some existing values.
     """
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     names = list(dict.fromkeys(name for op in forward for name in names_of(op)))
@@ -157,7 +157,7 @@ def _hint_for(name: str, phases: Phases) -> str:
 
 
 def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operation, int]:
-    """Assign each operation to the first checkpoint that depends on it, by the index of the checkpoint."""
+    """Map each operation to the index of the first checkpoint that depends on it."""
     segment = dict[Operation, int]()
     for number, checkpoint in enumerate(checkpoints):
         stack = [checkpoint]
@@ -174,7 +174,7 @@ def _add_companions(phases: Phases, segment: dict[Operation, int], kept_values: 
     reader of its operands.
 
     Without such a reader, assign it to the segment that computes the operands. An operation that reads only checkpoints
-    does not join their segments, because the next segment, or the tail, begins there.
+    does not join the segments that end at them, because it belongs to the next segment or to the tail.
     """
     order = phases.order
     only_backward = set[Operation]()

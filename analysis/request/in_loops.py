@@ -1,5 +1,5 @@
-"""Select the operations in loop bodies that may be recomputed, using the same segments, marks and policies as for
-operations outside loops."""
+"""Select the operations in loop bodies that may be recomputed. The segments, marks and policies are those that also
+apply outside loops."""
 
 from __future__ import annotations
 

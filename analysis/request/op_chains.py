@@ -5,8 +5,8 @@
     "pre:stablehlo.dot_general; main:stablehlo.add; suf:stablehlo.tanh"  an addition between a product and a tanh
 
 `pre`, `main` and `suf` list names of operations, separated by `>`. Each operation of a chain reads a result of the
-preceding operation. The results of the operations that `main` matches are saved, in at most `num` chains per segment
-(-1: in all chains).
+preceding operation. The results of the operations that `main` matches are saved. `num` limits the number of chains per
+segment; -1, the default, means all chains.
 """
 
 from __future__ import annotations

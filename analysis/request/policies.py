@@ -68,7 +68,7 @@ SAVEABLE: dict[str, Saves] = {
 # Policies whose saved values may be moved to the host; they get the mark `offload`.
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
 NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_named)
-"""Policies that save nothing unless names are given."""
+"""Policies that need a list of names, because they save only named values."""
 
 
 class UnknownPolicy(BadSelection):
@@ -101,7 +101,7 @@ def policy_of(selection: Selection) -> Saves:
 
     Raises:
         UnknownPolicy: No policy has this name.
-        BadSelection: The policy needs names, and there are none.
+        BadSelection: The policy needs names, and the selection has none.
     """
     if selection.policy in NEEDS_NAMES and not selection.names:
         raise BadSelection(

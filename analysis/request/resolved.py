@@ -50,7 +50,7 @@ def resolve(
     Args:
         phases: The phases of the step.
         selection: The user's selection.
-        segment_of_op: The segment of each operation, in place of the segments that the selection describes.
+        segment_of_op: The segment of each operation. If given, it replaces the segments that the selection describes.
 
     Raises:
         BadSelection: The selection does not apply to the step.
@@ -135,7 +135,7 @@ def _saved_operations(operations: Sequence[Operation], selection: Selection) -> 
 
 
 def _ignored_inside_regions(phases: Phases) -> Iterator[Remark]:
-    """Yield remarks on segments and marks that have no effect, because they are inside an operation that is copied as a
+    """Yield remarks on segments and marks that have no effect because they are inside an operation that is copied as a
     whole, such as a loop."""
     for op in phases.order.operations:
         if not op.regions or not phases.is_forward(op):

@@ -16,8 +16,7 @@ from enum import Enum
 
 
 class CallTreatment(Enum):
-    """The treatment of a call's operations: they form a segment, or all of them are recomputed, or all of them are
-    saved."""
+    """The treatment of a call's operations: whether they form a segment, are all recomputed, or are all saved."""
 
     SEGMENT = "recompute"
     AGAIN = "recompute.again"

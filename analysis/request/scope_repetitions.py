@@ -1,5 +1,5 @@
-"""Repetitions of scopes: a scope that is entered several times, as each layer of a model enters the scope `layer`, has
-several segment instances, `layer`, `layer#1`, …"""
+"""Repetitions of scopes. If a scope is entered several times, such as the scope `layer` by each layer of a model, every
+repetition is a segment instance: `layer`, `layer#1`, …"""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def numbered_repetitions(segment_path: Mapping[Operation, Path]) -> dict[Operati
 def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> list[int]:
     """Return, for each operation of a scope, the index of the scope's repetition in which it runs.
 
-    If a scope is entered n times, most of its operations, identified by source location, occur n times. A repetition
-    starts at the first such operation. If that operation occurs m * n times, such as the first operation of a loop
-    inside the scope, a repetition starts at every m-th occurrence. Constants are ignored, because called functions
-    share their locations. Operations of called functions are ignored as well, because the scope may call a function
-    twice. If all operations that occur n times lie between operations that occur once, as the iterations of an unrolled
-    loop do, the scope was entered once.
+    Operations are identified by their source location. If a scope is entered n times, most of its operations occur n
+    times, and a repetition starts at the first of these operations. If that operation occurs m * n times, as the first
+    operation of a loop inside the scope does, a repetition starts at every m-th occurrence. Constants are ignored,
+    because called functions share their locations. Operations of called functions are ignored as well, because the
+    scope may call a function twice. If all operations that occur n times lie between operations that occur once, the
+    scope was entered once: they are the iterations of an unrolled loop.
     """
     places = [None if not op.operands else (name_of(op), numbers.number_of(op.location)) for op in operations]
     own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]

@@ -1,5 +1,5 @@
-"""Named segments of a step: from scopes in the locations and from attributes, selected by pattern (`find_segments`). A
-scope that is entered several times has several segment instances (`scope_repetitions.py`)."""
+"""Named segments of a step. A pattern selects them from the scopes in locations and from attributes (`find_segments`).
+A scope that is entered several times has several segment instances (`scope_repetitions.py`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ MAX_SCOPES = 10
 
 @dataclass(eq=False)
 class NoSuchSegment(BadSelection):
-    """Raised for a pattern that matches no scope. It is not frozen: Python assigns the traceback of an exception.
+    """Raised for a pattern that matches no scope. The dataclass is not frozen, because Python assigns the traceback of
+    an exception.
 
     Attributes:
         scopes: The existing scopes, for the message.
@@ -51,7 +52,8 @@ class NoSuchSegment(BadSelection):
 
 
 def similar_scopes(pattern: str, scopes: Sequence[str]) -> list[str]:
-    """Return at most `MAX_SCOPES` scopes, or last names of scopes, that resemble the pattern or contain it.
+    """Return at most `MAX_SCOPES` names that resemble the pattern or contain it: full names of scopes, or their last
+    components.
 
     Wildcards around the pattern are ignored.
     """
@@ -92,7 +94,7 @@ def inner_scopes(phases: Phases, pattern: str) -> list[str]:
 
 
 def named_segments(phases: Phases, selection: Selection) -> Mapping[Operation, str] | None:
-    """Return the segments that `auto` finds; None if the selection gives segments or checkpoints itself."""
+    """Return the segments that `auto` finds; None if the selection itself gives segments or checkpoints."""
     if selection.segments != "auto" or selection.checkpoints is not None:
         return None
     return find_segments(phases, "auto")
@@ -114,7 +116,7 @@ def instance_name(segment: str) -> str:
 
 
 def _stated_segments(phases: Phases, pattern: str) -> dict[Operation, str]:
-    """Return the segments from the attributes of operations, if they match the pattern; they take precedence over
+    """Return the segments that attributes of operations name, if they match the pattern. They take precedence over
     scopes.
 
     An operation is in the innermost of nested segments; a pattern that matches an outer segment also selects the
@@ -151,8 +153,8 @@ def _inner_paths(phases: Phases) -> list[Path]:
 def _auto(paths: Mapping[Operation, Path]) -> Callable[[Path], Path | None]:
     """Find the level of scopes that become segments. Return a function from a path to its scope at that level.
 
-    Descend as long as one scope that is entered once contains nearly all operations. A scope that is entered repeatedly
-    is a layer, regardless of its share of the operations.
+    The search descends as long as a scope that is entered once contains nearly all operations. A scope that is entered
+    repeatedly is a layer, regardless of its share of the operations.
     """
     inside, depth, level = paths, 1, dict[Operation, Path]()
     while inside:

@@ -1,6 +1,6 @@
 """Find attributes that look like marks without the prefix `recompute.`, such as `{recompute = true}`.
 
-An attribute without the prefix belongs to another tool, so it is no error, and has no effect here.
+An attribute without the prefix belongs to another tool. It is therefore not an error, but it has no effect here.
 """
 
 from __future__ import annotations

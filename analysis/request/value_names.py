@@ -59,8 +59,8 @@ def matches_of(operations: Iterable[Operation], patterns: Iterable[str]) -> dict
 
 
 def all_values_of_scope(pattern: str, operations: Iterable[Operation]) -> str | None:
-    """Return the pattern that matches the values of a scope, `layer3/*` for `layer3`; None if no operation is in a
-    scope of that name."""
+    """Return the pattern that matches the values of a scope, such as `layer3/*` for `layer3`; None if no operation is
+    in a scope with this name."""
     is_scope = any(f"/{pattern}/" in f"/{name}" for op in operations for name in names_of(op))
     return f"{pattern}/*" if is_scope else None
 

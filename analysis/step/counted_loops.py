@@ -42,7 +42,7 @@ class Affine:
         return Affine(self.scale - other.scale, self.offset - other.offset)
 
     def value_at(self, number: int) -> int:
-        """Return the value of the function in iteration `number`."""
+        """Return the value of the affine function in iteration `number`."""
         return self.scale * number + self.offset
 
     def covers(self, trips: int) -> bool:
@@ -122,7 +122,8 @@ class CountedLoop:
 
 
 _LINEAR = frozenset({"stablehlo.add", "stablehlo.subtract", "stablehlo.convert"})
-"""Deliberately not shared with `proof/loop_rules/integers.py`: the proof shares no facts with the passes."""
+"""The affine operations. The table is deliberately not shared with `proof/loop_rules/integers.py`, because the proof
+must not rely on data of the passes."""
 
 
 def _is_index(value: SSAValue) -> bool:

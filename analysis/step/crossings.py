@@ -1,13 +1,13 @@
-"""Loop pairs whose first loop belongs to a forward pass, and whose second loop belongs to its gradient. Loops are cut
-only for these pairs.
+"""Loop pairs that cross from a forward pass to its gradient: the first loop belongs to the forward pass, the second to
+the gradient. Only these pairs are cut.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
     …    = stablehlo.while …     loc("jit(step)/transpose(jvp())/while")        the gradient of either
 
 Recomputing a stack that only a forward loop reads frees no memory, because the stack is read soon after it is written,
-and the copy would not belong to the gradient. The same holds for stacks that loops read to compute metrics or to update
-parameters.
+and the copy would not belong to the gradient. This is also true of stacks that loops read to compute metrics or to
+update parameters.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .stacks import LoopPair, loop_pairs
 
 
 class Crossings:
-    """The loop pairs of one function that cross from forward to backward.
+    """The loop pairs of one function that cross from a forward pass to its gradient.
 
-    Every reverse differentiation wraps a path in one more `transpose`, so that the gradient of a gradient and a
-    gradient inside a loss have their own crossings. If no operation of the function has a direction, a loop that reads
-    its stacks from the last iteration to the first is assumed to be a backward loop.
+    Every reverse differentiation wraps a path in one more `transpose`. The gradient of a gradient, and a gradient
+    inside a loss, therefore have their own crossings. If no operation of the function has a direction, a loop that
+    reads its stacks from the last iteration to the first is assumed to be a backward loop.
     """
 
     def __init__(self, block: Block, outputs: bool = False):
@@ -83,9 +83,9 @@ _DEPTHS = {Direction.NONE: 0, Direction.FORWARD: 0, Direction.BACKWARD: 1, Direc
 
 
 def _depth(op: Operation) -> int:
-    """Return the number of reverse differentiations around the operation.
+    """Return the number of reverse differentiations in which the operation is nested.
 
-    For an operation without a direction, this is the number for its parent.
+    For an operation without a direction, return the number of its parent operation.
     """
     enclosing: Operation | None = op
     while enclosing is not None:

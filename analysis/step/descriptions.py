@@ -30,7 +30,7 @@ _EINSUM = re.compile(r"[A-Za-z. ]*(,[A-Za-z. ]*)*->[A-Za-z. ]*")
 def value_name(op: Operation, value: SSAValue | None = None) -> str:
     """Return the best available name of the value.
 
-    This is its name in the model (`recompute.name`), else its SSA name (`%h`), else the path in its location.
+    This is its name in the model (`recompute.name`), or else its SSA name (`%h`), or else the path in its location.
     """
     stated = op.attributes.get(Names.NAME)
     if isinstance(stated, StringAttr):
@@ -48,9 +48,9 @@ def source_of(op: Operation) -> str:
 def module_of(op: Operation) -> str:
     """Return the path of named scopes around the operation, such as `LM/Block_0/Dense_1`; "" outside scopes.
 
-    For a loop over layers, this is the scope that the operations of its body share: `LM/Block` for a loop in `LM` whose
-    body contains `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop. A constant that
-    flax moves out of the body of `nn.scan` belongs to its module inside the loop.
+    The module of a loop over layers is the scope that the operations of its body share: `LM/Block` for a loop in `LM`
+    whose body contains `Block/attention` and `Block/mlp`. A value that only a loop reads belongs to the loop. A
+    constant that flax moves out of the body of `nn.scan` belongs to its module inside the loop.
     """
     own = _scopes_of(op)
     if not op.regions:
@@ -69,7 +69,8 @@ def module_of(op: Operation) -> str:
 def modules_of_copies(copies: Iterable[Operation]) -> dict[Operation, str]:
     """Return the module of each copied operation, as `module_of` does.
 
-    Inside a loop, it is a part of the module of the loop. A copy whose own scopes are elsewhere belongs to the loop.
+    The module of a copy inside a loop is the loop's module or a part of it. If the copy's own scopes lead elsewhere, it
+    belongs to the loop's module.
     """
     modules, loops = dict[Operation, str](), dict[Operation, str]()
     for copy in copies:
@@ -88,7 +89,7 @@ def _is_in_module(module: str, outer: str) -> bool:
 
 
 def _joined(outer: str, inner: Sequence[str]) -> tuple[str, ...]:
-    """Join a module with a path that begins with the last components of the module; () if the path does not.
+    """Join a module with a path that begins with the last components of the module; return () for any other path.
 
     `LM/Block` and `Block/mlp` are joined as `LM/Block/mlp`. In a constant that flax moves out of the body of `nn.scan`,
     the path lacks the scopes around the loop.
@@ -102,8 +103,8 @@ def _joined(outer: str, inner: Sequence[str]) -> tuple[str, ...]:
 
 
 def module_of_stack(result: OpResult) -> str:
-    """Return the module inside a loop that computes the slices of a stack; "" if the result is not a stack, or if its
-    module is outside the scopes that the body shares.
+    """Return the module of the operation inside a loop that computes the slices of a stack; "" if the result is not a
+    stack, or if this module is outside the scopes that the body shares.
 
     `result`: a result of the loop. It is a stack if each iteration updates one slice of it.
     """
@@ -130,11 +131,11 @@ def without_loop_scopes(path: str) -> str:
 def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[str]:
     """Return, for each segment, a name by which the user can find it in the model.
 
-    This is the path of its scope, without the scopes of loops, or `place_in_model` for a segment without a scope.
-    Repetitions are numbered, as in `Block#1`.
+    The name is the path of the segment's scope, without the scopes of loops, or the result of `place_in_model` for a
+    segment without a scope. Repetitions are numbered, as in `Block#1`.
 
     Args:
-        segments: The name of each segment in the module and its operations, in program order.
+        segments: Pairs of a segment's name in the module and its operations, in program order.
     """
     names, times = list[str](), Counter[str]()
     for segment, operations in segments:
@@ -153,8 +154,8 @@ def is_scope(segment: str) -> bool:
 def place_in_model(operations: Iterable[Operation]) -> str:
     """Return the location of the operations in the user's model.
 
-    The location is the path of the first operation with named scopes. If there are no such scopes, it is the line of
-    the first operation with a source position (`train.py:41`), or otherwise "".
+    The location is the path of the first operation with named scopes. If no operation has named scopes, it is the line
+    of the first operation with a source position (`train.py:41`), or "" if there is none.
     """
     operations = list(operations)
     if scopes := next((scopes for op in operations if (scopes := _scopes_of(op))), ()):

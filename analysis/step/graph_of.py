@@ -24,7 +24,8 @@ Key = tuple[object, ...]
 
 
 def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
-    """Return a key such that operations with equal keys need the same number of bytes inside their regions.
+    """Return a key for the bytes that an operation needs inside its regions: operations with equal keys need equally
+    many.
 
     The key consists of operation names, use-def edges, types, and whether each captured value is in `constants` or in
     `strided`; it omits attributes. It contains ids of types, so it is valid only as long as these types exist.
@@ -96,8 +97,8 @@ def graph_of(
     Args:
         order: The order of the block's operations.
         phase: The phase of each operation; None if unknown.
-        constants_outside: Captured values that depend only on constants.
-        strided_outside: Captured values that are not stored in row-major order.
+        constants_outside: Values that the block captures and that depend only on constants.
+        strided_outside: Values that the block captures and that are not stored in row-major order.
         bare: Whether to omit the fields that only planners read.
         costs: The recomputation costs that planners minimize; None for FLOPs.
 
@@ -203,7 +204,7 @@ def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storage
 def _with_storage_sizes(
     sizes: tuple[int, ...], results_of_op: Sequence[Sequence[int]], operations: Sequence[Operation]
 ) -> tuple[int, ...]:
-    """Return the sizes with corrections for the results whose storage is larger or smaller than the value."""
+    """Return the sizes, corrected for results whose storage is larger or smaller than the value."""
     corrected = list(sizes)
     for op, results in zip(operations, results_of_op, strict=True):
         if (size := stored_bytes(op)) is not None:
@@ -252,7 +253,7 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
     """Return the peak bytes of a region's block.
 
-    `hands_on`: the index of the terminator's first operand that the block hands on. This operand and the following ones
+    `hands_on`: the index of the terminator's first operand that the block hands on. This operand and all later operands
     count as live at the end of the block, together with the copies that are made to yield them.
     """
     order = Order.of(block)

@@ -5,8 +5,8 @@
     %turn = dot_general(...)     the forward pass ends: from here on, residuals are read again, the newest first
 
 The turn is found from the values that have been read and will be read again. It is the position where these values have
-the most bytes, or the first later position from which on the newest of them is read before the others. It is accepted
-if most of these values are read again in reverse order.
+the most bytes, or the first later position after which the newest of these values is read before the older ones. The
+turn is accepted if most of these values are read again in reverse order.
 
 The loss is the first floating-point scalar among the results for which phase inference finds gradient operations. If
 there is a turn, the loss must also depend on at least half of the ancestors of the deepest operation before the turn,
@@ -42,7 +42,7 @@ from .phases_by_results import ancestors_of, late_operations, phases_by_results,
 MAX_MOVES = 64
 """The maximum number of times that the turn moves beyond a read in the forward pass.
 
-A residual block needs one or two moves, and each move takes time proportional to the length of the program.
+A residual block of a network needs one or two moves. Each move takes time proportional to the length of the program.
 """
 
 
@@ -190,7 +190,7 @@ def _returns_updates(order: Order, returned: Sequence[SSAValue]) -> bool:
 def _returns_most_parameters(order: Order, returned: Sequence[SSAValue]) -> bool:
     """Return whether at least half of the non-scalar float arguments have a distinct result of the same type.
 
-    A single result with the type of an argument is not enough: a network may map an image to an image.
+    A single result with the type of an argument is not enough, because a network may map an image to an image.
     """
     arguments = Counter(arg.type for arg in order.block.args if _rank(arg) > 0 and _is_float(arg))
     results = Counter(value.type for value in returned if _rank(value) > 0)

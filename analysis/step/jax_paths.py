@@ -1,4 +1,5 @@
-"""Parse JAX's location paths: the named scopes and the called functions around an operation, and its direction.
+"""Parse JAX's location paths, which contain the named scopes and called functions around an operation, and its
+direction.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 
@@ -91,7 +92,7 @@ def unwrap(part: str) -> tuple[list[str], str]:
 
 
 def _direction(wrappers: list[str]) -> Direction:
-    """Return the direction of the outermost differentiation, since a gradient inside a loss is part of the forward
+    """Return the direction of the outermost differentiation, because a gradient inside a loss is part of the forward
     pass."""
     if "jvp" not in wrappers:
         return Direction.NONE
@@ -142,8 +143,8 @@ def scope_of(location: Attribute) -> JaxPath:
 def transpositions(path: str) -> int | None:
     """Return the number of reverse differentiations that the path contains; None for a path without a differentiation.
 
-    Operations that are recomputed, by `jax.checkpoint` or as copies, belong to the backward pass, but count as deep as
-    the forward operations that they repeat.
+    Operations that `jax.checkpoint` or a copy recomputes belong to the backward pass, but have the same number as the
+    forward operations that they repeat.
     """
     if not _DIFFERENTIATED.search(path):
         return None

@@ -71,8 +71,8 @@ def is_to_recompute(value: SSAValue) -> bool:
 def is_demanded(value: SSAValue) -> bool:
     """Return whether the mark of the result is `must_recompute`.
 
-    Operations that read such a result, and whose results only the backward pass reads, are then recomputed too, unless
-    they are marked themselves. A pass that writes decisions therefore marks the operations that it decided to keep; see
+    An unmarked operation that reads such a result, and whose own results only the backward pass reads, is then
+    recomputed too. A pass that writes decisions therefore marks the operations that it decided to keep; see
     `transforms/plans/kept_dependents.py`.
     """
     return mark_of(value) is MarkKind.MUST_RECOMPUTE
@@ -89,6 +89,7 @@ def is_forced(op: Operation) -> bool:
 
 
 def explicit_mark(op: Operation) -> bool | None:
-    """Return True if the user's mark recomputes the operation, False if it keeps the operation, None without a mark."""
+    """Return True if the user's mark recomputes the operation, False if it keeps the operation, None if there is no
+    mark."""
     marks = [mark for mark in marks_of(op) if mark is not None]
     return any(mark.recomputes for mark in marks) if marks else None

@@ -1,4 +1,4 @@
-"""The training steps of a module: its functions with a gradient, or a refusal that says why no gradient is found."""
+"""The training steps of a module: its functions with a gradient, or a refusal that explains why none was found."""
 
 from __future__ import annotations
 

@@ -26,12 +26,12 @@ from .jax_paths import path_of, scope_of
 
 @dataclass(frozen=True)
 class PhaseSource:
-    """A source that says whether an operation belongs to the forward or to the backward pass.
+    """A source of the direction of operations: whether an operation belongs to the forward or to the backward pass.
 
     Attributes:
         direction: A function that returns the direction of an operation: `Direction.NONE` if it belongs to neither
             pass, or None if the source does not know. It is called for every operation, so it must be fast.
-        cite: A function that returns the origin of the answer, as text for error messages.
+        cite: A function that returns the origin of an operation's direction, as text for error messages.
     """
 
     direction: Callable[[Operation], Direction | None]
@@ -135,8 +135,8 @@ def _check(
     if direction is Direction.NESTED:
         raise Refusal(
             op,
-            f"{source.cite(op)} states a gradient of a gradient (Direction.NESTED): its phase source must return the "
-            "direction of the outermost differentiation",
+            f"{source.cite(op)} marks a gradient of a gradient (Direction.NESTED); its phase source must instead "
+            "return the direction of the outermost differentiation",
         )
     if Direction.NONE not in (first, direction):
         raise Refusal(

@@ -3,9 +3,10 @@
     primal     forward pass: ancestors of a result that exists before the gradient, such as the loss
     residual   forward pass: computed only for the backward pass, such as masks and local derivatives
     gradient   backward pass: operations that depend on a cotangent
-    update     operations after the gradient on which it does not depend, such as the optimizer
+    update     operations after the gradient on which the gradient does not depend, such as the optimizer
 
-The forward pass is more than the ancestors of the loss, since masks and local derivatives are not among them.
+The forward pass consists of the primal and the residual operations. Masks and local derivatives are residual, because
+the loss does not depend on them.
 
 Phases are derived from the sources in `phase_sources.py` (`recompute.phase` attributes, then locations) and from
 positions in the program. Both are checked against each other.
@@ -60,7 +61,7 @@ def phases(function: FuncOp, use_attributes: bool = True, structured: bool = Fal
 
     Args:
         function: The function, which must have one block.
-        use_attributes: Whether to use the attribute `recompute.phase`.
+        use_attributes: Whether the attribute `recompute.phase` is a source of phases.
         structured: Treat each segment or gradient region as one operation, instead of rejecting it.
 
     Raises:
@@ -149,8 +150,8 @@ def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[
     """Return the start positions of the steps of a function with several gradients in sequence.
 
     A step starts at the first operation, and at every forward operation that follows a backward operation. However, no
-    step starts there if later gradients read most residuals of the preceding gradient again: these are further
-    gradients of the same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
+    step starts at such an operation if later gradients read most residuals of the preceding gradient again: these are
+    further gradients of the same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
     """
     starts, is_backward = [0], False
     for index, op in enumerate(order.operations):
@@ -230,8 +231,8 @@ def _gradient_operations(
 
 
 def _ancestors_of_early_results(order: Order, start: int, boundary: int, end: int) -> set[Operation]:
-    """Return the forward operations of a step on which its early results depend; all of them if there is no early
-    result.
+    """Return the forward operations of a step on which its early results depend; all forward operations if there is no
+    early result.
 
     A result is early if it is defined before the gradient, and is returned by the function or read by a later step.
     """

@@ -7,12 +7,12 @@ computed for the backward pass. Operations after it are gradient, up to the last
 the operations after that are update. Dependences alone cannot separate local derivatives from gradients: if the seed of
 the gradient is folded into a constant, neither `1 - y²` nor `2 (y - t) / n` depends on a backward operation.
 
-A value that is not returned may be named instead of a result: primal-values=%loss. Operations that only the primal
+Instead of a result, a value that is not returned may be named: primal-values=%loss. Operations that only the primal
 results need but that come after the gradient, such as a loss that is computed last, must first be moved before it
 (`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
-Cotangent arguments may be given instead: operations that depend on one of them are gradient, and results that depend on
-none of them are primal.
+Cotangent arguments may be given instead of primal results: operations that depend on a cotangent are gradient, and
+results that depend on no cotangent are primal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .phase_sources import directions_of, source_of, sources
 
 
 def returned_values(terminator: Operation) -> tuple[SSAValue, ...]:
-    """Return the operands of the terminator, or the elements of its only operand if that is a tuple."""
+    """Return the operands of the terminator; if its only operand is a tuple, return the elements of the tuple."""
     values = tuple(terminator.operands)
     if len(values) == 1 and isinstance(values[0], OpResult) and name_of(values[0].op) == "stablehlo.tuple":
         return tuple(values[0].op.operands)
@@ -180,10 +180,10 @@ def _mark_update(order: Order, phase: dict[Operation, Phase]) -> None:
 
 
 def _corrections_by_locations(order: Order, phases: Mapping[Operation, Phase]) -> dict[Operation, Phase]:
-    """Return the operations whose phases the phase sources correct, with the corrected phases.
+    """Return the operations whose inferred phase contradicts the phase sources, each with the phase from the sources.
 
-    An operation that reads only forward values and has only gradient readers may belong to either pass, so the sources
-    decide.
+    An operation that reads only forward values and has only gradient readers may belong to either pass, so its phase is
+    taken from the sources.
 
     Raises:
         Refusal: The sources contradict the phase of any other operation.

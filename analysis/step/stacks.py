@@ -29,7 +29,8 @@ class Stack:
         loop: The loop that writes the stack.
         index: The index of the result.
         slice: The value in the body that each iteration writes.
-        place: The index in the first dimension to which iteration n writes. Each index is written exactly once.
+        place: The index in the first dimension to which iteration n writes, as a function of n. Each index is written
+            exactly once.
     """
 
     loop: CountedLoop
@@ -55,7 +56,7 @@ class StackRead:
         stack: The stack.
         loop: The reading loop.
         op: The operation that reads the slice.
-        written: For iteration n of the reading loop, the index of the iteration that wrote the slice.
+        written: The index of the iteration that wrote the slice, as a function of the iteration n of the reading loop.
     """
 
     stack: Stack
@@ -72,7 +73,7 @@ class LoopPair:
         writer, reader: The two loops.
         readings: The operations in the reading loop that read stacks.
         all_stacks: All stacks that the writing loop writes.
-        only_read: The indices of the stacks whose every use, in any loop, reads a slice.
+        only_read: The indices of the stacks whose uses, in all loops, only read slices.
         outputs: The indices of the stacks that a forward loop reads, if the directions of the loops are known.
     """
 
@@ -115,8 +116,8 @@ def loop_pairs(block: Block) -> Iterator[LoopPair]:
 def _collect_reads(
     stack: Stack, loops: Mapping[Operation, CountedLoop], readings: dict[Operation, list[StackRead]]
 ) -> bool:
-    """Add the reads of the stack to `readings`, keyed by the reading loop; return whether the stack has reads and no
-    other uses."""
+    """Add the reads of the stack to `readings`, keyed by the reading loop. Return whether the stack has reads and no
+    uses of any other kind."""
     is_all, is_read = True, False
     for source, user in _users(stack.value, loops):
         holder = user.parent_op()

@@ -1,4 +1,4 @@
-"""A training step: a function's phases and graph, with maps between indices and IR."""
+"""A training step: a function's phases and graph, and the maps between graph indices and IR."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Values that may reside outside device memory, and therefore must not be moved to the host.
 
-A value is usually in the same memory as the operands of its operation. If an operation has unknown effects, or an
-attribute that names a memory or a device for the computation, its results may be in any memory.
+A value is usually in the same memory as the operands of its operation. If an operation has unknown effects, or if an
+attribute names a memory or a device for its computation, its results may be in any memory.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Source = tuple[int, int] | SSAValue
 
 
 def wrong_reads(step: Step, plan: Plan) -> Iterator[tuple[Operation, str]]:
-    """Yield the operations that read a value other than the planned value, each with a description.
+    """Yield the operations that read a value other than the planned value, each with a description of the difference.
 
     The step must contain its copies, and dead code must not have been removed yet.
     """

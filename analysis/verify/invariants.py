@@ -1,8 +1,8 @@
 """Invariants of a step with copies. Copies must wait for gradient values, their *gates*: a token or barrier depends on
 the gates, and the copies depend on the token or barrier.
 
-The results of a step do not reveal a violation, since a step whose copies free no memory computes the same results.
-Each check yields `(operation, message)`, and `recompute-verify` reports the first violation as an error.
+The results of a step do not reveal a violation, because a step whose copies free no memory still computes the correct
+results. Each check yields `(operation, message)`, and `recompute-verify` reports the first violation as an error.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _gradient_readers(function: RecomputedStep, value: SSAValue) -> Iterator[Ope
 
 
 def _duplicate_copies(function: RecomputedStep) -> Iterator[Violation]:
-    """Yield every copy that has the same segment instance, id and copy number as an earlier copy."""
+    """Yield every copy whose segment instance, id and copy number equal those of an earlier copy."""
     keys = set[tuple[object, ...]]()
     for op in function.copies:
         key = (*_identity(op), _data(op, Names.COPY))
@@ -156,7 +156,8 @@ def _waits(function: RecomputedStep, value: SSAValue) -> bool:
 
 
 def gates_of(function: RecomputedStep, delay: Operation) -> list[SSAValue]:
-    """Return the gradient values for which a barrier waits, or for which the token of a `recompute.depend` waits."""
+    """Return the gates of a delay: the gradient values for which the barrier, or the token of the `recompute.depend`,
+    waits."""
     if name_of(delay) == "recompute.depend":
         token = delay.operands[-1].owner
         candidates = token.operands if isinstance(token, Operation) else ()
@@ -226,7 +227,7 @@ def _identity(op: Operation) -> tuple[object, ...]:
 
 
 def _data(op: Operation, name: str) -> object:
-    """Return the string or the integer in an attribute, since attributes are slow to hash."""
+    """Return the string or the integer that an attribute contains, because hashing attributes is slow."""
     attribute = op.attributes.get(name)
     if isinstance(attribute, StringAttr):
         return attribute.data

@@ -1,8 +1,9 @@
 """Neural ordinary differential equation, solved with a number of time steps that is an argument (at most 64).
 
 JAX cannot differentiate a loop of run-time length in reverse mode. Instead, the model scans over the maximum number of
-time steps, and leaves the state unchanged after the last time step. `ode.mlir` contains the loop of run-time length, as
-compilers write it that can differentiate it. It is left unchanged, with a remark that states the reason.
+time steps, and leaves the state unchanged after the last time step. `ode.mlir` contains the loop of run-time length, in
+the form that compilers produce if they can differentiate such loops. `recompute` leaves this loop unchanged, and gives
+the reason in a remark.
 """
 
 from __future__ import annotations

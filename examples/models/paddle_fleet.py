@@ -1,5 +1,5 @@
 """The network from Paddle's Fleet page on recomputation: five blocks of linear, dropout and relu layers, trained with
-SGD."""
+stochastic gradient descent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A U-Net of three levels, whose way up reads the activations of the way down."""
+"""A U-Net of three levels. The layers on the way up read the activations of the way down."""
 
 from __future__ import annotations
 

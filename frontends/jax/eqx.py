@@ -7,8 +7,8 @@
         return eqx.apply_updates(model, updates), state, loss
 
 `eqx.filter_jit` partitions its arguments, jits a function of the arrays with everything else static, and combines the
-results into modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. Everything else is equinox's own code.
-While the step is traced, its modules are named scopes (`module_scopes.py`), so that reports show their names.
+results into modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. All other code is equinox's own. While the
+step is traced, its modules are named scopes (`module_scopes.py`), so that reports show their names.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _is_layer(kind: type[Any]) -> bool:
 
 
 class _StandIn(np.ndarray[Any, Any]):
-    """An array that replaces a `jax.ShapeDtypeStruct`. Equinox would treat the latter as a static argument."""
+    """An array that replaces a `jax.ShapeDtypeStruct`, which equinox would treat as a static argument."""
 
     shape_of_argument: Any
 
@@ -162,8 +162,8 @@ def filter_jit(*fun: Any, **keywords: Any) -> Any:
     """Wrap a training step, including gradient and update, as `eqx.filter_jit` does, so that it needs less memory.
 
     Args:
-        fun: The step. All arrays of its arguments are traced, everything else is static. Without it, `filter_jit` is a
-            decorator.
+        fun: The step. All arrays among its arguments are traced; everything else is static. Without `fun`, `filter_jit`
+            is a decorator.
         donate: As in `eqx.filter_jit`: `"all"`, `"all-except-first"`, `"warn"`, `"warn-except-first"` or `"none"`.
         segments, policy, budget, ...: As in `recompute.jax.jit`.
         compiler_options, ...: Those keywords of `jax.jit` that `eqx.filter_jit` accepts.

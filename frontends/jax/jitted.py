@@ -149,8 +149,8 @@ class Jitted(Generic[P, R]):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower and rewrite the step. Warns `NothingSaved` if nothing is recomputed, and `MarkWithoutEffect` for marks.
 
-        If the plain step may run because it may need less memory, or if it has its own `jax.checkpoint`, `compile`
-        warns instead.
+        If the choice between the plain and the rewritten step is still open, because the plain step may need less
+        memory or has its own `jax.checkpoint`, `compile` gives the warning instead.
 
         Args:
             *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
@@ -173,8 +173,7 @@ class Jitted(Generic[P, R]):
         return lowered
 
     def lower_quietly(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Lower as `lower` does, but without the warning. The attribute `why` of the result holds the text of the
-        warning.
+        """Lower as `lower` does, but give no warning. The attribute `why` of the result holds the text of the warning.
 
         Calls, `report` and `lower` share the result for arguments of equal types.
         """
@@ -203,7 +202,7 @@ class Jitted(Generic[P, R]):
         return replace(lowered, why=why, package=self._package)
 
     def within(self, budget: str) -> Jitted[P, R]:
-        """Return the same step with a budget in place of its plan, planner or pipeline.
+        """Return a step like this one, with a budget in place of its plan, planner or pipeline.
 
         All calls with one budget return one step, so that a repeated request searches and compiles nothing.
         """
@@ -219,10 +218,10 @@ class Jitted(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain which values the step saves, and the effect of recomputing each segment.
 
-        The segments are the named scopes. If a call would divide the step differently, they are the segments that the
-        call chooses. For a step on several devices, bytes are counted for one device. To measure its temporaries, the
-        plain step is compiled once for all explanations and reports. Calls with arguments of equal types share the
-        result.
+        The segments are the named scopes, unless a call would divide the step differently; then they are the segments
+        that the call chooses. For a step on several devices, bytes are counted for one device. To measure its
+        temporaries, the plain step is compiled once for all explanations and reports. Calls with arguments of equal
+        types share the result.
 
         Raises `Refusal` for a step without a gradient.
         """
@@ -344,16 +343,16 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, including its gradient, as `jax.jit` does, so that it needs less memory.
 
     It is proved that the rewritten step computes each result by the same operations on the same values as the plain
-    step. So the results are equal bit for bit if operations run one by one. Compiled code may round the two steps
-    differently, as with `jax.checkpoint` (docs/bits.md).
+    step. Therefore, the results are equal bit for bit if operations run one by one. Compiled code may round the two
+    steps differently, as with `jax.checkpoint` (docs/bits.md).
 
     Args:
         fn: The step. Without it, `jit` is a decorator.
         segments, policy, save, ...: The fields of `recompute.Selection`, which select the operations to recompute.
             A policy may be one of `jax.checkpoint_policies`, or a function.
-        budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share
-            of the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
-            device. Candidates are compiled until the bytes that XLA reports are within it.
+        budget: A limit on memory, met with the least extra work: bytes of the device (`"8GiB"` or an int), a share of
+            the temporaries of the plain step (`0.5` or `"50%"`), `"min"`, or `"device"` for the free memory of the
+            device. Candidates are compiled until the bytes that XLA reports are within the budget.
         time_limit: Seconds after which the search for a budget ends with the best plan so far. The time starts when the
             compilation of the plain step starts. A call may take several times as long: a rewrite or a compilation that
             has begun is completed, and the plain step, one candidate and the step that runs are always compiled.

@@ -1,4 +1,4 @@
-"""The code that `recompute.nnx.jit` and `recompute.eqx.filter_jit` share.
+"""The code that `recompute.nnx.jit` and `recompute.eqx.filter_jit` share: steps whose arguments are modules.
 
 The framework splits modules into arrays, and `recompute.jax.jit` replaces the `jax.jit` inside the framework.
 """
@@ -59,7 +59,7 @@ class ModuleStep(ABC, Generic[P, R]):
         """
 
     def reworded_report(self, report: Report) -> Report:
-        """Return the report on the inner step, with advice that names the options of this step."""
+        """Return the report on the inner step, with its advice reworded to name the options of this step."""
         return report
 
     @property

@@ -7,9 +7,9 @@
         return loss
 
 `nnx.jit` splits its arguments into a graph and arrays, jits a function of the arrays, and writes the new arrays back
-into the modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. Everything else is flax's own code:
-updates in place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its
-modules are named scopes (`module_scopes.py`), so that reports show their names.
+into the modules. Here, `recompute.jax.jit` replaces the inner `jax.jit`. All other code is flax's own: updates in
+place, streams of random numbers, shared variables, shardings and donation. While the step is traced, its modules are
+named scopes (`module_scopes.py`), so that reports show their names.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
 
     Args:
         fn: The step. It updates modules, optimizers, metrics and random-number streams among its arguments in place.
-            Without it, `jit` is a decorator.
+            Without `fn`, `jit` is a decorator.
         segments, policy, budget, ...: As in `recompute.jax.jit`.
         donate_argnums, in_shardings, graph, ...: The keywords of `nnx.jit`.
 

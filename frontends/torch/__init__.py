@@ -19,7 +19,7 @@ from .reports.compile_report import CompileReport, GraphReport
 from .reports.warning import NothingSaved
 
 Report = CompileReport
-"""An alias of `CompileReport`, under the name that `recompute.jax` uses."""
+"""An alias of `CompileReport`: `recompute.jax` calls its reports `Report`."""
 
 __all__ = [
     "Backend",

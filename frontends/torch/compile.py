@@ -26,8 +26,8 @@ _TORCH_KEYWORDS = frozenset({"fullgraph", "dynamic"})
 
 
 class Backend:
-    """A backend for `torch.compile`. It uses AOTAutograd with the partitioner of this package, and runs operations in
-    program order.
+    """A backend for `torch.compile`. The backend uses AOTAutograd with the partitioner of this package, and runs
+    operations in program order.
 
     Attributes:
         reports: The reports on the graphs with a backward pass that have been compiled so far.
@@ -101,9 +101,9 @@ def compile(model: Callable[..., Any] | None = None, /, *, backend: str = "aot_e
     Args:
         model: A module or a function. Without it, `compile` is a decorator.
         budget, reserve, segments, policy, ...: As for `backend`.
-        backend: `"aot_eager"` runs operations in program order. `"inductor"` compiles kernels: each compiled step
-            runs on zeros, and its peak is measured; at most four plans are tried until the peak is within the budget.
-            Inductor rounds results differently from eager mode.
+        backend: `"aot_eager"` runs operations in program order. `"inductor"` compiles kernels: each compiled step runs
+            on zeros, and its peak is measured. At most four plans are tried, until the peak of one is within the
+            budget. Inductor rounds results differently from eager mode.
         fullgraph, dynamic: As for `torch.compile`.
 
     Returns:

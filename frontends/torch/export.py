@@ -26,7 +26,7 @@ def export(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
     """Return the forward and the backward pass of a step as MLIR, with locations. The step does not run.
 
     Args:
-        model: A module or a function of tensors. Some of the tensors need a gradient.
+        model: A module or a function of tensors, some of which need a gradient.
         args: The positional arguments of the call.
         kwargs: The keyword arguments of the call.
 

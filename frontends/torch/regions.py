@@ -20,7 +20,7 @@ def region(name: str, policy: str = "") -> Generator[None]:
     Args:
         name: The name of the segment.
         policy: `"recompute"` or `"save"` applies to the operations inside the context, regardless of the options. By
-            default, the options decide.
+            default, the options determine which operations are recomputed.
 
     Raises:
         ValueError: For an invalid name or an unknown policy.

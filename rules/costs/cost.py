@@ -105,8 +105,8 @@ def device_of(cost: str) -> Device | None:
 def picoseconds(op: Operation, device: Device) -> int:
     """Return a lower bound on the time of one execution on the device, in picoseconds.
 
-    The bound does not include regions. The cost of a fetch from the host covers both directions, at the bandwidth of
-    the offload, without overlap; the copy to the host then costs nothing.
+    The bound does not include regions. The cost of a fetch from the host covers the transfers in both directions, at
+    the bandwidth of the offload and without overlap, so the copy to the host costs nothing.
 
     Raises:
         Refusal: The size of a value is unknown.

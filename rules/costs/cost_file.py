@@ -6,8 +6,8 @@
 * `operations`: the cost of one execution, by operation name.
 * `steps`: the costs of single operations, by function and operation index. Operations are numbered as
   in plans, after inlining and dead code elimination. These costs take precedence over `operations`.
-* `otherwise`: the cost of every other operation. Without it, an operation that has no cost is an error. Views,
-  constants and terminators cost nothing unless they are listed.
+* `otherwise`: the cost of every operation that neither of the two lists. Without `otherwise`, an operation that
+  has no cost is an error. Views, constants and terminators cost nothing unless they are listed.
 * `unit`: the unit that reports use.
 
 At least one of `operations`, `steps` and `otherwise` is required. Costs are non-negative numbers, rounded to three

@@ -24,7 +24,7 @@ A transfer to or from the host uses one direction at a time, with half of the bi
 without a published bandwidth (TPU v5e), the user must give the bandwidth of transfers.
 
 On GPUs, f32 products have the rate of TF32, XLA's default precision. If a device has no rate for transcendentals, each
-of them takes as long as a FLOP.
+transcendental takes as long as a FLOP.
 """
 
 from __future__ import annotations

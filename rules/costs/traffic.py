@@ -1,7 +1,7 @@
 """The bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
 
-For a slice or an update, the moved elements count twice and the indices once; the rest of the tensor does not count.
-Views, constants and operations that forward their operands move no bytes, although XLA counts some of them.
+For a slice or an update, the moved elements count twice, the indices count once, and the rest of the tensor does not
+count. Views, constants and operations that forward their operands move no bytes, although XLA counts some of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Propagate the switches of a segment to its operations.
 
-A switch is a boolean attribute from MindSpore's interface. For example, `mp_comm_recompute` says whether collectives in
-the segment may run twice.
+A switch is a boolean attribute from MindSpore's interface. `mp_comm_recompute`, for example, determines whether
+collectives in the segment may run twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GATHERS = frozenset({"stablehlo.all_gather"})
 
 
 def switches_in(attributes: Mapping[str, Attribute]) -> dict[str, bool]:
-    """Return the switches of a segment that its attributes set, by attribute name."""
+    """Return the switches that the attributes of a segment set, by attribute name."""
     stated = ((name, attributes.get(name)) for name in _SWITCHES)
     return {name: bool(value.value.data) for name, value in stated if isinstance(value, IntegerAttr)}
 

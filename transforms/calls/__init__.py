@@ -1,2 +1,2 @@
 """Restore inlined calls: record the call from which each inlined operation comes, and turn these operations back into
-calls. Also mark the custom calls that may run twice."""
+calls. A further module marks the custom calls that may run twice."""

@@ -6,10 +6,10 @@
                                                                                %2 = stablehlo.tanh %1
 
 The template is the function before inlining. The operands of the current operations must correspond to the operands in
-the template. Where the template reads an argument, all current operations must read the same value. Where the template
-reads the result of an operation, they must read the result of the matching operation of this call, or a constant, which
-is cloned into the body. The body is cloned from the current operations, so it would compute the same values even if the
-match were wrong.
+the template. Where the operations of the template read one argument, all matching current operations must read one
+value. Where the template reads the result of an operation, the matching current operation must read the result of that
+operation's match in the same call, or a constant, which is cloned into the body. The body is cloned from the current
+operations, so it would compute the same values even if the match were wrong.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MatchedCall:
     @property
     def is_exact(self) -> bool:
         """Whether the operands match the template exactly: no operation calls a part of a function, and operations in
-        regions read the same values of these regions.
+        regions read the corresponding values of these regions.
 
         If the match also covers all operations of the template, the body equals the body of the template.
         """
@@ -96,7 +96,7 @@ class MatchedCall:
                     self._record(inner, operands[place], original_operand)
 
     def _record(self, reader: Operation, value: SSAValue, template_value: SSAValue) -> None:
-        """Record that `reader` reads `value` where the template reads `template_value`."""
+        """Record that `reader` reads `value` in the place of `template_value`, which the template reads."""
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
                 raise LeftInlined("an operation of its loop reads an outer value instead of a loop argument")
@@ -125,7 +125,8 @@ class MatchedCall:
             # CSE merged a literal with an equal literal elsewhere, or merged two operations of this call.
             self._match(index, value.op)
             return
-        raise LeftInlined(f"it reads two different values where the template reads {name_of(template_value.op)}")
+        result = f"the result of {name_of(template_value.op)}"
+        raise LeftInlined(f"it reads two different values where the called function reads only {result}")
 
 
 def _have_equal_regions(op: Operation, other: Operation) -> bool:

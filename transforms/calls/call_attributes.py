@@ -1,7 +1,7 @@
 """Preserve the attributes of calls that are inlined and then re-outlined.
 
 The copy number, segment, phase and location of a call move to its inlined operations, and back to the outlined call.
-The called function does not have these attributes, because originals and copies share it.
+The called function does not have these attributes, because the call and its copies share the function.
 
 Inlining would lose the foreign attributes of a call or a callee, which belong to other tools:
 

@@ -1,5 +1,5 @@
-"""Replace groups of operations with calls. All operations of a group come from one inlined call. The module finds the
-insertion point, and redirects uses.
+"""Replace groups of operations with calls: find the insertion point of each call, and redirect uses to its results. All
+operations of a group come from one inlined call.
 
 The operations of a group need not be adjacent.
 
@@ -7,9 +7,9 @@ The operations of a group need not be adjacent.
     %3 = g %x                          ->      %4 = call @f(%x, %3)
     %4 = h %1, %3    // of the call
 
-The call is inserted at the first operation of its group, or after the last definition that it reads. Readers of the
-group's results before that point move after the call. If the call reads a result of such a reader, there is no valid
-insertion point. The order of effects must not change.
+The call is inserted at the first operation of its group, or after the last definition that it reads. Operations before
+this point that read results of the group move after the call. If the call itself reads a result of such an operation,
+there is no valid insertion point. The order of effects must not change.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ class Group:
         return set(map(id, self.members.values()))
 
     def uses_by_others(self, value: SSAValue) -> Iterator[tuple[Operation, int]]:
-        """Yield the uses of the value by operations outside the group, as pairs of operation and operand index."""
+        """Yield the uses of the value by operations outside the group. Each use is a pair of an operation and an
+        operand index."""
         inside = self._ids()
         for use in list(value.uses):
             if self._is_outside_use(use, inside):
@@ -193,7 +194,7 @@ class Group:
 def whole_body(
     group: Group, matched: MatchedCall, needed: Collection[SSAValue], passed: Mapping[int, SSAValue]
 ) -> InlinedBody | None:
-    """Return the body of the unmodified function if the group equals it; otherwise None.
+    """Return the body of the unmodified function if the group's operations are equal to this body; otherwise None.
 
     Args:
         group, matched: The operations and their match with the template.
@@ -285,7 +286,7 @@ def redirect_passed_arguments(
 def erase_members(members: Iterable[Operation]) -> None:
     """Erase the operations of an outlined call and the literals that only these operations read.
 
-    Constant expressions that other operations still read stay.
+    Constant expressions that are still read by other operations stay.
     """
     listed = list(members)
     read = [value.owner for op in listed for inner in every_operation(op) for value in inner.operands]

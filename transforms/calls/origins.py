@@ -3,8 +3,8 @@
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that had index 3 in `@f` has the origin (instance, 3). The table is stored outside the
-module, keyed by operation, because attributes would be printed and compared, and might not be removed.
+After inlining, an operation that had index 3 in `@f` has the origin (instance, 3). The table is keyed by operation, and
+stored outside the module: attributes would be printed and compared, and might not be removed.
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ def _is_erased(value: SSAValue) -> bool:
 
 
 def _contain_same_operations(original: Operation, copy: Operation) -> bool:
-    """Return whether original and copy still contain the same operations. If they are loops, one may have been cut."""
+    """Return whether an original and its copy still contain the same operations. They may not if they are loops and one
+    of them was cut."""
     if not (original.regions or copy.regions):
         return original.name == copy.name and len(original.operands) == len(copy.operands)
     originals, copies = every_operation(original), every_operation(copy)

@@ -1,7 +1,7 @@
 """Collect the functions that the output calls: unmodified functions, and parts of functions.
 
-A part is a function with some operations of a whole function. It is inserted after the whole function. Its name is the
-whole function's name with a number, such as `silu_1`. Equal functions are merged.
+A part is a function that consists of some of a whole function's operations. It is inserted after the whole function.
+Its name is the whole function's name with a number, such as `silu_1`. Equal functions are merged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keep operations adjacent to calls to functions with reserved names where XLA requires it.
+"""Keep the operations adjacent that XLA requires next to a call of a function with a reserved name.
 
     %1 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%0)      %1 = stablehlo.custom_call @xla.sdy.Global…(%0)
     %2 = call @xla.sdy.manual_computation_body(%1)                  %2 = call @xla.sdy.manual_computation_body(%1)
@@ -27,7 +27,7 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def move_next_to_reserved_calls(module: ModuleOp) -> None:
-    """Move operations next to calls to reserved functions where XLA requires it, but never past an operation with
+    """Move the operations that XLA requires next to a call of a reserved function, but never past an operation with
     effects.
 
     The module is changed in place.

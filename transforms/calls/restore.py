@@ -11,7 +11,7 @@ whole, the copy also becomes a call.
 
 There are two reasons to restore calls: XLA rounds a step with inlined calls differently from the original step
 (docs/bits.md), and the text is shorter with calls. Nested calls are outlined first, so that enclosing calls treat them
-as ordinary operations. A group of operations that does not match its function stays inlined. This computes the same
+as ordinary operations. A group of operations that does not match its function stays inlined, which computes the same
 values.
 """
 

@@ -111,7 +111,7 @@ def bare_attributes(op: Operation) -> dict[str, Attribute]:
 
 
 def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart | None:
-    """Return the part of a function that `op` calls, if `template_op` calls the whole function; None otherwise."""
+    """Return the part of a function that `op` calls if `template_op` calls the whole function; otherwise None."""
     if not parts or type(op) is not CallOp or type(template_op) is not CallOp:
         return None
     part = parts.get(op.callee.string_value())
@@ -119,7 +119,7 @@ def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart
 
 
 def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
-    """Return whether `op` computes the same results as `template_op` from its operands, or some of these results."""
+    """Return whether `op` computes from its operands the same results as `template_op`, or some of them."""
     if name_of(op) != name_of(template_op) or bare_attributes(op) != template_op.attributes:
         return False
     return part_called(op, template_op, parts) is not None or (

@@ -5,9 +5,9 @@
       stablehlo.return %next, %sum                return %next, %sum
     }                                           }
 
-Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run, such
-a block is a separate function, so that every pass over steps applies to it, and a placeholder replaces it. A block
-with several gradients in sequence contains several steps:
+Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run, a
+placeholder replaces such a block, and the block is a separate function, so that every pass over steps applies to it. A
+block with several gradients in sequence contains several steps:
 
     forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
 
@@ -103,8 +103,8 @@ def put_back(nested: Sequence[NestedStep], delays_later_steps: bool = False) -> 
 def _insert_barrier(operations: Sequence[Operation]) -> None:
     """Insert a barrier to delay the values that a later step's forward pass reads.
 
-    The gate is a value of the previous step's gradient. It is a value that the forward pass reads, or otherwise the
-    last value.
+    The gate is a value of the previous step's gradient: one that the forward pass of the later step reads, or otherwise
+    the last value of the gradient.
 
     `operations`: the operations of the later step.
     """

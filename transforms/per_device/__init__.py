@@ -1,1 +1,2 @@
-"""Join the forward and the backward body of a `shard_map` step in one function, and later split the function again."""
+"""Join the forward and the backward body of a `shard_map` step in one function, and split this function after it was
+rewritten."""

@@ -6,8 +6,8 @@
 JAX lowers the gradient of a `shard_map` to such bodies. Two bodies are a pair if the second belongs to the gradient,
 runs on the same devices, and reads results of the first with the same sharding.
 
-When a pair is joined, two placeholder operations represent the rest of the step. The rest runs between forward pass and
-gradient, and also uses memory:
+When a pair is joined, two placeholder operations represent the part of the step that runs between the two bodies and
+also uses memory:
 
     %y = …                                        the forward pass
     %end = forward_end(%y)
@@ -60,7 +60,7 @@ class DevicePair:
 
     Attributes:
         forward, backward: The bodies.
-        links: The source of each operand of the gradient; None for an operand without one, such as a cotangent.
+        links: The source of each operand of the gradient; None for an operand without a source, such as a cotangent.
         mesh: The mesh of devices.
     """
 

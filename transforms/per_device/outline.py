@@ -125,7 +125,7 @@ class DeviceStep:
 
     Attributes:
         function: The function. Its arguments are the arguments of the forward pass, then the arguments that only the
-            gradient has. Its results are the forward results that other operations use, then the results of the
+            gradient reads. Its results are the forward results that other operations use, then the results of the
             gradient.
         forward, backward: The empty bodies that replace the step in its original function.
         mesh: The mesh of devices.

@@ -9,7 +9,8 @@ becomes, for a group that copies the `tanh` that defines `%1`,
     %c = stablehlo.tanh %x {recompute.copy = 1, recompute.duplicated, recompute.id = 0}
     %9 = stablehlo.multiply %ct, %c {recompute.target_grad}
 
-Later gradient operations also read `%x` instead of `%0`; otherwise both would be live. This module makes no decisions.
+Later gradient operations also read `%x` instead of `%0`; otherwise both values would be live. The plan contains all
+decisions; this module makes none.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class _CopyInserter:
     )
 
     def add(self, group: CopyGroup) -> None:
-        """Insert the copies of a group before the operation that needs them first, and redirect later uses to them."""
+        """Insert the copies of a group before the first operation that reads them, and redirect later uses to them."""
         numbered = self.step.numbered
         before = self.step.operation(group.before)
         inputs = numbered.values_of(group.inputs)
@@ -168,7 +169,7 @@ class _CopyInserter:
 
         Args:
             batch: The batch.
-            gates: Values for which the token waits, in addition to those that the batch awaits.
+            gates: Values for which the token waits, in addition to those for which the batch itself waits.
             cloner: The mapping from originals to their copies so far. The copies of this batch are added to it.
             copy_of: The copy number of each operation of the batch.
 

@@ -28,7 +28,7 @@ class ClonedStep:
         function: The symbol of the function.
         graph: The graph of the function before copies were inserted.
         plan: The plan.
-        notes: The marks and segments of its operations, for a plan file.
+        notes: The marks and segments of the function's operations, for a plan file.
         recomputed: A remark for each segment that is recomputed.
     """
 

@@ -35,7 +35,7 @@ from .notes import write_notes
 def clone_with_plans(
     module: ModuleOp, planned: Sequence[StepPlan], permission: Permission = NO_PERMISSION, steps: Steps | None = None
 ) -> Cloned:
-    """Apply existing plans. They must have been made for exactly this module.
+    """Apply existing plans, which must have been made for exactly this module.
 
     Raises:
         Refusal: A plan does not match its step, a step has no plan, or a plan has no step.

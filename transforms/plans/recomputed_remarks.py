@@ -1,8 +1,8 @@
 """Report the recomputed operations of a plan as remarks.
 
-Each remark gives a segment's number of copied operations, the bytes that no longer need to be saved, and the FLOPs.
-These are `passed` remarks in LLVM's sense, with the topic `RECOMPUTED`. Tools print them only on request, because a
-step may have hundreds of segments.
+Each remark gives the number of copied operations of a segment, the bytes that no longer need to be saved, and the FLOPs
+of the copies. These are `passed` remarks in LLVM's sense, with the topic `RECOMPUTED`. Tools print them only on
+request, because a step may have hundreds of segments.
 """
 
 from __future__ import annotations

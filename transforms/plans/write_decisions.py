@@ -107,7 +107,7 @@ def _no_segments(selection: Selection) -> str:
 def _remarks_on_crossing_values(decided: SegmentDecisions, selection: Selection) -> Iterable[Remark]:
     """Yield a remark for each value that is saved only because operations of a later segment read it.
 
-    Such a value is not a checkpoint; with other checkpoints it might not have to be saved.
+    Such a value is not a checkpoint, and might not have to be saved if the checkpoints were chosen differently.
     """
     for decision in decided.decisions if selection.checkpoints is not None else ():
         for op in decision.outputs if decision.recomputed else ():

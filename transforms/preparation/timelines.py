@@ -34,7 +34,7 @@ def flat_copy(module: ModuleOp) -> ModuleOp:
 def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
     """Return the peak of each public function in bytes, after inlining.
 
-    The peaks equal the peaks of `timelines_of`, but no labels are computed.
+    The peaks are those of `timelines_of`, but no buffer labels are computed.
 
     Raises:
         Refusal: A function has dynamic shapes.
@@ -50,8 +50,8 @@ def peaks_in_order(module: ModuleOp) -> dict[str, int]:
 
 
 def is_flat(module: ModuleOp) -> bool:
-    """Return whether the module is one function without calls and regions, so that `flat_copy` would change
-    nothing."""
+    """Return whether the module consists of one function without calls and regions; `flat_copy` would not change such a
+    module."""
     operations = list(module.ops)
     if len(operations) != 1 or not isinstance(function := operations[0], FuncOp) or is_private(function):
         return False

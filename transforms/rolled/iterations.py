@@ -92,7 +92,7 @@ class IterationRange:
 
 @dataclass(frozen=True)
 class Iterations:
-    """Emits the part of a loop's body that computes the needed carries.
+    """Emits iterations of the part of a loop's body that computes the needed carries.
 
     Loop-invariant values are read from outside the loop.
 

@@ -4,10 +4,10 @@
     …                                            ->     …
     %g   = case %c { loop reads %r#1; return %d }       %g = case %c { loop; loop reads %s; return %d }
 
-While loops are cut, or while the blocks in branches are recomputed, the operations of a forward branch precede the
-operations of its gradient: stacks then connect loops of one block, and a branch is a step of its own. Afterwards they
-move back, and the forward conditional returns the values that are still read. A branch that does not compute a new
-result returns zeros for it, as in JAX.
+The branches stay joined while loops are cut, and while the blocks in branches are recomputed. The operations of a
+forward branch then precede the operations of its gradient, so that stacks connect loops of one block, and a branch is a
+step of its own. Afterwards, the forward operations move back, and the forward conditional returns the values that the
+gradient still reads. A branch that does not compute a new result returns zeros for it, as in JAX.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rewrite the pairs of loops that share stacks, as a chooser decides: cut them, or save some of their carries.
+"""Rewrite the pairs of loops that share stacks: cut them, or save some of their carries, as a `LoopChooser` determines.
 
 The loops of a function are rewritten one pair after the other, outer loops before inner ones. A rewrite replaces its
-loops, so the choice for a pair is requested only when the pairs before it have been rewritten.
+loops, so the choice for a pair is requested only after the preceding pairs have been rewritten.
 `search/local_choices/recompute_loops.py` defines the chooser.
 """
 

@@ -4,7 +4,8 @@ whole loop.
     %m = broadcast_in_dim %row : 4x128x128                  while … do {
     while … do { … %m … }                             ->      %m = broadcast_in_dim %row; … }
 
-XLA does not hoist them again, because it never hoists operations whose results are larger than their operands.
+XLA does not hoist the broadcasts again, because it never hoists operations whose results are larger than their
+operands.
 """
 
 from __future__ import annotations

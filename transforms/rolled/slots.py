@@ -5,8 +5,8 @@ A fixed number of carries is saved in slots. The slots are refilled while the la
     while n < 8 { stack %h; %h1 = f(%h, n) }          run iterations, and fill the first slots in between
     while m < 8 { read 7 - m; … }                ->   while m < 8 { %h = slot; run, and fill slots; %h = f(…); … }
 
-Constant tables list the slots and the numbers of iterations to run (`planning/binomial.py`). The carry of the last
-iteration, with which the later loop begins, has a separate slot and is not recomputed. No rule of the proof covers this
+Constant tables list the slots and the numbers of iterations to run (`planning/binomial.py`). The later loop begins with
+the carry of the last iteration, which has a separate slot and is not recomputed. No rule of the proof covers this
 rewrite.
 
 The code size does not depend on the number of iterations.

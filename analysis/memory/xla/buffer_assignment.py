@@ -1,4 +1,4 @@
-"""Buffer assignment of XLA:CPU: the live ranges of stored values, and the values that share memory.
+"""Buffer assignment of XLA:CPU: the live range of each stored value, and the values that share memory.
 
 As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes through a barrier or a loop
 stays in place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of
@@ -6,8 +6,8 @@ the step until that result is written; a donated argument is copied if a reader 
 overwritten.
 
 As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one.
-The old value is copied first if one of its readers may run later. Use-def edges alone decide this; the schedule does
-not.
+The old value is copied first if one of its readers may run later. Whether it may is determined by use-def edges alone,
+not by the schedule.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OccupiedPlaces:
         self._somewhere = [0] * (2 * self._leaves)
 
     def put(self, place: int, first: int, last: int) -> None:
-        """Occupy the place from step `first` to step `last`, both inclusive; it may be occupied already."""
+        """Occupy the place, which may be occupied already, from step `first` to step `last`, both inclusive."""
         bit = 1 << place
         for node in self._nodes(first, last):
             self._throughout[node] |= bit
@@ -112,7 +112,8 @@ def lives(fused: Fusion, schedule: Sequence[int], owners: Mapping[int, int]) -> 
 def storage_owners(fused: Fusion) -> Mapping[int, int]:
     """Map each value with a shared storage to the value that owns the storage.
 
-    Results of barriers and loops share the storage of an operand, as do results that are written over an operand.
+    Three kinds of results share the storage of an operand: results of barriers, results of loops, and results that are
+    written over the operand.
     """
     program, owners = fused.program, dict[int, int]()
     sharing = [op for op in fused.reads if program.names[op] in FORWARDS or program.names[op] in WRITES_OVER]

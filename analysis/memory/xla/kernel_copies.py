@@ -5,13 +5,13 @@ copy. The convolution that computes a kernel gradient reads such a copy of the f
 soon as the activation exists. Products in bf16 are computed in f32.
 
 Equal constants: equal values that are computed only from constants are computed once. If several operations overwrite
-such a value, each gets a copy, except for the last if use-def edges order all other readers of the value before it
-(`xla/service/copy_insertion.cc`).
+such a value, each of them gets a copy. The last one gets none if use-def edges order all other readers of the value
+before it (`xla/service/copy_insertion.cc`).
 
 Pooling: the gradient of a maximum over windows, `select_and_scatter`, becomes a windowed reduction that finds the index
 of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends
-only on the operand, so it runs in the forward pass. It reads the indices of all elements. These are computed at the
-start of the step: for each dimension of the operand, one array of the operand's shape.
+only on the operand, so it runs in the forward pass. It reads the indices of all elements, which are computed at the
+start of the step as one array per dimension of the operand. Each array has the operand's shape.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def overwritten(program: SourceProgram, op: int) -> Sequence[int]:
 
 
 def uncopied_operands(program: SourceProgram) -> Mapping[int, tuple[int, int]]:
-    """Return, for each class of equal values that operations overwrite, the operand that needs no copy.
+    """Return the operand that needs no copy, for each class of equal values that operations overwrite.
 
     The keys are the ids of the classes in `SourceProgram.alike`; the values are pairs of an operation and an operand
     index.
@@ -187,7 +187,7 @@ class _KernelWriter:
             self.new.keep(op, operands, self._captured(op))
 
     def _simplified_operands(self, op: int) -> Sequence[int]:
-        """Return the operands that remain after XLA's algebraic simplification of the operation."""
+        """Return the operands that the operation reads after XLA's algebraic simplification."""
         program = self.program
         if op in program.numbers:
             return ()
@@ -210,7 +210,8 @@ class _KernelWriter:
         return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_duplicate(self, op: int) -> bool:
-        """Return whether an earlier operation computes the same value from constants; if not, record this one."""
+        """Return whether an earlier operation computes the same value from constants; if none does, record this
+        operation."""
         is_duplicate = False
         for value in self.program.makes[op]:
             if (alike := self.program.alike.get(value)) is not None:
@@ -219,7 +220,7 @@ class _KernelWriter:
         return is_duplicate
 
     def _is_duplicate_broadcast(self, op: int, operand: int) -> bool:
-        """Return whether an earlier broadcast computes the same value; if not, record this one."""
+        """Return whether an earlier broadcast computes the same value; if none does, record this broadcast."""
         (value,) = self.program.makes[op]
         key = self.program.spreads[op], self.new.columns.root[operand]
         self.replacement[value] = self.first_spread.setdefault(key, value)

@@ -1,16 +1,16 @@
-"""Fusion of operations into kernels by XLA:CPU. It determines which results are stored, and which are computed inside
-their readers.
+"""Fusion of operations into kernels by XLA:CPU. Fusion determines which results are stored, and which are computed
+inside their readers.
 
 Library kernels are formed first, as in `xla/backends/cpu/transforms/library_rewriter.cc`. From the last reduction to
 the first, a kernel absorbs producers of its operands that have no other readers, and then the reader of its result if
 there is only one. A library kernel is never fused with others: its operands and results are stored.
 
 The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
-CPU subclass). A producer is fused into each reader that permits it. It is also stored if another reader does not permit
-it. For example, a matrix product reads its operands from memory. Two cases affect the bytes most:
+CPU subclass). A producer is fused into each reader that permits it. Its result is also stored if another reader does
+not permit fusion: a matrix product, for example, reads its operands from memory. Two cases affect the bytes most:
 
-- A cheap producer with one large operand is fused into several readers. Each reader recomputes it, so that its
-    *operand* is live until the last of them: for example, the random bits of a dropout instead of its mask.
+- A cheap producer with one large operand is fused into several readers. Each reader recomputes its result, so that its
+    *operand* is live until the last reader: for a dropout, for example, the random bits instead of the mask.
 - An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 """
 
@@ -26,7 +26,7 @@ from .program import KernelProgram
 from .traits import Trait
 
 _NOWHERE, _SEVERAL = -1, -2
-"""Values in place of the kernel that computes an operation: no kernel, and several kernels."""
+"""Values for an operation that is not computed in exactly one kernel: no kernel, and several kernels."""
 _MAX_KERNEL_SIZE = 100
 """Maximum size of a library kernel: its operations plus the values that it reads from outside."""
 
@@ -93,8 +93,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of operands of `ops` that have no reader outside the group. Each is a pair with True,
-        which says that it precedes the group."""
+        """Yield the producers of operands of `ops` that have no reader outside the group. Each producer comes in a pair
+        with True, because it precedes the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -152,7 +152,7 @@ def fusion(program: KernelProgram) -> Fusion:
 
 
 class _Descendants:
-    """The transitive readers of each operation, as bit sets. They are added from the last operation to the first.
+    """The transitive readers of each operation, as bit sets. Operations are added from the last to the first.
 
     The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
     A row is deleted once all producers of its operation have been added, so that the total memory is not quadratic in
@@ -291,7 +291,7 @@ class _Rules:
 
     def do_not_duplicate(self, producer: int) -> bool:
         """Return whether the producer must not be duplicated, because its copies would read more memory than its result
-        occupies. It is then fused into all of its readers or into none."""
+        occupies. Such a producer is fused into all of its readers or into none."""
         is_shared = self.shared_everywhere.get(producer)
         if is_shared is None:
             program = self.program

@@ -1,10 +1,10 @@
 """Peak bytes of temporaries of a function on XLA:CPU, unchanged or under a plan.
 
-This is the memory model `xla`. It keeps barriers. The model `order`, in contrast, stores every result and runs in
-program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`), schedules kernels
-breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`, `buffer_assignment.py`), and assigns
-several values to one buffer. The model simplifies XLA's passes and has no fitted parameters. `docs/memory.md` gives its
-accuracy.
+This module implements the memory model `xla`, which keeps barriers. The model `order`, in contrast, stores every result
+and follows program order. XLA:CPU fuses operations, so that many results are never stored (`kernel_fusion.py`),
+schedules kernels breadth first (`scheduled_kernels.py`), copies some operands (`kernel_copies.py`,
+`buffer_assignment.py`), and assigns several values to one buffer. The model simplifies XLA's passes and has no fitted
+parameters. `docs/memory.md` gives its accuracy.
 """
 
 from __future__ import annotations
@@ -171,9 +171,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PlainStep:
-    """The unchanged step, as the memory model `xla` represents it.
+    """The unchanged step in the representation of the memory model `xla`.
 
-    Its operations and values have the same indices as in the step's graph. `donated`: see `donations`.
+    Operations and values have the indices that they have in the step's graph. `donated`: see `donations`.
     """
 
     program: SourceProgram
@@ -229,8 +229,8 @@ def _program(plain: SourceProgram, new: SimulatedProgram) -> SourceProgram:
 
 
 def _positions(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence[int]]:
-    """Return, for each operation of the unchanged program, its positions in the rewritten program: its own position and
-    the positions of its copies."""
+    """Return, for each operation of the unchanged program, its own position and the positions of its copies in the
+    rewritten program."""
     positions: list[list[int]] = [[] for _ in range(len(plain))]
     for op, origin in enumerate(new.columns[0]):
         if origin != BARRIER_ORIGIN:
@@ -239,7 +239,8 @@ def _positions(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence
 
 
 def _transferred(positions: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
-    """Convert a table of the unchanged program's operations to a table of the rewritten program's operations."""
+    """Convert a table that is indexed by the operations of the unchanged program to one that is indexed by those of the
+    rewritten program."""
     return {op: attribute for origin, attribute in attributes.items() for op in positions[origin]}
 
 

@@ -110,8 +110,8 @@ class Kernel:
 class WindowShape(NamedTuple):
     """The sizes that the expansion of a windowed maximum's gradient needs.
 
-    `shape`: the shape of its operand. `index_bytes`: the bytes of an index array with one element for each element of
-    the operand. `source_index_bytes`: the same for the source.
+    `shape`: the shape of the operand. `index_bytes`: the bytes of an index array with one element for each element of
+    the operand. `source_index_bytes`: the bytes of an index array with one element for each element of the source.
     """
 
     shape: tuple[int, ...]
@@ -121,7 +121,7 @@ class WindowShape(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A block as columns of integers, in the form in which XLA:CPU fuses it into kernels.
+    """A block as columns of integers, in the form that XLA:CPU fuses into kernels.
 
     Attributes:
         arguments: The number of block arguments. They are the first values.
@@ -211,7 +211,7 @@ class KernelProgram:
 
 @dataclass(frozen=True)
 class SourceProgram(KernelProgram):
-    """A block before XLA:CPU's rewrites, with the facts that only these rewrites need.
+    """A block before XLA:CPU's rewrites, with data that only these rewrites need.
 
     Attributes:
         numbers: Operations that create a splat.
@@ -219,7 +219,7 @@ class SourceProgram(KernelProgram):
         kernels: The requirements of products and convolutions.
         alike: For each value that is computed only from constants, the id of its class of equal values.
         pools: Gradients of windowed maxima.
-        spreads: For each broadcast, the id of its class; broadcasts of a class differ at most in their operands.
+        spreads: For each broadcast, the id of its class; two broadcasts of one class differ at most in their operands.
     """
 
     numbers: frozenset[int]
@@ -234,7 +234,8 @@ class SourceProgram(KernelProgram):
 class XlaForm:
     """A rewritten program.
 
-    `origin`: for each operation, the operation of the original program from which it originates.
+    `origin`: for each operation of the rewritten program, the operation of the original program from which it
+    originates.
     """
 
     program: KernelProgram
@@ -313,7 +314,7 @@ class Draft:
         Args:
             origin: The operation of the original program to which the new operation is attributed.
             new: The new operation.
-            sizes: The bytes of each result.
+            sizes: The size of each result in bytes.
             like: A value with the same rank as the results.
         """
         columns = self.columns

@@ -1,9 +1,9 @@
 """Convert an MLIR block to the program of the XLA:CPU model.
 
-XLA folds small values that are computed only from constants; they use no memory. It turns splats into broadcasts, and
-ascending ranges into iotas. Values that are computed from these are computed at run time, before all other operations,
-and equal values are computed once. A kernel that can fuse such a value computes it itself; for other kernels, the value
-is stored from the start of the step to its last reader.
+XLA folds small values that are computed only from constants, so that they use no memory. It turns splats into
+broadcasts, and ascending ranges into iotas. Values that are computed from these broadcasts and iotas are computed at
+run time, before all other operations; equal values are computed once. A kernel that can fuse such a value computes the
+value itself. For all other kernels, the value is stored from the start of the step to its last reader.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def program_of(block: Block, order: Order | None = None) -> SourceProgram:
 
 @dataclass
 class _ProgramReader:
-    """A reader that numbers the operations and values of a block, and collects their columns.
+    """Numbers the operations and values of a block, and collects their columns.
 
     Values are keyed by id. This is safe because they live as long as the block.
     """
@@ -335,8 +335,8 @@ class _ProgramReader:
         )
 
     def _bodies_of(self, op: Operation, cache: dict[Key, tuple[SourceProgram, ...]]) -> tuple[SourceProgram, ...]:
-        """Return the programs of the regions. Structurally equal operations share one object, so that it is analysed
-        only once."""
+        """Return the programs of the regions. Structurally equal operations share one list of programs, so that these
+        are analysed only once."""
         captured = captured_values(op)
         if any(_reshape_operand(value) is not None for value in captured):
             # The operands of captured reshapes matter too, and are not in the key.
@@ -373,7 +373,7 @@ def unchanged_carries(loop: Operation) -> frozenset[int]:
 
 
 def _before_loops(value: SSAValue) -> SSAValue:
-    """Return the value that loops, possibly nested ones, pass through unchanged to this value."""
+    """Follow results of loops that carry a value unchanged back to the value before these loops."""
     while isinstance(value, OpResult) and name_of(value.op) == _LOOP and value.index in unchanged_carries(value.op):
         value = value.op.operands[value.index]
     return value

@@ -1,12 +1,12 @@
 """Breadth-first schedule of a block's kernels, as in XLA:CPU, and the live bytes at each of its steps.
 
 Kernels run in the order in which they become ready, first in, first out, so that several threads are busy
-(`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). So kernels that depend only on arguments run first: for example,
-the random bits of all layers are computed before the first layer.
+(`xla/service/hlo_memory_scheduler.cc`, `BFScheduler`). Therefore, kernels that depend only on arguments run first: the
+random bits of all layers, for example, are computed before the first layer.
 
 A result is written into the memory of the argument that is donated for it. If the result does not depend on a kernel
-that reads the argument, this kernel might run later. So it reads a copy of the argument that is made at the start. The
-argument's memory can then hold temporaries until the result is written.
+that reads the argument, this kernel might run after the result is written. It therefore reads a copy of the argument
+that is made at the start, and the argument's memory can hold temporaries until the result is written.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _TUPLE_STEPS = 2
 
 
 def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:
-    """Return the keys of `needs` in topological order, first in, first out; keys that are ready at the start keep their
-    order."""
+    """Return the keys of `needs` in topological order. Keys are returned in the order in which they become ready; those
+    that are ready at the start keep their order."""
     ready = ReadyTracker(needs)
     queue = deque((op, _steps(names[op])) for op in ready.at_start())
     schedule = list[int]()
@@ -93,7 +93,8 @@ class ScheduledKernels:
         return [life for life in in_place if life.value not in self.returned]
 
     def inner_bytes(self) -> tuple[int, ...]:
-        """Return, for each kernel, the peak bytes of its regions; for a loop, including copies of carried values."""
+        """Return, for each kernel, the peak bytes of its regions. The bytes of a loop include the copies of carried
+        values."""
         program, peaks = self.program, dict[int, int]()
         for op, bodies in program.bodies.items():
             # Structurally equal operations share one object for their bodies.
@@ -120,7 +121,7 @@ class DonatedArgument:
 
     Attributes:
         result: The result that is written into the argument's memory.
-        held: The live range of the argument.
+        held: The live range of the argument's own memory; empty if kernels read the copy instead.
         copy: The live range of the argument's copy; None if no copy is needed.
     """
 

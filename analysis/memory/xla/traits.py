@@ -88,10 +88,10 @@ def needs_transposed_copy(op: Operation) -> tuple[bool, ...]:
 
 _TYPES = frozenset({f64, f32, bf16, i8})
 _MIN_ELEMENTS = 4096
-"""Number of elements of an operand or result from which XLA calls a library kernel. For fewer, the overhead exceeds the
-gain."""
+"""Minimum number of elements of an operand or result for which XLA calls a library kernel. For fewer elements, the
+overhead exceeds the gain."""
 _MIN_SIDE = 8
-"""The size of the largest dimension of a matrix product from which XLA calls a library kernel."""
+"""Minimum extent of the largest dimension of a matrix product for which XLA calls a library kernel."""
 _COMBINERS = frozenset({"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"})
 _MAX_DIRECT_EXTENT = 32
 """The extent of a reduced dimension above which a reduction without library support begins with a windowed
@@ -193,7 +193,7 @@ class Trait:
 
     Attributes:
         FUSIBLE: The operation can be fused into its readers, and its operands into it.
-        EXPENSIVE: The operation is computed neither in several kernels nor in a reader that `REUSES` its elements.
+        EXPENSIVE: The operation is never computed in several kernels, nor in a reader that `REUSES` its elements.
         REUSES: The operation reads elements of its first operand repeatedly.
         SUMS: The operation is a reduction that absorbs operands without other readers.
         LIBRARY: A library kernel can compute the operation.
@@ -241,8 +241,8 @@ _POSSIBLE_NO_OPS = frozenset(f"stablehlo.{name}" for name in ("pad", "slice", "c
 def does_nothing(op: Operation) -> bool:
     """Return whether XLA:CPU removes the operation as a no-op.
 
-    No-ops are moves to the host, since the host is the device here, and the padding, slices and casts without effect
-    that differentiation generates.
+    No-ops are moves to the host, because the host is the device on this platform, and ineffective padding, slices and
+    casts that differentiation generates.
     """
     if is_placement(op):
         return True
@@ -280,8 +280,8 @@ def _reuses_elements(op: Operation) -> bool:
 
 
 _MAX_PIECES = 8
-"""Maximum number of operands of a concatenation that its readers compute. If there are more operands, XLA copies the
-rows of each."""
+"""Maximum number of operands of a concatenation that is computed in its readers. If there are more operands, XLA copies
+the rows of each operand."""
 _MIN_COPIED_ROW = 64
 """Rows of at least this many elements are copied as a whole. This is faster than computing them in the reader."""
 

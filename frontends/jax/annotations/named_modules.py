@@ -31,17 +31,18 @@ _LINEN = (("flax.linen", "Module"),)
 IS_NAMED = "__recompute_is_named__"
 """The attribute that marks classes whose calls already enter a scope."""
 _PLAIN: Mapping[type[Any], Any] = {kind: kind for kind in (list, tuple, dict)}
-"""The containers whose elements are copied; instances of their subclasses are not copied."""
+"""The types of containers whose elements are copied. Instances of subclasses of these types are not copied."""
 
 
 def named(model: M) -> M:
     """Return a copy of a model whose modules run in named scopes.
 
     Args:
-        model: A flax nnx or equinox module. A flax linen module already has such scopes and is returned unchanged.
+        model: A flax nnx or equinox module. A flax linen module is returned unchanged, because its calls already run in
+            such scopes.
 
     Raises:
-        TypeError: For anything else.
+        TypeError: For a model that is not a module of flax or equinox.
     """
     if is_one_of(model, _LINEN):
         return model
@@ -97,7 +98,8 @@ def _type_of(value: object) -> type[Any]:
 
 @cache
 def _in_a_scope(kind: type[Any], name: str) -> type[Any]:
-    """Return a subclass whose calls run in a scope; the class itself if it has no `__call__` or the name is empty."""
+    """Return a subclass of the class whose calls run in a scope, or the class itself if it has no `__call__` or if the
+    name is empty."""
     call = getattr(kind, "__call__", None)  # noqa: B004
     if call is None or not name:
         return kind

@@ -30,7 +30,8 @@ _NUMBERS = count()
 
 
 def block(name: str) -> Scope:
-    """Return a `jax.named_scope`, whose operations form a segment. Use it in `with` or as a decorator.
+    """Return a `jax.named_scope` whose operations form a segment. Use the scope in a `with` statement or as a
+    decorator.
 
     Args:
         name: The name of the segment.

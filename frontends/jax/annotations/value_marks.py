@@ -65,8 +65,8 @@ def again(x: T) -> T:
 def offload(x: T) -> T:
     """Mark values to be saved in host memory.
 
-    This requires `recompute.jax.jit(…, offload="marked")`, and a platform whose host memory is separate. Otherwise, the
-    values are saved on the device.
+    This requires `recompute.jax.jit(…, offload="marked")`, and a platform whose host memory is separate. If
+    either is missing, the values are saved on the device.
 
     Args:
         x: A pytree of arrays.
@@ -78,7 +78,7 @@ def offload(x: T) -> T:
 
 
 def checkpoints(x: jax.Array, names: Sequence[str], values: Sequence[jax.Array] = ()) -> jax.Array:
-    """Record the step's checkpoints in the step. Any array of the step can carry this mark.
+    """Record the names and values of the step's checkpoints as a mark on an array, which may be any array of the step.
 
     Args:
         x: The array that carries the mark.

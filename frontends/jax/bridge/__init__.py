@@ -3,7 +3,8 @@
     module = read(lowered.compiler_ir())  # jaxlib.mlir.ir.Module -> xdsl ModuleOp, the same as from parsing its text
     theirs = write(module, context)       # and back, verified by MLIR
 
-Both raise `NotBridged` for a module that they cannot convert; the caller then converts it through text.
+Both functions raise `NotBridged` for a module that they cannot convert. The caller then converts this module through
+text.
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ class Texts:
         return parser.to_the_end(parse_dense(parser))
 
     def dictionaries(self, op: ir.Operation) -> tuple[Dictionary, Dictionary]:
-        """Parse an operation's properties and attributes from its generic form, which lists the two separately."""
+        """Parse an operation's properties and attributes from its generic form, which lists properties and attributes
+        separately."""
         # Without a local scope, MLIR would number all values of the module to print one operation.
         text: Any = op.get_asm(print_generic_op_form=True, skip_regions=True, use_local_scope=True)
         return self._parser(text).parse_dictionaries()

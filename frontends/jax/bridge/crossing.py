@@ -1,4 +1,4 @@
-"""Convert the module of a step between JAX's MLIR and xDSL, with the bridge or through text. Both give the same
+"""Convert the module of a step between JAX's MLIR and xDSL, with the bridge or through text. Both ways give the same
 result."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def to_mlir(module: ModuleOp) -> Any:
 
 
 def demand_lowered(module: ModuleOp) -> None:
-    """Raise `Refusal` at the first operation of the dialect `recompute`. A user's pipeline may leave such operations
+    """Raise `Refusal` at the first operation of the dialect `recompute`, which a user's pipeline may have left
     behind."""
     for op in every_operation(module):
         if op.name.startswith(RECOMPUTE_PREFIX):

@@ -48,7 +48,7 @@ class ValueHints:
     def __init__(self, module: ir.Module):
         self._state = ir.AsmState(module.operation)
         self._are_numbers: dict[str, bool] = {}
-        """For each operation name, whether MLIR only numbers the results. It names either all results of an operation
+        """For each operation name, whether MLIR only numbers the results. MLIR names either all results of an operation
         or none."""
 
     def give(self, name: str, results: Sequence[Any], ours: Sequence[SSAValue]) -> None:

@@ -49,6 +49,6 @@ def reported_bytes(module: ModuleOp, compiled: jax.stages.Compiled, option: str)
 
 
 def fixed_bytes(compiled: jax.stages.Compiled) -> int:
-    """Return the bytes of arguments and results. No plan changes them. The compiler must report sizes."""
+    """Return the bytes of arguments and results, which no plan changes. The compiler must report sizes."""
     analysis: Any = compiled.memory_analysis()
     return int(analysis.argument_size_in_bytes + analysis.output_size_in_bytes - analysis.alias_size_in_bytes)

@@ -1,7 +1,7 @@
 """Compile a JAX step within a budget: the search in `search/budget/compiled_search.py`, with JAX as its backend.
 
-A step may have several variants: the step with its own `jax.checkpoint` merged, the step with it kept, and the plain
-step. The plain step runs if it is within the budget.
+A step may have several variants: the plain step, a rewrite in which the copies of the step's own `jax.checkpoint` are
+merged into their originals, and a rewrite that keeps these copies. The plain step runs if it is within the budget.
 """
 
 from __future__ import annotations
@@ -58,14 +58,15 @@ def compile_within(
 
     The time limit starts when the compilation of the plain step starts. The plain step and one candidate are always
     compiled. For `min`, the search compares the candidates of all alternatives with the plain step, and with the plain
-    step under its own `jax.checkpoint`. So no choice without a budget needs less memory.
+    step under its own `jax.checkpoint`. Therefore, no variant that is chosen without a budget needs less memory than
+    the result for `min`.
 
     Args:
         name: The name of the step.
         module: The plain step, with its marks.
         alternatives: One or more sets of rewrite options, without the budget. Later sets are tried only for `min`, or
-            if no earlier one reaches the budget. For a step with its own `jax.checkpoint`, the first set merges its
-            copies, and the second keeps them.
+            if no candidate of an earlier set meets the budget. For a step with its own `jax.checkpoint`, the first set
+            merges its copies, and the second keeps them.
         options: The options of the step, with a budget, and possibly a time limit for the search.
         compilers: The functions that compile the step.
         line: The line on which progress is shown.
@@ -127,7 +128,7 @@ def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> 
 
 
 def _best_result(unchanged: BudgetedCompile, searches: Sequence[_CompilerSearch]) -> BudgetedCompile:
-    """Run the searches. Return the smallest result, with the candidates of all of them.
+    """Run the searches. Return the smallest result, with the candidates of all searches.
 
     With a limit, the searches end once one of them has met the limit. For `min`, all searches run, unless the time
     limit ends them.

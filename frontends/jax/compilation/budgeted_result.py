@@ -29,7 +29,7 @@ class BudgetedCompile:
         plain_step: The compiled plain step; None if an earlier process computed the result.
         is_complete: Whether the search was completed rather than stopped by a time limit or Ctrl-C.
         is_keeping: Whether the step that runs is the plain step with its own barriers kept. In `plain_step`, the
-            compiler drops them.
+            compiler has dropped these barriers.
     """
 
     budget: str
@@ -46,7 +46,7 @@ class BudgetedCompile:
     def summary(self) -> str:
         """The result of the search, with the bytes that were compared with the budget.
 
-        A share limits the temporaries, and bytes limit the memory of the device:
+        A budget that is a share limits the temporaries; a budget in bytes limits the memory of the device:
 
             19.5 MiB -> 4.1 MiB of temporaries, within the budget of 0.5
             19.5 MiB -> 4.1 MiB of temporaries; 12.3 MiB with arguments and results, within the budget of 16MiB
@@ -66,7 +66,7 @@ class BudgetedCompile:
 
     @property
     def why_plain(self) -> str:
-        """The message that says why the plain step runs."""
+        """The message that gives the reason why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
             return f"its own jax.checkpoint already recomputes, and the plain step with it needs {needed}"

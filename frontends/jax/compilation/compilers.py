@@ -20,7 +20,7 @@ class Compilers:
         compile_plain: Compiles the plain step.
         compile_rewritten: Compiles a rewritten module of the step, with compiler options in addition to the step's own.
         key: A string that is equal for compilers that measure the same sizes.
-        compile_keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if the step has no
+        compile_keeping: Compiles the plain step with its own barriers (`jax.checkpoint`); None if the step has no such
             barriers, or if `compile_plain` keeps them.
     """
 

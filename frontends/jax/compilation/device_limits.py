@@ -75,7 +75,7 @@ def demand_possible_budget(module: ModuleOp, budget: str | None) -> None:
 
 
 def least_fixed_bytes(module: ModuleOp) -> int:
-    """Return a lower bound on the bytes of arguments and results, of all devices together.
+    """Return a lower bound on the bytes of arguments and results, summed over all devices.
 
     An argument that the compiler may reuse for a result, or that is in the memory of the host, is not counted. Values
     of dynamic shapes are not counted either.

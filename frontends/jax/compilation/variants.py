@@ -12,8 +12,8 @@ from ....driver.rewrites.rewritten import Rewritten
 
 
 class Variant(Enum):
-    """The variants of a step. If the temporaries of two variants differ by less than 1 %, the one that is listed later
-    here runs."""
+    """The variants of a step. If the temporaries of two variants differ by less than 1 %, the variant that is listed
+    later in this class runs."""
 
     MERGED = "the step with its own jax.checkpoint merged back, rewritten"
     RECOMPUTED = "the rewritten step"

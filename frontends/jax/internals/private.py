@@ -45,7 +45,7 @@ DISPATCH_ATTRIBUTES = (
     ("jax._src.pjit", "_get_fastpath_data"),
     ("jax._src.stages", "Compiled.call"),
 )
-"""Attributes that make calls as fast as those of `jax.jit`, as pairs of module and path. Without them, calls are
+"""Attributes, as pairs of module and path, that make calls as fast as those of `jax.jit`. Without them, calls are
 slower."""
 
 
@@ -61,7 +61,7 @@ PROPAGATION_ATTRIBUTE = ("jaxlib.mlir.passmanager", "PassManager")
 PROPAGATION = "sdy-add-data-flow-edges,sdy-aggressive-propagate"
 """Shardy's passes that propagate shardings.
 
-They add edges for values of loops and barriers, and do not change the other operations.
+These passes add Shardy edges to values of loops and barriers, and change no other operations.
 """
 
 

@@ -49,7 +49,7 @@ _CHECKS: Mapping[str, OptionCheck] = {
     "budget": _budget,
     "search": count_from_zero,
 }
-"""The check of each option, by option name. Four of them differ from the checks of `recompute.rewrite`."""
+"""The check of each option, by option name. Four of these checks differ from those of `recompute.rewrite`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +101,8 @@ class JitOptions:
         return replace(self, rewrite=replace(self.rewrite, selection=replace(selection, names=names)))
 
     def demands(self, error: Exception) -> bool:
-        """Return whether the options require that this error is raised, as `strict`, a budget or a plan does.
-        Otherwise, the plain step runs instead.
+        """Return whether the options require that this error is raised, as `strict`, a budget or a plan does. If they
+        do not, the plain step runs after the error.
         """
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None

@@ -37,8 +37,8 @@ class UnknownName(BadSelection):
 def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Check that every pattern matches an operation of the module, after its functions are inlined.
 
-    Return the names of the policy that match nothing. A warning on each has been given, so the rewrite need not report
-    them again.
+    Return the names in the policy that match nothing. This function has warned about each of them, so the rewrite need
+    not report them again.
 
     Args:
         step: The name of the step, for the message.
@@ -46,8 +46,9 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
         patterns: Names and shell-style patterns, by option.
 
     Raises:
-        UnknownName: For a pattern that matches nothing. The message lists similar names, or else existing ones. If
-            other names of the same policy match, the warning `UnmatchedName` is given instead.
+        UnknownName: For a pattern that matches nothing. The message lists similar names or, if there are none, some
+            existing names. If the pattern is one of several names in a policy of which others match, the warning
+            `UnmatchedName` is given instead.
     """
     requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
     if not requested or not _without_match(every_operation(module), requested):
@@ -103,9 +104,10 @@ def _without_checkpoint_name(step: str, name: str, near: Sequence[str], operatio
 
 
 def _existing_names(operations: Sequence[Operation]) -> str:
-    """Return a phrase that lists existing names: those by `checkpoint_name`, or else patterns for the values of scopes.
+    """Return a phrase that lists existing names: the names that `checkpoint_name` gave or, if there are none, patterns
+    for the values of scopes.
 
-    If there are none, return advice on naming values.
+    If there are no scopes either, return advice on naming values.
     """
     named = _named_values(operations)
     for kind, names in (("the named values are", named), ("the scopes are", _patterns_of_scopes(operations))):

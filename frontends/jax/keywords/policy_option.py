@@ -33,7 +33,8 @@ WITH_NAMES = {
 }
 """For each type of JAX policy that selects by name, the equivalent policy here and the attribute that holds the names.
 
-These types exist in jax 0.10 and 0.11. In jax 0.12, such policies are closures over the set of their names.
+These types exist in jax 0.10 and 0.11. In jax 0.12, a policy that selects by name is a closure over the set of its
+names.
 """
 
 

@@ -79,8 +79,8 @@ def in_terms_of_model(step: str, module: ModuleOp, error: BadSelection) -> BadSe
 
 
 def scopes_of_model(module: ModuleOp) -> tuple[str, ...]:
-    """Return every named scope of the model and its parents, sorted; without named scopes, the jitted functions of the
-    model.
+    """Return every named scope of the model and its parents, sorted. If there are no named scopes, return the jitted
+    functions of the model.
 
     Scopes inside the jitted functions of JAX itself, such as `jax.random.bernoulli`, are left out.
     """

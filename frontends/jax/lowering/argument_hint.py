@@ -1,7 +1,7 @@
 """Remedies for arguments that a step rejects.
 
-A step rejects equinox and flax nnx modules with members that are not arrays. It also rejects keyword arguments that
-are options of `recompute.jax.jit`, or that it does not have.
+A step rejects equinox and flax nnx modules with members that are not arrays. It also rejects keyword arguments that are
+not among its parameters, such as options of `recompute.jax.jit`.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | Non
 def demand_keywords(name: str, function: Any, kwargs: Iterable[str]) -> None:
     """Raise `TypeError` for a keyword argument that the function of a step does not have.
 
-    The message says how to give an option of `recompute.jax.jit`, or suggests the closest argument or option. JAX would
-    report an option with a string as its value as an argument that is not an array.
+    The message explains how to give an option of `recompute.jax.jit`, or suggests the closest argument or option. JAX
+    would report an option with a string as its value as an argument that is not an array.
 
     Args:
         name: The name of the step.

@@ -72,7 +72,7 @@ def key_of(call: Call) -> Hashable | None:
 
 
 def _type_of(value: object) -> Hashable:
-    """Return the type of a static value. It distinguishes `1`, `1.0` and `True`: they are equal but trace
+    """Return the type of a static value. The type distinguishes `1`, `1.0` and `True`, which are equal but trace
     differently."""
     return type(value)
 

@@ -31,7 +31,7 @@ def compile_lowered(lowered: Any, compiler_options: dict[str, Any] | None) -> ja
 
 
 def searching_options(options: JitOptions, plain: jax.stages.Lowered) -> RecomputeOptions:
-    """Return the options of the rewrite. With the option `search`, they make the compiler measure the attempts."""
+    """Return the options of the rewrite. If the option `search` is set, they let the compiler measure the attempts."""
     if not options.search:
         return options.rewrite_without_budget
     compiler_options = keeping_options(plain, options, None)

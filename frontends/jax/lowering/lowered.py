@@ -1,4 +1,5 @@
-"""The result of `recompute.jax.jit(…).lower(…)`: it chooses the variant of the step that runs, and reports on it."""
+"""The result of `recompute.jax.jit(…).lower(…)`: the lowered step, which chooses the variant that runs, and reports on
+this variant."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class Lowered(StepVariants):
 
     @property
     def is_surely_plain(self) -> bool:
-        """Whether it is known without compilation that no variant of the step recomputes anything."""
+        """Whether it is known, before anything is compiled, that no variant of the step recomputes anything."""
         return self.why is not None and not self.own_barriers
 
     @property
@@ -96,8 +97,8 @@ class Lowered(StepVariants):
         Warns `NothingSaved` as a call does, unless `lower` has given this warning.
 
         Args:
-            compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`. The variant is chosen
-                without them.
+            compiler_options: Compiler options in addition to those of `recompute.jax.jit`. They do not affect the
+                choice of the variant.
 
         Raises:
             Refusal: With `strict`, if the plain step needs less memory.

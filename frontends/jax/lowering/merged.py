@@ -22,8 +22,8 @@ from ....transforms.take_scopes import take_scopes
 def merged(module: ModuleOp | None, request: RecomputeOptions) -> Rewritten | None:
     """Merge the copies of a step's own `jax.checkpoint`, rewrite the step, and prove the result equal to the original.
 
-    Return None if that fails, or if options or marks in the step select the operations to recompute, since merging
-    would override them.
+    Return None if merging, rewriting or the proof fails. Also return None if options or marks in the step select the
+    operations to recompute, because merging would override them.
 
     Args:
         module: The step; None if it could not be read.

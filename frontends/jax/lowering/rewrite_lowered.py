@@ -52,8 +52,7 @@ for _file in (__file__, private.__file__):
 
 
 def lower_with_marks(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower a step such that its marks and names become custom calls. The pass `recompute-take-marks` reads these
-    calls."""
+    """Lower a step such that its marks and names become custom calls, which the pass `recompute-take-marks` reads."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 
@@ -77,7 +76,7 @@ def lower_and_rewrite(name: str, traced: jax.stages.Traced, options: JitOptions)
 
 
 def unchanged_step(name: str, plain: jax.stages.Lowered, options: JitOptions) -> Lowered:
-    """Return the plain step. It runs while recomputation is switched off."""
+    """Return the plain step, which runs while recomputation is switched off."""
     step = Lowered(name=name, options=options, plain=plain, optimized=plain)
     return replace(step, remarks=(WHY,), why=f"{name}: the plain step runs: {WHY}")
 

@@ -53,8 +53,8 @@ def rewrite_within(step: Lowered, module: ModuleOp, line: ProgressLine) -> Lower
 
 
 def _search(step: Lowered, module: ModuleOp, line: ProgressLine) -> BudgetedCompile:
-    """Search for a candidate within the budget, if possible first with the copies of the step's own `jax.checkpoint`
-    merged."""
+    """Search for a candidate within the budget. If possible, first try the step with the copies of its own
+    `jax.checkpoint` merged into their originals."""
     options = step.options.rewrite_without_budget
     merging = merging_options(module, options) if step.own_barriers else None
     alternatives = [options] if merging is None else [merging, options]
@@ -69,7 +69,8 @@ def _search(step: Lowered, module: ModuleOp, line: ProgressLine) -> BudgetedComp
 
 
 def _by_earlier_search(step: Lowered, module: ModuleOp) -> BudgetedCompile | None:
-    """Return the result of an earlier search on the same step. The step may have been at other source lines then.
+    """Return the result of an earlier search on the same step, even if the step was at other source lines during that
+    search.
 
     The plan of that search is reapplied, and the result is proved. Return None if there is no such search, or if the
     copies, their FLOPs, or the size of the result have changed.

@@ -7,8 +7,8 @@
 The result of a search under a budget is also stored with a key that ignores the lines of locations. After an edit that
 moves the step in its file, the stored plan is reapplied, the result is proved, and no search is needed.
 
-On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. The bytecode is the same as in the first run, so
-that JAX's own persistent compilation cache also has an entry for it.
+On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. Because this bytecode equals that of the first
+run, JAX's own persistent compilation cache also has an entry for it.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class StepCache:
         for it.
 
         In the merged step, the copies of the step's own `jax.checkpoint` are merged with their originals. Both results
-        are None if that fails.
+        are None if merging fails.
         """
         if (entry := self._get("merged")) is not None:
             if entry.record["rewritten"] is None:
@@ -194,7 +194,7 @@ class StepCache:
         return StoredRewrite(record, after, before)
 
     def choice(self, measure: bool | str) -> tuple[str, dict[str, int | None]] | None:
-        """Return the stored choice; None if there is none.
+        """Return the stored choice of the variant that runs; None if no choice is stored.
 
         It consists of the name of the variant that runs, and the bytes of temporaries of all compiled variants.
         """

@@ -1,4 +1,5 @@
-"""Compile the variants of a lowered step: plain, rewritten, and with the copies of its own `jax.checkpoint` merged.
+"""Compile the variants of a lowered step: the plain step, its rewrite, and the rewrite after the copies of its own
+`jax.checkpoint` are merged into their originals.
 
 JAX's own `jax.stages.Lowered` holds pytrees, donation, shardings and constants. Only the module inside it is replaced.
 """
@@ -72,8 +73,8 @@ class StepVariants:
 
     @property
     def drops_barriers(self) -> bool:
-        """Whether `jax.jit` drops the step's own barriers on this platform, and then merges the copies that they
-        protect."""
+        """Whether, on this platform, `jax.jit` drops the step's own barriers, and then merges the copies that these
+        barriers protect with their originals."""
         return self.own_barriers and merges_copies(private.platforms(self.plain))
 
     @cached_property
@@ -112,20 +113,20 @@ class StepVariants:
 
     @property
     def merged(self) -> Rewritten | None:
-        """The rewrite of the step with the copies of its own `jax.checkpoint` merged back; None if that fails."""
+        """The rewrite of the step after the copies that its own `jax.checkpoint` made are merged into their originals;
+        None if that fails."""
         return self._merged[0]
 
     @cached_property
     def _merged(self) -> tuple[Rewritten | None, jax.stages.Lowered | None]:
-        """The rewrite of the step with the copies of its own `jax.checkpoint` merged, and the lowered step that JAX
-        compiles for it."""
+        """The rewrite that `merged` returns, and the lowered step that JAX compiles for it."""
         if not self.own_barriers:
             return None, None
         options = searching_options(self.options, self.plain)
         return self.cache.merged(self.plain, lambda: self.module, lambda: merged(self.module, options))
 
     def compile_merged(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
-        """Compile the step in which the copies of its own `jax.checkpoint` are merged. `merged` must not be None."""
+        """Compile the rewrite that `merged` returns, which must not be None."""
         _, lowered = self._merged
         assert lowered is not None, "there is a merged step"
         return compile_lowered(lowered, keeping_options(self.plain, self.options, compiler_options))

@@ -23,10 +23,11 @@ from ..messages import why_plain
 from .step_variants import StepVariants
 
 LARGE_SAVING = 0.15
-"""If the predicted saving exceeds this share of the peak, the plain step is not measured, since the error of the model
-is smaller; exceptions: `_is_doubtful`."""
+"""If the predicted saving exceeds this share of the peak, the plain step is not measured, because the error of the
+model is smaller than the saving. `_is_doubtful` describes the exceptions."""
 SMALL_STEP = 2**20
-"""Bytes of temporaries up to which the error of the model may exceed `LARGE_SAVING`: XLA aligns every buffer."""
+"""Bytes of temporaries up to which the error of the model may exceed `LARGE_SAVING`, because XLA aligns every
+buffer."""
 
 
 def choose_variant(lowered: StepVariants, line: ProgressLine | None = None) -> CompiledStep:
@@ -109,7 +110,7 @@ def rank_variants(lowered: StepVariants, variants: Sequence[Variant]) -> list[Va
 
 def _predicted_bytes(lowered: StepVariants, variant: Variant) -> int | None:
     """Return a variant's temporaries in bytes, as the XLA:CPU model predicts them. Return None for the plain step
-    without its barriers: it needs at least as much memory as with them.
+    without its barriers: without them, the plain step needs at least as much memory as with them.
     """
     if variant is Variant.PLAIN:
         return None
@@ -120,7 +121,7 @@ def _predicted_bytes(lowered: StepVariants, variant: Variant) -> int | None:
 
 
 def _from_cache(lowered: StepVariants, variants: Sequence[Variant]) -> Measured | None:
-    """Return the stored choice; None if there is none, or if the compiler now reports a different size."""
+    """Return the stored choice; None if no choice is stored, or if the compiler now reports a different size."""
     is_measured = len(variants) > 1 or (variants == [Variant.RECOMPUTED] and _may_measure(lowered))
     stored = lowered.cache.choice(lowered.options.measure) if is_measured else None
     if stored is None:
@@ -193,9 +194,9 @@ def compile_variant(lowered: StepVariants, variant: Variant, options: Mapping[st
 
 
 def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
-    """Return the last of the variants that are within 1 % of the fewest bytes.
+    """Return the last of the variants whose bytes exceed the fewest bytes by less than 1 %.
 
-    If a size is unknown, return the first variant that is not merged.
+    If a size is unknown, return the first variant in which no copies of the step's own `jax.checkpoint` are merged.
     """
     measured = {variant: size for variant, size in sizes.items() if size is not None}
     if len(measured) < len(sizes):

@@ -1,7 +1,7 @@
 """Advice on conditionals whose branches return residuals: put `jax.checkpoint` around the blocks in the branches.
 
-A conditional is copied as a whole, so all residuals of a branch are live at once. With `jax.checkpoint` around the
-blocks in the branches, the blocks are recomputed one after another.
+A conditional is copied as a whole, so that all residuals of a branch are live at once. If every block in the branches
+is in a `jax.checkpoint`, the blocks are recomputed one after another.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _is_in_branch(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> boo
 def _is_forward(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> bool:
     """Return whether the operation belongs to a forward pass that is differentiated, or to a second forward pass.
 
-    The paths in a function begin at the function, so the calls of the function count as well.
+    The path of an operation begins at its function, so the paths of the calls of this function count as well.
     """
     for call in _with_calls_around(op, callers):
         direction = scope_of(call.location).direction

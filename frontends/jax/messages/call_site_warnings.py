@@ -11,8 +11,8 @@ from ...nothing_saved import NothingSaved as NothingSaved
 class BarriersDropped(UserWarning):
     """Warns that a step inside another `jax.jit` is rewritten, but that its barriers may be dropped.
 
-    They are dropped unless the outer `jax.jit` has the compiler option that the message names. The step cannot read the
-    options of the outer `jax.jit`.
+    The barriers are dropped unless the outer `jax.jit` has the compiler option that the message names. The step cannot
+    read the options of the outer `jax.jit`.
     """
 
 

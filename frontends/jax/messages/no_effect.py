@@ -10,7 +10,7 @@ from ....support.locations import base_name
 from ....support.remarks import Remark, lines_of, without_effect
 
 _MAX = 3
-"""The maximum number of reasons in a message. Further ones are only counted."""
+"""The maximum number of reasons in a message. Further reasons are only counted."""
 
 
 def no_effect_lines(remarks: Iterable[Remark | str]) -> list[str]:

@@ -23,7 +23,7 @@ _TERMS: Mapping[str, tuple[str, str]] = {
     "recompute.nnx": ("recompute.nnx.jit", "nnx.value_and_grad(loss)"),
     "recompute.eqx": ("recompute.eqx.filter_jit", "eqx.filter_value_and_grad(loss)"),
 }
-"""For each package for a framework with modules: its counterparts of `recompute.jax.jit` and of
+"""For each frontend of a framework with modules: its counterparts of `recompute.jax.jit` and of
 `jax.value_and_grad(loss)`."""
 NAME_BLOCKS = (
     "name the model's blocks with jax.named_scope or recompute.jax.block, and choose them with segments='block*', "
@@ -82,7 +82,7 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> str:
 
 
 def checkpointed(name: str, selects_segments: bool) -> str:
-    """Return the message on a step with its own `jax.checkpoint` in which nothing else is recomputed.
+    """Return the message on a step in which nothing is recomputed apart from the blocks in its own `jax.checkpoint`.
 
     `selects_segments`: whether options select segments. If they do, the copies of `jax.checkpoint` are not merged with
     their originals.

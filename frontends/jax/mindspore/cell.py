@@ -22,7 +22,8 @@ _JAX: Any = jax
 class Cell(Generic[R]):
     """A wrapper around a function, or around a Flax or Equinox module. The wrapped object stays unchanged.
 
-    A cell is a pytree that contains the module, so a cell around an equinox module can be part of a model.
+    A cell is a pytree that contains the wrapped module. A cell around an equinox module can therefore be part of a
+    model.
 
     Args:
         block: The function or the module.
@@ -148,7 +149,8 @@ def recompute(
     Args:
         block: The function or the module.
         *args: Its positional arguments.
-        use_reentrant: Has no effect. JAX has no tape, and differentiates complex types either way.
+        use_reentrant: Has no effect. JAX has no tape, and differentiates complex types whatever the value of this
+            option.
         output_recompute: Also recompute the results. Consecutive calls stay separate segments.
         **kwargs: Its keyword arguments.
 

@@ -39,10 +39,10 @@ def recompute(
         function: Any callable, including a flax linen, flax nnx or equinox module.
         *args: Its positional arguments, of any type.
         preserve_rng_state: Never recompute operations that draw from hidden state (`lax.rng_uniform`). With False,
-            their copies may draw different numbers. This cannot be proved equal, so `recompute.jax.jit(…, proof=False)`
-            is needed. Operations with explicit keys draw the same numbers either way.
-        use_reentrant: Has no effect; in Paddle, it selects one of two implementations. Inputs without gradient, keyword
-            arguments, nested calls and results that are not arrays are supported either way.
+            their copies may draw different numbers. Such a step cannot be proved equal, so `recompute.jax.jit(…,
+            proof=False)` is needed. Operations with explicit keys always draw the same numbers.
+        use_reentrant: Has no effect; in Paddle, it selects one of two implementations. With both values, inputs without
+            gradient, keyword arguments, nested calls and results that are not arrays are supported.
         offload_indices: The indices of positional arguments that may be offloaded to the host; see
             `recompute.jax.offload`.
         **kwargs: Its keyword arguments.

@@ -1,4 +1,5 @@
-"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer that recomputes its step between checkpoints.
+"""`paddle.incubate.optimizer.RecomputeOptimizer`: an optimizer whose steps recompute the operations between
+checkpoints.
 
 Example:
 
@@ -140,9 +141,9 @@ class RecomputeOptimizer:
     def apply_gradients(self, params_grads: Sequence[tuple[Any, Any]]) -> Program:
         """Apply a step of the inner optimizer to the program of the last `backward`. Return the new program.
 
-        A parameter without a pair stays the same, bit for bit. So does its part of the optimizer state, in each pytree
-        that has the structure of the parameters, such as the moments of Adam. State that all parameters share, such as
-        the step count of Adam, advances.
+        A parameter without a pair stays unchanged, bit for bit. Its part of the optimizer state also stays unchanged,
+        in each pytree that has the structure of the parameters, such as the moments of Adam. State that all parameters
+        share, such as the step count of Adam, advances.
 
         Args:
             params_grads: The pairs that `backward` returned. Gradients may be replaced, and pairs may be left out.

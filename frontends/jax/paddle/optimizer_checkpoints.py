@@ -1,4 +1,5 @@
-"""The checkpoints of an optimizer: names apply to every step, and values apply to one run of the loss."""
+"""The checkpoints of an optimizer. Checkpoints that are given as names apply to every step; values apply to one run of
+the loss."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class CheckpointList:
             raise TypeError(f"{NO_LIST}, not {type_name(checkpoints)}")
         elements: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
         if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
-            raise TypeError(f"{NO_LIST}; found {type_name(wrong[0])} in it")
+            raise TypeError(f"{NO_LIST}, but it contains {type_name(wrong[0])}")
         if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
             raise ValueError(f"set_checkpoints: invalid name '{wrong[0]}': expected a non-empty name without a comma")
         names = dict.fromkeys(name for name in elements if isinstance(name, str))
@@ -64,8 +65,8 @@ class Checkpoints:
         return self._lasting.names
 
     def set(self, checkpoints: object) -> None:
-        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs.
-        These must be names.
+        """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
+        which must be names.
 
         Raises as `CheckpointList.of` does.
         """

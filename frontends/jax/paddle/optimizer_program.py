@@ -60,7 +60,7 @@ def differentiated_leaves(parameters: Any, parameter_list: object, no_grad_set: 
     Args:
         parameters: The parameters.
         parameter_list: The names and parameters to include; None for all floating-point and complex leaves.
-        no_grad_set: The names and parameters to exclude; None for none.
+        no_grad_set: The names and parameters to exclude; None to exclude none.
 
     Raises:
         TypeError: For anything but collections of names and parameters.

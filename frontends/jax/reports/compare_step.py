@@ -120,7 +120,7 @@ def _is_plain_within_budget(step: ComparedStep) -> bool:
 def _budget_search(within: BudgetedCompile | None) -> BudgetSearch:
     """Return the record of the budget search that led to the step, if there was one.
 
-    The limit is the memory of the device; the caller replaces it if the user gives a budget.
+    The limit in this record is the memory of the device; the caller replaces it if the user gives a budget.
     """
     if within is None:
         return BudgetSearch(reported_total_bytes())
@@ -140,8 +140,8 @@ def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
 
 def _has_numeric_loop(module: ModuleOp) -> bool:
     """Return whether a loop of the module computes floating-point numbers. Such numbers are among the results of the
-    loop. Integer-only loops, such as the rounds in which JAX draws random bits, are not the user's loops, and add
-    little to the FLOPs.
+    loop. Loops that compute only integers, such as the rounds in which JAX draws random bits, are not the user's loops,
+    and add little to the FLOPs.
     """
     loops = [op for op in every_operation(module) if isinstance(op, WhileOp)]
     kinds = [result.type.get_element_type() for loop in loops for result in loop.results if is_tensor(result.type)]
@@ -152,7 +152,8 @@ def _executed_flops(step: ComparedStep) -> tuple[int, int] | None:
     """Return the FLOPs of the plain step and of the step that runs, over all iterations of loops.
 
     Return None for a step that keeps its own barriers. It has the same program as the plain step, but in the plain step
-    the compiler may merge the copies that the barriers protect. So counting the program cannot tell the two apart.
+    the compiler may merge the copies that the barriers protect. Counting the operations of the program therefore cannot
+    distinguish the two.
     """
     if step.module is None or step.choice.variant is Variant.KEEPING:
         return None

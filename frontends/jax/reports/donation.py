@@ -33,8 +33,8 @@ _KINDS = (*UNARY, *BINARY, *ELEMENTWISE)
 Type = tuple[tuple[int, ...], int]
 """The shape and the bytes of an array."""
 MIN_UPDATED_SHARE = 0.9
-"""The minimum share of an argument's bytes for which there must be new values. It is below 1, since counters and random
-keys may have none."""
+"""The minimum share of an argument's bytes for which the step must return new values. The share is below 1, because the
+step may return no new values of counters and random keys."""
 MIN_DONATED_SHARE = 0.1
 """The minimum size of a donation that is reported, as a share of the bytes of arguments and results."""
 

@@ -30,7 +30,7 @@ class DeviceBytes:
     Attributes:
         plain: The bytes that the plain step needs; None if the compiler reports no sizes.
         runs: The bytes that the step that runs needs.
-        fixed: The bytes of arguments and results. No plan changes them.
+        fixed: The bytes of arguments and results, which no plan changes.
         least: The bytes that the smallest candidate of a failed search needs; None if no search failed.
         devices: The number of devices.
     """

@@ -1,4 +1,4 @@
-"""The table in a report that lists the bytes each module of the model stores and recomputes."""
+"""The table in a report that lists, for each module of the model, the stored and the recomputed bytes."""
 
 from __future__ import annotations
 

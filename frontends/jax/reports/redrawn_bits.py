@@ -65,8 +65,8 @@ def redrawn_bits(rewritten: Rewritten) -> RedrawnBits | None:
 
 
 def _draws(op: Operation) -> bool:
-    """Return whether the operation draws random bits: by its facts, or as a loop over integers alone, some of them
-    unsigned, in which JAX runs the rounds of threefry."""
+    """Return whether the operation draws random bits. It does if its facts say so, or if it is a loop that carries only
+    integers, some of them unsigned: in such loops, JAX runs the rounds of threefry."""
     if isinstance(op, WhileOp):
         types = [result.type.get_element_type() for result in op.results if is_tensor(result.type)]
         return not any(map(is_float_or_complex, types)) and any(map(is_unsigned, types))
@@ -86,6 +86,6 @@ def _elements(mask: Operation) -> int:
 
 
 def _name_in_scope(mask: Operation) -> str:
-    """Return the name of the mask with its innermost scope, or alone if it is in no scope."""
+    """Return the name of the mask, preceded by its innermost scope if it is in a scope."""
     *scoped, alone = names_of(mask)
     return scoped[-1] if scoped and scoped[-1].endswith(f"/{alone}") else alone

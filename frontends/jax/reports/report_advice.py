@@ -17,7 +17,7 @@ from .redrawn_bits import RedrawnBits
 from .report_records import ReportData
 
 MOST_OF = 0.4
-"""The share of the temporaries above which a single saved value is named as their cause.
+"""The share of the temporaries above which a report names a single saved value as their cause.
 
 Together with the values that are computed from it, such a value makes up most of the temporaries.
 """
@@ -26,8 +26,8 @@ _IN_PARTS = (
     "jax.lax.scan"
 )
 NEARLY, MUCH_CHEAPER = 1.1, 0.67
-"""A plan is proposed if it needs at most the first factor times the memory, and at most the second factor times the
-extra work."""
+"""A plan is proposed if, compared with the plan that runs, it needs at most the first factor times the memory, and at
+most the second factor times the extra work."""
 NOTABLE_WORK = 0.1
 """The minimum extra work, as a share of the step's work, for advice on a step whose memory reduction is a smaller
 share.
@@ -43,7 +43,8 @@ _LEAST_SO_FAR = (
     "it may find a smaller plan"
 )
 FAR_BELOW = 0.8
-"""A report explains why the step needs less than the budget allows if it needs less than this share of it."""
+"""If the step needs less than this share of its budget, the report explains why it needs less than the budget
+allows."""
 _NOTHING_BETWEEN = (
     "the search found no plan with less extra work that needs between {least} and the {limit} that the budget leaves "
     "for temporaries; of the compiled ones with less work, the next needs {next}"

@@ -23,7 +23,7 @@ from .saved_value_lines import saved_value_lines
 SVG = ".svg"
 """The suffix of the format that needs matplotlib."""
 _MAX_VALUES = 8
-"""The maximum number of saved values in the full text. Further ones are only summed."""
+"""The maximum number of saved values in the full text. Of further values, only the total is given."""
 _MODULES, _PLACES = 5, 3
 """The maximum number of modules, and of saved values, in the short text."""
 _INDENT = 14

@@ -15,10 +15,10 @@ from .device_part import bytes_per_device, whole_bytes
 from .report_records import Needs, ReportData
 
 _MAX_MODULES = 8
-"""The maximum number of modules to list with their recomputed operations. Further ones are only counted."""
+"""The maximum number of modules to list with their recomputed operations. Further modules are only counted."""
 _LITTLE_LESS = 0.95
-"""If the rewritten step needs more than this share of the plain step's bytes on the device, the first line says so,
-since arguments and results are most of them."""
+"""If the rewritten step needs more than this share of the plain step's bytes on the device, the first line of the
+report mentions it, because most of these bytes are arguments and results."""
 _NOT_REPORTED = "not reported by the compiler"
 
 

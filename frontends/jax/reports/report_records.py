@@ -1,4 +1,5 @@
-"""The data of a report: records about one subject each, such as memory needs and saved values, and their whole."""
+"""The data of a report: `ReportData`, and the records that it contains, each about one subject such as memory needs or
+saved values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report on a plain and a rewritten step. `compare_step.py` computes it.
+"""The report on a plain step and its rewrite, which `compare_step.py` computes.
 
 It covers memory, FLOPs, live values at the peak, saved values, and recomputed operations.
 

@@ -7,8 +7,8 @@ is cloned if the backward pass reads its old value.
 Two kinds of values are saved in a different form:
 
 - A view of a forward value that the backward pass reads. With `views_again`, the backward pass recreates the view from
-  the value. Otherwise, autograd holds the storage of a saved view until the backward pass ends, and Inductor may save
-  the view as a copy, because it chooses the layouts of values.
+  the value. Without `views_again`, the view itself is saved: autograd then holds its storage until the backward pass
+  ends, and Inductor may save the view as a copy, because it chooses the layouts of values.
 - An image or a weight of a convolution that both passes read. With `for_inductor`, the backward pass reads it through a
   one-dimensional view. Such a view has a single layout:
 
@@ -61,7 +61,7 @@ def write_joint(
     Args:
         module: The imported or rewritten module.
         joint: The graph that the module was imported from.
-        for_inductor: Whether Inductor compiles the graph. Inductor chooses layouts.
+        for_inductor: Whether Inductor, which chooses layouts, compiles the graph.
         views_again: Whether the backward pass recreates views of forward values; implied by `for_inductor`.
 
     Raises:
@@ -104,7 +104,7 @@ class _Writer:
         graph: The new graph.
         nodes: Maps each value written so far to the node that defines it.
         flat_views: Maps arguments to their one-dimensional views (`layout_views.py`).
-        backward_nodes: Maps each value that the backward pass has read so far to the node that it reads.
+        backward_nodes: Maps each value that the backward pass has read so far to the node that it reads for this value.
         pending_draw: The last draw of a generator state, until its random operation is written.
     """
 
@@ -150,7 +150,8 @@ class _Writer:
         return self._in_backward(operand) if self.views_again and _is_backward(op) else self.nodes[operand]
 
     def _in_backward(self, value: SSAValue) -> torch.fx.Node:
-        """Return the node that the backward pass reads for a value. Views of forward values are recreated there."""
+        """Return the node that the backward pass reads for a value. Views of forward values are recreated in the
+        backward pass."""
         if value not in self.backward_nodes:
             self.backward_nodes[value] = self._node_in_backward(value)
         return self.backward_nodes[value]
@@ -237,7 +238,8 @@ class _Writer:
     ) -> torch.fx.Node:
         """Write the call to an operation.
 
-        `first`: the operand index of the first entry of `operands`. `before`: arguments to insert before the others.
+        `first`: the operand index of the first entry of `operands`. `before`: arguments to insert before these
+        operands.
         """
         read: list[Any] = [None] * first + [self._read_by(op, operand) for operand in operands]
         arguments = arguments_of(op)

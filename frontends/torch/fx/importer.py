@@ -79,8 +79,8 @@ def read_joint(joint: torch.fx.GraphModule, num_fwd_outputs: int, marked: bool =
 
 
 def _directions(graph: torch.fx.Graph, num_fwd_outputs: int) -> Mapping[torch.fx.Node, bool]:
-    """Return for each call whether it belongs to the backward pass. The partitioner's tag or the call's position
-    determines this.
+    """Return for each call whether it belongs to the backward pass, as determined by the partitioner's tag or the
+    call's position.
 
     PyTorch does not tag the backward pass of a `torch.autograd.Function`. A call without a tag belongs to the backward
     pass if it is after the last operation that a forward output needs, unless it writes to an argument.
@@ -142,7 +142,7 @@ class _NewOperation:
         operands: The operands.
         types: The result types.
         attributes: The attributes, except for those that every operation has.
-        is_late: Whether the operation belongs to the backward pass even if its node does not.
+        is_late: Whether the operation belongs to the backward pass even if its node belongs to the forward pass.
     """
 
     node: torch.fx.Node

@@ -57,8 +57,8 @@ def _region_of(node: torch.fx.Node) -> str:
 def _outer_paths(graph: torch.fx.Graph) -> dict[tuple[str, str], str]:
     """Map each pair of region and module path to the path of the module that entered the region.
 
-    Nodes do not record that module. It is the common path of the region's nodes: they are consecutive in the forward
-    pass, and all inside the module.
+    Nodes do not record the module that entered the region. Its path is the common path of the region's nodes, which are
+    consecutive in the forward pass and all inside this module.
     """
     if graph not in _OUTER:
         forward = (n for n in graph.nodes if n.op == "call_function" and "fwd_nn_module_stack" not in n.meta)

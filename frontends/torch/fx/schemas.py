@@ -19,7 +19,7 @@ STATE_BYTES = {"cpu": 5056, "cuda": 16}
 def draws(target: OpOverload) -> bool:
     """Return whether the operation advances a random number generator.
 
-    Inductor's own random operations do not, since they read a seed that was drawn earlier.
+    Inductor's own random operations do not advance a generator, because they read a seed that was drawn earlier.
     """
     return torch.Tag.nondeterministic_seeded in target.tags and qualified_name(target) not in READ_A_SEED
 

@@ -1,1 +1,1 @@
-"""Budgets under Inductor: candidates are compiled and measured until the peak of one is within the budget."""
+"""Meet budgets under Inductor: compile and measure candidates until the peak of one is within the budget."""

@@ -38,10 +38,11 @@ from .measurements import Measurement, Measurements
 MAX_COMPILES = 4
 """The maximum number of steps to compile for one budget, not counting the plain step."""
 NEARLY_FULL = 0.95
-"""The search ends at a measured peak of at least this share of the limit. A looser plan would need hardly less work."""
+"""The search ends when a measured peak is within the limit and at least this share of it, because a looser plan would
+need hardly less work."""
 AIMED_SHARE = 0.99
-"""The largest expected peak of a new plan, as a share of the limit. Forecasts between two measured plans have errors of
-about one percent."""
+"""The largest expected peak of a new plan, as a share of the limit. It is below 1, because forecasts between two
+measured plans have errors of about one percent."""
 LOOSER_BOUNDS = (1.1, 1.25)
 """The looser bounds to try for the budget `min`, as multiples of the peak of the smallest plan."""
 
@@ -153,7 +154,8 @@ class _BudgetSearch:
             )
 
     def _is_settled(self, chosen: Measurement, limit: int) -> bool:
-        """Return whether the plain step, or the choice for an equal or larger budget, is within the limit."""
+        """Return whether the plain step, or the step that was chosen for an equal or larger budget, is within the
+        limit."""
         return chosen.candidate.is_plain or self.measurements.is_settled(limit)
 
     def _search(self, limit: int) -> Measurement | None:
@@ -208,7 +210,8 @@ class _BudgetSearch:
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
     def _fewest_flops_within(self, limit: int) -> Measurement | None:
-        """Return the measured step with the fewest FLOPs that is within the limit and can be split again, or None."""
+        """Return the measured step that has the fewest FLOPs among those that are within the limit and can be split
+        again; None if there is none."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
 

@@ -35,8 +35,8 @@ from ..reports.compile_report import GraphReport
 TORCH_BUDGETS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """The values of `activation_memory_budget` for which PyTorch's partitions are candidates."""
 PLAN, SEGMENTS, TORCH = "plan", "segments", "PyTorch"
-"""The kinds of candidates. Candidates of one kind have similar ratios between their compiled peak and their peak in
-program order."""
+"""The kinds of candidates. For candidates of one kind, the ratio of the compiled peak to the peak in program order is
+similar."""
 
 
 @dataclass(frozen=True)

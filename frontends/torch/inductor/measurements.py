@@ -1,4 +1,4 @@
-"""Measurements of compiled steps in this process. All budgets for a step share them.
+"""Measurements of the steps that were compiled in this process. All budgets for a step share its measurements.
 
 A candidate that was measured for one budget is available to every other budget. If the candidate chosen for a larger
 budget is within a smaller budget, it is used without a further search, so peaks never rise when budgets fall. A refusal
@@ -25,7 +25,7 @@ from .candidates import Candidate
 MAX_STEPS = 64
 """The maximum number of steps whose measurements are stored. The least recently used step is dropped first."""
 _OWN_SETTING = "custom_partitioner_fn"
-"""The Inductor setting that is not part of a step's key, since this frontend changes it for each budget."""
+"""The Inductor setting that is not part of a step's key, because this frontend changes it for each budget."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of one step. All budgets for the step share them, unless the options have no key.
+    """The measurements of one step, which all budgets for the step share unless its options have no key.
 
     Attributes:
         measured: The measurements in chronological order.

@@ -1,7 +1,7 @@
 """Rewrite a step within a budget in program order, or with the lowest peak.
 
-The search considers only the peak of temporaries. A budget also covers the gradients of the results (PyTorch holds
-them) and the generator states that copies restore. This module lowers the budget of the search by both.
+The search considers only the peak of temporaries. A budget also covers the gradients of the results, which PyTorch
+holds, and the generator states that copies restore. This module lowers the budget of the search by the bytes of both.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def rewrite(step: JointStep, options: Options) -> RewrittenStep:
 
 
 def smallest_rewrite(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
-    """Return the rewrite with the lowest peak. Only the first call for a step searches for it. Raises `Refusal`."""
+    """Return the rewrite with the lowest peak. Only the first call for a step searches; later calls return the same
+    rewrite. Raises `Refusal`."""
     for_minimum = Options(replace(options, budget=MINIMUM))
     key = repr(for_minimum)
     if key not in step.smallest_rewrites:
@@ -99,9 +100,10 @@ def _smallest_within(step: JointStep, options: RecomputeOptions, limit: int, err
 
 
 def _with_lowest_peak(step: JointStep, options: RecomputeOptions) -> RewrittenStep:
-    """Return the rewrite with the lowest peak that the solvers or a plan by segments reach.
+    """Return the rewrite with the lowest peak that is found: first with the solvers and a plan by segments, then by a
+    bisection over lower budgets.
 
-    Bisection then tries lower budgets. Raises `Refusal` if the solvers and the plan by segments are both refused.
+    Raises `Refusal` if the solvers and the plan by segments are both refused.
     """
     within, refused = list[RewrittenStep](), list[Refusal]()
     for each in (options, replace(options, budget=None)):

@@ -50,7 +50,7 @@ class Options:
     """The options of a step.
 
     Attributes:
-        rewrite: The options of the rewrite. Their target is `none`, since program order already delays the copies.
+        rewrite: The options of the rewrite. Their target is `none`, because program order already delays the copies.
     """
 
     rewrite: RecomputeOptions

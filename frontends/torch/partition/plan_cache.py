@@ -1,4 +1,4 @@
-"""The disk cache of plans. With it, a second process with the same step, options and versions needs no search.
+"""The disk cache of plans, with which a second process needs no search for the same step, options and versions.
 
     key:    the imported graph as MLIR with locations, the options, registrations, versions
     record: the plan as JSON, its peak, remarks, and the lower bound on its work

@@ -17,8 +17,8 @@ from .plan_cache import StoredPlan
 
 @dataclass(frozen=True)
 class RewrittenStep:
-    """A rewritten step. `JointStep.split` proves that its exported graph equals the original graph. The exported graph
-    is the one that will run.
+    """A rewritten step. `JointStep.split` exports the graph that will run, and proves that it equals the original
+    graph.
 
     Attributes:
         result: The result of the rewrite.

@@ -24,8 +24,8 @@ class Peak:
     Attributes:
         argument_bytes: The bytes of weights, buffers, inputs and tangents.
         temporary_bytes: The peak of the operations' results.
-        bytes_with_states: The same peak with generator states. While a copy regenerates random numbers, the current
-            state is saved, and restored afterwards.
+        bytes_with_states: The peak including generator states: while a copy regenerates random numbers, the current
+            state is saved, and it is restored afterwards.
     """
 
     argument_bytes: int

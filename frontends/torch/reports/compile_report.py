@@ -58,10 +58,10 @@ class GraphReport:
         plan: Under Inductor with a budget, a description of the partition that runs.
         rounds: The steps that were compiled for the budget, except for the plain step.
         unmeasured: The reason that the peak of a step under Inductor is not measured; empty otherwise.
-        optimality: The extra work of the plan according to the cost model, and a lower bound on it. No plan within
-            the same budget in program order has less extra work than this bound. Both are in percent of the plain step;
-            None if no bound is known.
-        is_stored: Whether the plan is from the disk cache. An earlier process stored it there.
+        optimality: The extra work of the plan according to the cost model, and a lower bound on it. No plan within the
+            same budget in program order has less extra work than this bound. Both are in percent of the plain step's
+            work; None if no bound is known.
+        is_stored: Whether the plan is from the disk cache, in which an earlier process stored it.
     """
 
     reason: str = ""
