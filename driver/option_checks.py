@@ -153,7 +153,8 @@ def _budget(name: str, value: Any) -> str | None:
 
 
 def demand_plausible_budget(name: str, value: Any) -> None:
-    """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is too small to be bytes."""
+    """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is implausibly small for a
+    number of bytes."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise wrong_type(name, "a str, a share (float) or bytes (int)", value)
     if isinstance(value, int) and 0 < value < MIN_BYTES:

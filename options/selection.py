@@ -47,8 +47,8 @@ class BadSelection(ValueError):
 class Selection:
     """The segments of a step, and the values that are saved inside segments.
 
-    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`; with `none`, only marks select operations,
-    segment attributes included, as in MindSpore's `Cell.recompute`.
+    segments: `auto`, a shell-style pattern for scopes (`block*`), or `none`; with `none`, only marks, including segment
+    attributes, select operations, as in MindSpore's `Cell.recompute`.
     segment_count: merge the segments, in program order, into this number of segments (0: no merging), as
     `recompute_sequential` does.
     checkpoints: names of values that cut the step into segments, as in Paddle's `RecomputeOptimizer`; replaces

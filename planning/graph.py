@@ -66,7 +66,7 @@ class Graph:
         costs: The cost of one execution, which planners minimize; an empty tuple if the cost is `flops`.
         maker: The operation that makes the value, or `NO_MAKER`.
         root: The value that owns the storage of the value.
-        sizes: The bytes.
+        sizes: The size of each value, in bytes.
         constants: Values computed only from constants, which take no memory.
         literals: Operations that are constants.
         copies: Operations that an earlier run of the passes has inserted as copies.

@@ -6,8 +6,8 @@
     %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
 
 An explicit `recompute.recompute` on an operation stays unchanged. `true` means `"must_recompute"`, which includes the
-unmarked residuals of the value: operations that only the backward pass reads. Those that a decision keeps get
-`recompute.checkpoint`, so that `recompute-clone` copies exactly what was decided. Segments are flattened into such
+unmarked residuals of the value: operations that only the backward pass reads. Unmarked residuals that are to be kept
+get `recompute.checkpoint`, so that `recompute-clone` copies exactly what was decided. Segments are flattened into such
 marks first.
 """
 

@@ -106,7 +106,7 @@ class ExecutionRequest:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of inputs, in order; "given" for a file."""
+        """The kinds of inputs, in order; only `"given"` if the inputs come from a file."""
         if self.path is not None:
             return ("given",)
         return INPUT_KINDS if self.kind is None else (self.kind,)

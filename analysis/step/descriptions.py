@@ -134,7 +134,7 @@ def segment_names(segments: Iterable[tuple[str, Sequence[Operation]]]) -> list[s
     Repetitions are numbered, as in `Block#1`.
 
     Args:
-        segments: The name of each segment in the module and its operations, in program order.
+        segments: Pairs of a segment's name in the module and its operations, in program order.
     """
     names, times = list[str](), Counter[str]()
     for segment, operations in segments:

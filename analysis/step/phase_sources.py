@@ -135,8 +135,8 @@ def _check(
     if direction is Direction.NESTED:
         raise Refusal(
             op,
-            f"{source.cite(op)} states a gradient of a gradient (Direction.NESTED): its phase source must return the "
-            "direction of the outermost differentiation",
+            f"{source.cite(op)} marks a gradient of a gradient (Direction.NESTED); its phase source must instead "
+            "return the direction of the outermost differentiation",
         )
     if Direction.NONE not in (first, direction):
         raise Refusal(

@@ -181,8 +181,8 @@ class CustomFormatOp(IRDLOperation):
 
 
 class SameTypeOp(CustomFormatOp):
-    """Base of operations that print one type for all operands and the result, `: type`, or a function type if the types
-    differ."""
+    """Base class of operations that print `: type` if all operands and the result have the same type, otherwise a
+    function type."""
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:

@@ -8,8 +8,9 @@ the temporaries exceeds the budget, or if the arguments and results alone do. Ot
 found.
 
 XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
-bound must exceed the budget by more than the measured error of program order, and the answer `yes` says that the
-compiler decides. For a step on several devices, the model counts whole arrays instead of shards, so nothing is refused.
+bound must exceed the budget by more than the measured error of program order, and the answer `yes` adds that the
+compiled step may need less or more. For a step on several devices, the model counts whole arrays instead of shards, so
+nothing is refused.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class Rewritten:
         return [StepMemory(place, before[name][1], last) for name, (place, last) in after.items() if name in before]
 
     def seen_as(self, view: Callable[[ModuleOp], ModuleOp]) -> Rewritten:
-        """Return a copy of this result whose queries read views of both modules, for example the parts that run on one
-        device."""
+        """Return a copy of this result whose queries use transformed versions of both modules, for example the parts
+        that run on one device."""
         return Rewritten(
             module=view(self.module),
             plans=self.plans,

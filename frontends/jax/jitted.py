@@ -149,8 +149,8 @@ class Jitted(Generic[P, R]):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Lower and rewrite the step. Warns `NothingSaved` if nothing is recomputed, and `MarkWithoutEffect` for marks.
 
-        If the plain step may run because it may need less memory, or if it has its own `jax.checkpoint`, `compile`
-        warns instead.
+        If the choice between the plain and the rewritten step is still open, or if it has its own `jax.checkpoint`,
+        `compile` warns instead.
 
         Args:
             *args: The arguments of the step, arrays or `jax.ShapeDtypeStruct`.
@@ -344,8 +344,8 @@ def jit(*fn: Any, **keywords: Any) -> Any:
     """Wrap a training step, including its gradient, as `jax.jit` does, so that it needs less memory.
 
     It is proved that the rewritten step computes each result by the same operations on the same values as the plain
-    step. So the results are equal bit for bit if operations run one by one. Compiled code may round the two steps
-    differently, as with `jax.checkpoint` (docs/bits.md).
+    step. Therefore, the results are equal bit for bit if operations run one by one. Compiled code may round the two
+    steps differently, as with `jax.checkpoint` (docs/bits.md).
 
     Args:
         fn: The step. Without it, `jit` is a decorator.

@@ -1,11 +1,11 @@
 """Split the copies of a group into batches. Each batch waits for its own token: a value that orders operations.
 
-A segment often consists of two computations that join late: random bits, with many large temporaries and a small mask
-as their result, and the layer itself. An eager executor would run both concurrently, with the temporaries of both live.
-So the part whose peak is far above its live-out bytes runs first, and the other part waits for its results. For two
-independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D. Ullman, "The generation of
-optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse
-matrix factorization", 1987.
+A segment often consists of two computations that meet late: one draws random bits, which takes many large temporaries
+and yields a small mask; the other is the layer itself. An eager executor would run both concurrently, with the
+temporaries of both live. So the part whose peak is far above its live-out bytes runs first, and the other part waits
+for its results. For two independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D.
+Ullman, "The generation of optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized
+tree pebbling to sparse matrix factorization", 1987.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from ..graph import Graph
 
 @dataclass(frozen=True)
 class Targets:
-    """The targets of a plan.
+    """What a plan must recompute, and which readers use the copies.
 
     Attributes:
-        segments: The segment of each operation that makes a target or is in a segment.
+        segments: The segment of each operation that has one, or that makes a target.
         values: The values to recompute.
         own_readers: For some values, the only operations that read the copy: a segment may recompute its output for its
             own gradient, while all other operations read the original. If a value has no entry, any reader may read its

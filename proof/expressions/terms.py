@@ -149,7 +149,7 @@ NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
 class OpenRegion(NamedTuple):
-    """A region whose operations are translated to terms, before it is closed to a body.
+    """A region whose operations are translated to terms, before it is closed over its captures to form a body.
 
     Attributes:
         arguments: Terms of the arguments, then of the state at the start of the region.

@@ -79,7 +79,8 @@ class PreservedOperations:
             yield from self.constraints_in(self._terms.operands_of(term)[0])
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether every instance of a risk or constraint is an instance of another term."""
+        """Return whether every instance of `term`, a risk or a constraint, also occurs as an instance of one of
+        `others`."""
         if term in others:
             return True
         if self._terms.head_of(term).kind != "endless":

@@ -18,7 +18,7 @@ _LOG = getLogger("recompute.search")
 
 
 class CandidateRewrite(Protocol):
-    """The rewrite of a step by one candidate: the data that determine its work."""
+    """The properties of a candidate's rewrite from which its extra work is computed."""
 
     @property
     def plans(self) -> tuple[StepPlan, ...]: ...

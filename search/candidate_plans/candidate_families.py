@@ -41,9 +41,9 @@ def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
 
 
 def _thinned(attempts: Sequence[ScoredAttempt], has_policy: bool) -> set[int]:
-    """Return the indices of the attempts that are tried with fewer segments: half of `MAX_THINNED` with the lowest
-    peaks, and as many with the fewest extra FLOPs. Only attempts with copies are eligible. `has_policy`: whether they
-    must have a policy of their own, or must have none."""
+    """Return the indices of the attempts that are tried with fewer segments: the `MAX_THINNED // 2` attempts with the
+    lowest peaks, and equally many with the fewest extra FLOPs. Only attempts with copies are eligible. If `has_policy`,
+    they must have a policy of their own, otherwise they must have none."""
     eligible = [
         at
         for at, attempt in enumerate(attempts)

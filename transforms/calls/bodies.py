@@ -125,7 +125,10 @@ class MatchedCall:
             # CSE merged a literal with an equal literal elsewhere, or merged two operations of this call.
             self._match(index, value.op)
             return
-        raise LeftInlined(f"it reads two different values where the template reads {name_of(template_value.op)}")
+        raise LeftInlined(
+            "it reads two different values where the called function reads only the result of "
+            f"{name_of(template_value.op)}"
+        )
 
 
 def _have_equal_regions(op: Operation, other: Operation) -> bool:

@@ -1,6 +1,6 @@
 """Run the calls of all modules of a framework in named scopes, while a step is traced.
 
-A module is named as in `named_modules.py`, after the attribute of the running module that holds it.
+A module is named as in `named_modules.py`, after the attribute that holds it in the module whose call is running.
 """
 
 from __future__ import annotations

@@ -112,7 +112,8 @@ class StepVariants:
 
     @property
     def merged(self) -> Rewritten | None:
-        """The rewrite of the step with the copies of its own `jax.checkpoint` merged back; None if that fails."""
+        """The rewrite of the step after the copies that its own `jax.checkpoint` made are merged into their originals;
+        None if the merge fails."""
         return self._merged[0]
 
     @cached_property

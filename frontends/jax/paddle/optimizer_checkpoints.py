@@ -39,7 +39,7 @@ class CheckpointList:
             raise TypeError(f"{NO_LIST}, not {type_name(checkpoints)}")
         elements: list[Any] = checkpoints  # pyright: ignore[reportUnknownVariableType]
         if wrong := [element for element in elements if not isinstance(element, str | jax.Array)]:
-            raise TypeError(f"{NO_LIST}; found {type_name(wrong[0])} in it")
+            raise TypeError(f"{NO_LIST}, but it contains {type_name(wrong[0])}")
         if wrong := [name for name in elements if isinstance(name, str) and (not name or "," in name)]:
             raise ValueError(f"set_checkpoints: invalid name '{wrong[0]}': expected a non-empty name without a comma")
         names = dict.fromkeys(name for name in elements if isinstance(name, str))

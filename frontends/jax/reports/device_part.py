@@ -2,9 +2,9 @@
 
     %0 = stablehlo.sine %x : tensor<2048x64xf32>     sharded over 8 devices     ->     tensor<256x64xf32>
 
-Shardy's own pass is part of JAX. It propagates the shardings of arguments and constraints through the step. The
-compiler uses the same propagation. The new shapes serve only to count bytes and FLOPs, and are never compiled.
-Attributes stay unchanged, so that they describe whole arrays.
+Shardy's own pass, which is part of JAX, propagates the shardings of arguments and constraints through the step, as it
+does in the compiler. The new shapes serve only to count bytes and FLOPs, and are never compiled. Attributes stay
+unchanged, and so still describe whole arrays.
 """
 
 from __future__ import annotations

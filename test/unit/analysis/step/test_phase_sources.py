@@ -81,7 +81,7 @@ def test_no_phases_without_matching_source() -> None:
         ),
         (
             ACME.replace('%a = stablehlo.sine %x {acme.pass = "forward"', '%a = stablehlo.sine %x {acme.pass = "both"'),
-            "the attribute acme.pass of stablehlo.sine states a gradient of a gradient",
+            "the attribute acme.pass of stablehlo.sine marks a gradient of a gradient",
         ),
     ],
 )
