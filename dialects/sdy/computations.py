@@ -78,7 +78,7 @@ class ShardyReturnOp(IRDLOperation):
 
 
 class ComputationOp(IRDLOperation):
-    """Base of operations with a region that takes the operands and returns the results, or per-device shards of
+    """Base class of operations with a region that takes the operands and returns the results, or per-device shards of
     them."""
 
     inputs = var_operand_def()

@@ -63,7 +63,7 @@ class MeshOp(IRDLOperation):
 
 
 class ShardedCopyOp(SameTypeOp):
-    """Base of operations that return their operand with a sharding."""
+    """Base class of operations that return their operand with a sharding."""
 
     input = operand_def()
     sharding = prop_def(ShardingAttr)
@@ -190,7 +190,8 @@ class ShardingGroupOp(IRDLOperation):
 
 
 class EdgeOp(SameTypeOp):
-    """Base of edges along which shardings are propagated. The operand owns the edge, and must have no other user."""
+    """Base class of edges along which shardings are propagated. The operand owns the edge, and must have no other
+    user."""
 
     input = operand_def(TensorType)
     result = result_def(TensorType)

@@ -90,7 +90,7 @@ class PreservedOperations:
         return self._patterns.is_repeated(pattern, [other for other, before in endless if before == state])
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether one of the other terms contains every instance of the term."""
+        """Return whether one of `others` represents every instance of `term`."""
         return term in others or self._patterns.is_covered(term, others)
 
     def _is_separable(self, op: Operation, numbered: NumberedLoop, constraint: int) -> bool:

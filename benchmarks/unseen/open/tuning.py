@@ -1,4 +1,5 @@
-"""Steps whose weights are frozen, routed, or stored in a higher precision than they are used in."""
+"""Steps with frozen weights, with routed experts, or with weights that are stored in a higher precision than the
+computation uses."""
 
 from __future__ import annotations
 
