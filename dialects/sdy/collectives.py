@@ -5,8 +5,8 @@
     %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
 The operand and the result have the type of the whole value. The operand's sharding and the axes determine the result's
-sharding. `out_sharding` repeats it. Assembly, properties and constraints follow Shardy's `ops.td` and `verifiers.cc`.
-Shardy declares none of these operations `Pure`.
+sharding, which `out_sharding` repeats. Assembly, properties and constraints follow Shardy's `ops.td` and
+`verifiers.cc`. Shardy declares none of these operations `Pure`.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
     sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
-A constraint is not `Pure`, because it shards its operand even if its result has no uses. A constant is not `Pure`
-either: the purpose of Shardy's own constants is that each use has a separate one.
+A constraint is not `Pure`, because it shards its operand even if its result has no uses. Shardy's constants are not
+`Pure` either: their purpose is that each use has a constant of its own, which is never merged with another.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Steps with frozen weights, with routed experts, or with weights that are stored in a higher precision than the
-computation uses."""
+"""Steps with frozen weights, routed experts, or weights stored in a higher precision than they are used in."""
 
 from __future__ import annotations
 
