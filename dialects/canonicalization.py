@@ -48,8 +48,8 @@ class DropUnreadDepend(RewritePattern):
 
 
 class DropRepeatedDelay(RewritePattern):
-    """If another `depend` has already delayed an operand of a `depend` operation after the same token, replace the
-    result with this operand."""
+    """Replace a result of a `depend` operation with its operand, if another `depend` already delays the operand after
+    the same token."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: DependOp, rewriter: PatternRewriter, /) -> None:

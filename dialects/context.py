@@ -29,7 +29,8 @@ class RecomputeContext(RemarkContext):
     """An xDSL context that also collects the passes' remarks, their plans (as text) and their summaries.
 
     Attributes:
-        summaries: Remarks that each sum up the effect of a pass. Tools print them unless they print details.
+        summaries: Remarks, each of which sums up the effect of a pass. Tools print these summaries unless they print
+            the detailed remarks.
     """
 
     plans: list[str] = field(default_factory=list[str])

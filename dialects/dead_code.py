@@ -61,8 +61,8 @@ def _is_dead(op: Operation) -> bool:
 
 
 def is_erasable(op: Operation) -> bool:
-    """Return whether the operation may be erased if its results are unread: it has no effects, and is no sharding
-    constraint."""
+    """Return whether the operation may be erased if its results are unread. This requires that it has no effects and is
+    not a sharding constraint."""
     return _never_has_effects(type(op)) or would_be_trivially_dead(op)
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 class MarkKind(StrEnum):
     """The mark of one result. A `MUST` mark always applies; a `PREFER` mark is ignored if it does not reduce memory.
 
-    The names are taken from PyTorch's `CheckpointPolicy`, except `OFFLOAD`. The latter marks a saved value that may be
+    All names except `OFFLOAD` are taken from PyTorch's `CheckpointPolicy`. `OFFLOAD` marks a saved value that may be
     moved to the host.
     """
 

@@ -44,8 +44,8 @@ def marks_of(op: Operation) -> list[MarkKind | None]:
 
 
 def has_only(op: Operation, kind: MarkKind) -> bool:
-    """Return whether the operation has the mark for all its results, or as a whole if it has no results, as a segment
-    may."""
+    """Return whether all results of the operation have the mark `kind`. An operation without results, such as some
+    segments, has the mark as a whole."""
     if (mark := op.attributes.get(Names.RECOMPUTE)) is None:
         return False
     return kind_of(mark) is kind or set(marks_of(op)) == {kind}

@@ -57,7 +57,7 @@ class YieldOp(IRDLOperation):
 
 
 class GroupOp(IRDLOperation):
-    """Base of segments and gradients: one block without arguments that yields the results."""
+    """Base class of segments and gradients: one block without arguments that yields the results."""
 
     body = region_def("single_block")
     outputs = var_result_def()
@@ -176,7 +176,7 @@ class GradientOp(GroupOp):
 
 
 def splice(group: GroupOp) -> list[Operation]:
-    """Replace the group with the operations of its region. Return them in order.
+    """Replace the group with the operations of its region. Return these operations in order.
 
     Raises `Refusal` if the group has an attribute of another dialect, since the attribute would be lost.
     """

@@ -179,7 +179,9 @@ def _verify_call(op: Operation) -> None:
     except ValueError as error:
         raise VerifyException(f"'{ARGS}': {error}") from error
     if is_prefixed and not op.operands:
-        raise VerifyException(f"{op.name} must have an operand 0, the state or the token that it reads")
+        raise VerifyException(
+            f"{op.name} must have at least one operand: operand 0 is the state or the token that it reads"
+        )
     expected = list(range(is_prefixed, len(op.operands)))
     if named != expected:
         raise VerifyException(

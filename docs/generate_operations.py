@@ -36,9 +36,9 @@ by `docs/generate_operations.py`; do not edit. Each operation has a class with a
 
 - **forms**: `both`: the operation is parsed and printed in StableHLO's custom form and in the generic form; `generic`:
   StableHLO defines no custom form for it.
-- **constraints**: the labels of the specification with which errors begin: `stablehlo.gather: C4: offset_dims …`.
+- **constraints**: labels of the specification; an error begins with its label: `stablehlo.gather: C4: offset_dims …`.
 - **kernel**: whether the interpreter executes the operation if the shapes are static.
-- **facts**: whether the passes may recompute the operation. `if its region is`: only if they may recompute each
+- **facts**: whether the passes may recompute the operation. `if its regions are`: only if they may recompute each
   operation in its region.
 - **proof**: `function`: equal operands give equal results; `exchange`: equal operands on all devices give equal
   results; `identity`: the result is the operand; `body`: compared as the function that it names; `effect`: the number
@@ -154,7 +154,7 @@ def _facts(facts: Facts | None) -> str:
         return ""
     return {
         Effect.PURE: "yes",
-        Effect.PURE_IF_BODY_IS: "if its region is",
+        Effect.PURE_IF_BODY_IS: "if its regions are",
         Effect.TERMINATOR: "terminator",
         Effect.IMPURE: f"no: {facts.reason}",
     }[facts.effect]

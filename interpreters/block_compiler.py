@@ -174,8 +174,8 @@ class BlockCompiler:
         return combiner(BlockCompiler().block(block, (*numbers, *captures_of(op))), block, len(numbers))
 
     def structured_kernel(self, op: Operation) -> Kernel:
-        """Make the kernel of a structured operation. Its body takes the loop indices that `linalg.index` reads after
-        its arguments.
+        """Make the kernel of a structured operation. After its arguments, the body takes the loop indices that
+        `linalg.index` reads.
         """
         block = op.regions[0].block
         index_ops = [inner for inner in block.ops if isinstance(inner, IndexOp)]

@@ -264,7 +264,8 @@ def branches(
     blocks: Sequence[LoopBody | None],
     observer: Observer | None,
 ) -> Kernel:
-    """Make the kernel of a conditional. Results that the branch allocates are moved out of it; the others are copied.
+    """Make the kernel of a conditional. Results that the branch allocates are moved out of it; all other results are
+    copied.
 
     Args:
         op: The conditional.

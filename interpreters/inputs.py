@@ -36,7 +36,7 @@ def random_inputs(function: FuncOp, seed: int = 0, kind: InputKind = "random") -
     """Return one array for each argument of a function. The arrays depend only on the function, the seed and the kind.
 
         random:       small floats of both signs, no NaN; small integers; random keys of arbitrary bits
-        positive:     the same with non-negative floats, so that logarithms and roots of the inputs are not NaN
+        positive:     like `random` with non-negative floats, so that logarithms and roots of the inputs are not NaN
         adversarial:  zeros of both signs, infinities, NaN, denormals and extreme values, mixed with random values
 
     Raises:

@@ -109,8 +109,8 @@ class BufferRoles:
         return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """Return the constants of a block. In a loop that reads only constants, all values are constants, including the
-        region arguments.
+        """Return the constants of a block. In a loop that reads only constants, all values count as constants,
+        including the region arguments.
         """
         if block not in self.constants:
             around = block.parent_op()

@@ -200,7 +200,8 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """Return whether the only result type is a function type, for which xDSL omits the required parentheses."""
+    """Return whether the operation has a single result type, and this is a function type. xDSL omits the parentheses
+    that such a type requires."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 

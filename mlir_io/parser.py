@@ -249,7 +249,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _close_operation(self, name: str) -> str | None:
         """Return the name of the most similar known operation; None if there is no similar operation.
 
-        It is a similar name in the same dialect, or the same name in a dialect with a similar name.
+        The result has a similar name in the same dialect, or the same name in a dialect with a similar name.
         """
         dialects = {dialect.name: dialect for dialect in self.ctx.loaded_dialects}
         prefix, _, suffix = name.partition(".")

@@ -1,10 +1,10 @@
 """Verification of modules that checks equal operations only once.
 
-This is faster, because a step contains thousands of additions of the same type, and its rewritten form contains the
-same operations. Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the types of
-its operands and results, and its properties. Some operations, such as reductions and sorts, apply a small region to
-elements. Their validity also depends on the same facts about the operations in the region, and on the values that these
-operations read.
+This saves time, because a step contains thousands of additions of the same type, and the rewritten step contains the
+same operations again. Whether a StableHLO or CHLO operation without regions is valid depends only on its class, the
+types of its operands and results, and its properties. Some operations, such as reductions and sorts, apply a small
+region to elements. Their validity also depends on the classes, types and properties of the operations in the region,
+and on the values that these operations read.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class EmptySyntax(EmptyOp):
 
 
 class DimSyntax(DimOp):
-    """A parser for `tensor.dim` with attributes after the operands; xDSL expects them before the operands."""
+    """A parser for `tensor.dim` that accepts attributes after the operands. xDSL expects them before the operands."""
 
     @classmethod
     def parse(cls, parser: Parser) -> DimOp:

@@ -16,7 +16,8 @@ BY_POSITION = ("arg_attrs", "res_attrs")
 
 
 def signature(numbering: Numbering, flattened_results: bool = False) -> dict[str, Attributes]:
-    """Return all attributes of the signature by the part that has them, such as "the module" or "argument #0 of @main".
+    """Return all attributes of the signature, grouped by the part that carries them, such as "the module" or "argument
+    #0 of @main".
 
     The parts are the module and, for each compared function, the function, its arguments, its results and its return.
 

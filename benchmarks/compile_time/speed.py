@@ -56,7 +56,8 @@ def write_step(path: Path, width: int) -> float:
 
 
 def measure(parent: Path, step: Path) -> dict[str, float]:
-    """Run the checkout `parent/recompute` on a step, and return its figures: CPU seconds, but bytes for the peak."""
+    """Run the checkout `parent/recompute` on a step, and return its figures: the peak memory in bytes, and all other
+    figures in CPU seconds."""
 
     def run(code: str, *arguments: str) -> ProcessCost:
         return run_python(("-c", code, *arguments), parent, {"PYTHONPATH": str(parent)})

@@ -53,7 +53,7 @@ class CheckRow:
         numpy: `equal`, `cannot` if numpy cannot execute the step, or the first difference.
         xla: `ok`, or the error of XLA.
         ours: The distance from the plain step under XLA, in rounding units and relative; `-` if there is none.
-        theirs: The same distance with `jax.checkpoint`.
+        theirs: The distance of the step with `jax.checkpoint` from the plain step, in the units of `ours`.
         far: Whether `ours` exceeds its limit.
     """
 

@@ -16,10 +16,11 @@ def aliased_bytes(compiled: Any) -> int:
 
 
 def flops(compiled: Any) -> float:
-    """Return the FLOPs of a compiled step. A loop body counts once."""
+    """Return the FLOPs of a compiled step. Each loop body counts as a single iteration."""
     return float(compiled.cost_analysis()["flops"])
 
 
 def temporaries_and_flops(compiled: Any) -> tuple[int, float]:
-    """Return the bytes of temporaries and the FLOPs of a compiled step. A loop body counts once in the FLOPs."""
+    """Return the bytes of temporaries and the FLOPs of a compiled step. Each loop body counts as a single iteration in
+    the FLOPs."""
     return temporary_bytes(compiled), flops(compiled)

@@ -14,6 +14,7 @@ _HOST_DEVICES = "--xla_force_host_platform_device_count"
 
 
 def flags_with_host_devices(count: int) -> str:
-    """Return `XLA_FLAGS` with a flag for `count` host devices, or unchanged if it already sets their number."""
+    """Return the value of `XLA_FLAGS`, with a flag for `count` host devices added unless the value already sets their
+    number."""
     flags = os.environ.get("XLA_FLAGS", "")
     return flags if _HOST_DEVICES in flags else f"{flags} {_HOST_DEVICES}={count}".strip()

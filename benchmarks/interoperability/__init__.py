@@ -1,1 +1,1 @@
-"""Benchmarks with programs from other tools, and with our output in other compilers."""
+"""Benchmarks that read programs from other tools, or compile our output with other compilers."""

@@ -9,15 +9,15 @@ Results: bytes, ratios and distances in units of rounding, in docs/measured/iree
 The extra `iree` (`python -m pip install '.[iree]'` in a checkout) installs `iree-compile` and `iree-run-module`.
 `--iree` names the folder of other builds. Both steps are compiled for the CPU and run on the same random inputs.
 
-The columns list: the sum of the allocator's peaks on host-local and on device-local memory (a step with loops uses
-both); the bytes of inputs and results, which both peaks contain; the ratio of the peaks, with and without inputs and
-results; the ratio of XLA:CPU's temporaries, which contain neither; and the largest distances of any result, in units of
-rounding. These distances are from the recomputed to the plain step, in IREE and in XLA, and from the plain step in IREE
-to the plain step in XLA and in numpy.
+A peak is the sum of the allocator's peaks in host-local and in device-local memory, because a step with loops uses
+both. The columns list both peaks; the bytes of inputs and results, which both peaks include; the ratio of the peaks,
+with and without these bytes; and the ratio of XLA:CPU's temporaries, which exclude inputs and results. The last columns
+list distances, each the maximum over all results, in multiples of the unit roundoff: from the recomputed to the plain
+step, in IREE and in XLA, and from the plain step in IREE to the plain step in XLA and in numpy.
 
 The exit status is 1 if a requirement is not met. The peak must be at most 1.02 times the plain peak. Without inputs and
-results, it must be at most 0.6 times the plain peak, if that holds for XLA's temporaries. The recomputed results must
-be as close to the plain results as in XLA, or as the plain results are to XLA's.
+results, it must be at most 0.6 times the plain peak, provided that XLA's temporaries are reduced to that share. The
+recomputed results must be as close to the plain results as in XLA, or as the plain results are to XLA's.
 """
 
 # pyright: basic
@@ -135,13 +135,13 @@ def _type(value: np.ndarray) -> str:
 
 @dataclass(frozen=True)
 class IreeRow:
-    """The measurement of an example. Distances are the largest of any result, in units of rounding.
+    """The measurement of an example. Each distance is the maximum over all results, in multiples of the unit roundoff.
 
     Attributes:
         name: The name of the example.
         plain_bytes: The sum of the allocator's peaks for the plain step.
         ours_bytes: The same sum for the recomputed step.
-        fixed_bytes: The bytes of inputs and results, which both peaks contain.
+        fixed_bytes: The bytes of inputs and results, which are included in both peaks.
         xla_ratio: The temporaries of the recomputed step in XLA:CPU, as a multiple of the plain step's.
         recomputed: The distance from the recomputed to the plain step in IREE.
         in_xla: The distance from the recomputed to the plain step in XLA.

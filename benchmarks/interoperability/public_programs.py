@@ -220,7 +220,7 @@ def measure(
         checkout: The folder of the checkout.
         globs: The patterns of file names, relative to the checkout.
         dialects: The dialects whose programs are counted; empty to count all programs.
-        with_checks: Whether to run the expectations of interpreter tests.
+        with_checks: Whether to also run the checks in interpreter tests.
     """
     table = Table()
     comparison = PrintComparison(table, dialects)

@@ -1,4 +1,4 @@
-"""The registry of the compared steps by name. It imports a framework when a step of it is built."""
+"""The registry of the compared steps, by name. A framework is imported only when one of its steps is built."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def costs_under(forms: Mapping[str, PeerForm], setting: CompilerSetting, platfor
 
 
 def differing(plain: list[np.ndarray], other: list[np.ndarray]) -> int:
-    """Return the number of results whose bits, shapes or types differ between the two variants."""
+    """Return the number of results whose bits, shapes or types differ between two variants of a step."""
     pairs = zip(plain, other, strict=True)
     return sum(a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes() for a, b in pairs)
 

@@ -58,7 +58,8 @@ def argument_shapes(built: Built) -> tuple[Any, ...]:
 def forms_of(
     peer: Peer, size: str, only: tuple[str, ...] = FORMS, arguments_of: ArgumentsOf = drawn_arguments
 ) -> Iterator[tuple[str, PeerForm | Exception]]:
-    """Yield each variant in `only`, or the exception that prevented it. Call this in the step's context."""
+    """Yield each variant in `only`, or the exception that prevented its lowering. Call this function in the step's
+    context."""
     plain = peer.build(None, size)
     for name, remat in OF_THEIRS.items():
         if name in only:

@@ -41,7 +41,7 @@ def layer_norm(scale: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def identity(x: jax.Array) -> jax.Array:
-    """Return the argument, for attention without rotary positions."""
+    """Return the argument unchanged, in place of the rotation in attention without rotary positions."""
     return x
 
 

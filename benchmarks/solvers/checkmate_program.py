@@ -111,7 +111,7 @@ class _Checkmate:
     def _frees(self, t: int) -> None:
         """Add the constraints on FREE.
 
-        FREE is 1 exactly if the operation runs, no later operation reads v, and v is not live in the next stage.
+        FREE is 1 if and only if the operation runs, no later operation reads v, and v is not live in the next stage.
         """
         for (stage, v, op), column in self.free.items():
             if stage != t:

@@ -45,7 +45,7 @@ class FormRow:
 
 
 def rows(name: str, forms: Iterable[ModelForm], progress: Callable[[str], None]) -> Iterator[FormRow]:
-    """Yield the measurement of each variant. The first variant is the reference for the others."""
+    """Yield the measurement of each variant. The first variant is the reference for all later variants."""
     reference: Outcome | None = None
     plain_bytes = 0
     for form in forms:

@@ -5,10 +5,10 @@
 
 Results: CPU seconds, in docs/measured/torch.md. Time: about 1 minute.
 
-"plan and proof" is the time of the search, the rewrite, the export and the proof. "min_cut" and "ours" are the times of
-compilation and one step in program order, with PyTorch's `min_cut` and with `recompute.torch`. Times are CPU seconds
-of one process, on which other processes have little effect. No plan is read from the disk cache. The exit status is 1
-if a time exceeds its limit.
+"plan and proof" is the time of the search, the rewrite, the export and the proof. "min_cut" and "ours" each give the
+time of compilation and of one step in program order: with PyTorch's `min_cut`, and with `recompute.torch`. Times are
+CPU seconds of one process, on which other processes have little effect. No plan is read from the disk cache. The exit
+status is 1 if a time exceeds its limit.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
-"""Training steps written independently of the passes. They measure the passes on code that the authors of the passes
-had not seen."""
+"""Training steps written independently of the passes. Benchmarks apply the passes to these steps, which the authors of
+the passes had not seen."""

@@ -7,8 +7,8 @@ Results: bytes and FLOPs, as lines of JSON from which `savings_page` makes docs/
 minutes for a group.
 
 Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
-names and once without. The measured temporaries are compared with each other and with our XLA:CPU model. Each step is
-one line of JSON. A step that the file already contains is not re-measured.
+names and once without. The measured temporaries of these variants are compared with each other and with this project's
+XLA:CPU model. Each step is one line of JSON. A step that the file already contains is not re-measured.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from ..stablehlo.formats import CustomFormatOp, Types
 
 
 class ElementwiseOp(CustomFormatOp):
-    """Base of elementwise operations, printed as `chlo.name %a, %b : operand types -> result type`."""
+    """Base class of elementwise operations, printed as `chlo.name %a, %b : operand types -> result type`."""
 
     TAKES: ClassVar[ElementPredicate] = is_any
     """A predicate that accepts the element types for which the operation is defined."""

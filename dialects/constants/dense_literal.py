@@ -88,8 +88,8 @@ def parse_dense(parser: AttrParser, type: Attribute | None = None) -> tuple[AnyS
 
 def literal_bits(content: str, type: AnyShaped, start: int, end: int) -> bytes:
     """Return the bits of the literal `content[start:end]`, the text between `dense<` and `>`. As in MLIR, an empty
-    tensor may be written as a splat. Its element is preserved. Raises `ValueError` if the literal does not match
-    `type`.
+    tensor may be written as a splat. The element of the splat is preserved. Raises `ValueError` if the literal does not
+    match `type`.
     """
     element_type = type.element_type
     dtype = dtype_of(element_type)

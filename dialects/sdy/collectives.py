@@ -5,8 +5,8 @@
     %1 = sdy.all_reduce max {"x"} %0 out_sharding=<@mesh, [{}, {}]> : tensor<16x8xf32>
 
 The operand and the result have the type of the whole value. The operand's sharding and the axes determine the result's
-sharding. `out_sharding` repeats it. Assembly, properties and constraints follow Shardy's `ops.td` and `verifiers.cc`.
-Shardy declares none of these operations `Pure`.
+sharding, which `out_sharding` repeats. Assembly, properties and constraints follow Shardy's `ops.td` and
+`verifiers.cc`. Shardy declares none of these operations `Pure`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ REDUCTIONS = ("sum", "max", "min")
 
 
 class CollectiveOp(IRDLOperation):
-    """Base of Shardy's collectives, printed as `name axes %operand out_sharding=<…> : type`."""
+    """Base class of Shardy's collectives, printed as `name axes %operand out_sharding=<…> : type`."""
 
     AXES: ClassVar[str] = ""
     """The name of the property that contains the axes; empty if there is none."""
@@ -214,7 +214,7 @@ def _check_dimension(index: int, actual: Axes, expected: Axes) -> None:
 
 
 class AxesPerDimensionOp(CollectiveOp):
-    """Base of collectives with a list of axes for each dimension."""
+    """Base class of collectives with a list of axes for each dimension."""
 
     def check_axes(self, operand: Sharding, result: Sharding, mesh: Mesh) -> None:
         lists = self.properties[type(self).AXES]
@@ -303,7 +303,7 @@ class AllToAllOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectivePermuteOp(CollectiveOp):
-    """Redistribute the shards: each dimension is sharded over other axes of the same total size."""
+    """Redistribute the shards: each dimension is then sharded over different axes with the same total size."""
 
     name = "sdy.collective_permute"
     MAY_CHANGE_MESH: ClassVar[bool] = True
@@ -326,7 +326,7 @@ class CollectivePermuteOp(CollectiveOp):
 
 
 class ReducingOp(CollectiveOp):
-    """Base of collectives that combine the values of devices: by addition, unless another reduction is given."""
+    """Base class of collectives that combine the values of devices: by addition, unless another reduction is given."""
 
     reduction_op = opt_prop_def(I32_ATTR)
     MAY_LACK_SHARDING: ClassVar[bool] = True

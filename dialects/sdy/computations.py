@@ -78,7 +78,7 @@ class ShardyReturnOp(IRDLOperation):
 
 
 class ComputationOp(IRDLOperation):
-    """Base of operations with a region that takes the operands and returns the results, or per-device shards of
+    """Base class of operations with a region that takes the operands and returns the results, or per-device shards of
     them."""
 
     inputs = var_operand_def()
@@ -233,7 +233,7 @@ class ManualComputationOp(ComputationOp):
             for extent, dimension in zip(whole.get_shape(), sharding.dimensions, strict=True):
                 manual = [axis.name in self.manual_axes.data for axis in dimension.axes]
                 if manual != sorted(manual, reverse=True):
-                    raise VerifyException(f"{name} {index} must have all manual axes come before free axes")
+                    raise VerifyException(f"{name} {index}: manual axes must precede free axes in each dimension")
                 size = prod(axis.length(mesh) for axis in dimension.axes if axis.name in self.manual_axes.data)
                 check_divisible(f"{name} {index}:", extent, size)
                 expected.append(extent if extent == DYNAMIC_INDEX else extent // size)

@@ -6,8 +6,8 @@
     %3 = sdy.propagation_barrier %2 allowed_direction=BACKWARD : tensor<4xf32>
     sdy.sharding_group %3 group_id=21 : tensor<4xf32>
 
-A constraint is not `Pure`, because it shards its operand even if its result has no uses. A constant is not `Pure`
-either: the purpose of Shardy's own constants is that each use has a separate one.
+A constraint is not `Pure`, because it shards its operand even if its result has no uses. Shardy's constants are not
+`Pure` either: their purpose is that each use has a constant of its own, which is never merged with another.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MeshOp(IRDLOperation):
 
 
 class ShardedCopyOp(SameTypeOp):
-    """Base of operations that return their operand with a sharding."""
+    """Base class of operations that return their operand with a sharding."""
 
     input = operand_def()
     sharding = prop_def(ShardingAttr)
@@ -190,7 +190,8 @@ class ShardingGroupOp(IRDLOperation):
 
 
 class EdgeOp(SameTypeOp):
-    """Base of edges along which shardings are propagated. The operand owns the edge, and must have no other user."""
+    """Base class of edges along which shardings are propagated. The operand owns the edge, and must have no other
+    user."""
 
     input = operand_def(TensorType)
     result = result_def(TensorType)

@@ -29,7 +29,7 @@ _BETWEEN: tuple[PunctuationSpelling, ...] = (",", "=", ":", "?", "-", "->", "*")
 
 
 class TextAttr(Data[str]):
-    """Base of attributes `<…>` that store the text between the brackets."""
+    """Base class of attributes `<…>` that store the text between the brackets."""
 
     WORDS: ClassVar[str]
     """A noun phrase for the attribute in error messages."""

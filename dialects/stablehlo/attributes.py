@@ -191,8 +191,8 @@ def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
 
 
 class RecordAttribute(Data[RecordT], Generic[RecordT]):
-    """Base of attributes such as `<name = [0, 1], other = 2>`. Only the fields of the dataclass that differ from their
-    defaults are printed."""
+    """Base class of attributes such as `<name = [0, 1], other = 2>`. Only the fields of the dataclass that differ from
+    their defaults are printed."""
 
     RECORD: ClassVar[type[Any]]
 
@@ -209,7 +209,7 @@ class RecordAttribute(Data[RecordT], Generic[RecordT]):
 
 
 class OrderedRecordAttribute(RecordAttribute[RecordT], Generic[RecordT]):
-    """Base of attributes whose printed text contains all fields of the dataclass, in order."""
+    """Base class of attributes whose printed text contains all fields of the dataclass, in order."""
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> RecordT:

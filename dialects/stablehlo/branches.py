@@ -1,4 +1,4 @@
-"""Branches and sorting. StableHLO prints both in the generic form."""
+"""Branches and sorting. StableHLO prints these operations in the generic form."""
 
 from __future__ import annotations
 

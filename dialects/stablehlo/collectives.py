@@ -55,7 +55,7 @@ from .tensors import numbers
 
 
 class CollectiveOp(IRDLOperation):
-    """Base of operations that exchange values within each group of devices."""
+    """Base class of operations that exchange values within each group of devices."""
 
     replica_groups = prop_def()
     channel_handle = opt_prop_def()
@@ -345,7 +345,8 @@ def _check_data(op: CollectiveOp) -> None:
 
 
 def _check_root(op: CollectiveOp) -> None:
-    """Check the last operand, if it selects root devices: it must have one device id for each other operand."""
+    """Check the last operand if it selects root devices: it must contain one device id for each data operand, that is,
+    for each operand before it."""
     if not op.has_dynamic_root:
         return
     if len(op.operands) < 2:

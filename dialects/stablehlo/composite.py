@@ -1,4 +1,5 @@
-"""`stablehlo.composite`: an operation of another library, with a function that computes the same result.
+"""`stablehlo.composite`: an operation from another library, with a function (its decomposition) that computes the same
+result.
 
     %r = stablehlo.composite "acme.gelu" %x {composite_attributes = {approximate = true}, decomposition = @gelu}
         : (tensor<4xf32>) -> tensor<4xf32>

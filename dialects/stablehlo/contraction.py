@@ -47,8 +47,8 @@ class DotGeneralOp(FunctionTypeOp):
 
     %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]
 
-    The result has the batching dimensions, then the other dimensions of the left operand, then the other dimensions of
-    the right operand.
+    The result has the batching dimensions, then the free dimensions (neither batching nor contracting) of the left
+    operand, then those of the right operand.
     """
 
     name = "stablehlo.dot_general"

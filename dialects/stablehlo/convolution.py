@@ -174,7 +174,7 @@ WINDOW = {
 
 
 class ConvolvingOp(IRDLOperation):
-    """Base of convolutions, with the properties that they share."""
+    """Base class of convolutions, with the properties that they share."""
 
     lhs = operand_def(numbers("I1"))
     rhs = operand_def(tensors("I2"))

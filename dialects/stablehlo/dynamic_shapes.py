@@ -77,7 +77,7 @@ def constants_of(values: Sequence[SSAValue]) -> list[list[int]] | None:
 
 
 class DimensionOp(FunctionTypeOp):
-    """Base of operations with the format `name %a, dim = 0 : (…) -> …`, whose first property is the dimension."""
+    """Base class of operations with the format `name %a, dim = 0 : (…) -> …`, whose first property is the dimension."""
 
     SPELLED: ClassVar[tuple[str, ...]] = ("dimension",)
 

@@ -93,7 +93,10 @@ def check_bounds(type_: Attribute) -> None:
         raise VerifyException(f"{type_} has {len(bounds)} bounds, expected one for each of {len(shape)} dimensions")
     for extent, bound in zip(shape, bounds, strict=True):
         if bound != DYNAMIC_INDEX and extent != DYNAMIC_INDEX:
-            raise VerifyException(f"{type_} has the bound {bound} for the static extent {extent}: write '?' instead")
+            raise VerifyException(
+                f"{type_} has the bound {bound} for the static extent {extent}, which needs no bound: write '?' as its "
+                "bound"
+            )
 
 
 def check_static_or_bounded(subject: str, value: SSAValue) -> None:

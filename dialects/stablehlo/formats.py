@@ -73,7 +73,7 @@ def parse_attributes(
 
 
 def print_attributes(printer: Printer, op: IRDLOperation, spelled: Sequence[str] = ()) -> None:
-    """Print `{…}` with the attributes of `op`, and with its properties except `spelled`. The latter are printed
+    """Print `{…}` with the attributes of `op`, and with its properties except `spelled`, which the format prints
     elsewhere."""
     # Properties are printed in the order of their definition, in which the parser also stores them.
     defined = op.get_irdl_definition().properties
@@ -125,7 +125,7 @@ def parse_operands_before_field(parser: Parser) -> list[UnresolvedOperand]:
 
 
 class CustomFormatOp(IRDLOperation):
-    """Base of operations printed as `name %a, %b <own part> {…} : <types>`."""
+    """Base class of operations printed as `name %a, %b <own part> {…} : <types>`."""
 
     ARITY: ClassVar[int] = 1
     SPELLED: ClassVar[tuple[str, ...]] = ()
@@ -181,8 +181,8 @@ class CustomFormatOp(IRDLOperation):
 
 
 class SameTypeOp(CustomFormatOp):
-    """Base of operations that print one type for all operands and the result, `: type`, or a function type if the types
-    differ."""
+    """Base class of operations that print `: type` if all operands and the result have the same type, otherwise a
+    function type."""
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:
@@ -200,7 +200,7 @@ class SameTypeOp(CustomFormatOp):
 
 
 class FunctionTypeOp(CustomFormatOp):
-    """Base of operations that print a function type: `: (types) -> types`."""
+    """Base class of operations that print a function type: `: (types) -> types`."""
 
     @classmethod
     def parse_types(cls, parser: Parser, count: int) -> Types:
@@ -212,7 +212,7 @@ class FunctionTypeOp(CustomFormatOp):
 
 
 class ResultTypeOp(CustomFormatOp):
-    """Base of operations without operands that print the type of their result: `: type`."""
+    """Base class of operations without operands that print the type of their result: `: type`."""
 
     ARITY: ClassVar[int] = 0
 

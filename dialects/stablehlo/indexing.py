@@ -45,7 +45,7 @@ from .tensors import check_not_quantized_by_dimension, numbers, tensors
 
 
 class IndexingOp(IRDLOperation):
-    """Base of operations that read or write slices of tensors. Index vectors give the offsets of the slices."""
+    """Base class of operations that read or write slices of tensors. Index vectors give the offsets of the slices."""
 
     @property
     @abstractmethod

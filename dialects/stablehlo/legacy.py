@@ -159,7 +159,7 @@ class BroadcastOp(FunctionTypeOp):
 
 
 class EinsumFormatOp(FunctionTypeOp):
-    """Base of operations with an equation, printed as `name %a, config = "ab->ba"`."""
+    """Base class of operations with an equation, printed as `name %a, config = "ab->ba"`."""
 
     einsum_config = prop_def(StringAttr)
     result = result_def(TensorType)

@@ -80,7 +80,8 @@ tensors."""
 
 
 def _sides(op: FftOp) -> tuple[SSAValue | None, SSAValue]:
-    """Return the real and the complex one of operand and result. If both are complex, return None and the operand."""
+    """Return the operand and the result, the real one first and the complex one second. If both are complex, return
+    None and the operand."""
     real = _REAL_SIDE.get(op.fft_type.data)
     if real is None:
         return None, op.operand
@@ -110,8 +111,8 @@ def _check_lengths(op: FftOp) -> None:
 
 
 def _check_result(op: FftOp) -> None:
-    """Check that the result has the shape of the operand. If one of them is real, the last dimension of the complex one
-    is shorter, since half of the values are redundant.
+    """Check that the result has the shape of the operand. If the operand or the result is real, the last dimension of
+    the other, complex one is shorter, since half of the complex values are redundant.
     """
     real, complex_ = _sides(op)
     if real is None:

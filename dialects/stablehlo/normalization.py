@@ -26,7 +26,7 @@ from .tensors import numbers
 
 
 class BatchNormOp(IRDLOperation):
-    """Base of operations that normalize along all dimensions except the feature dimension."""
+    """Base class of operations that normalize along all dimensions except the feature dimension."""
 
     operand = operand_def(numbers("I1"))
     scale = operand_def(numbers("I2"))

@@ -135,7 +135,7 @@ NUMBER = TensorType(IntegerType(32, Signedness.UNSIGNED), [])
 
 
 class DeviceNumberOp(ResultTypeOp):
-    """Base of operations that return an id of the executing device."""
+    """Base class of operations that return an id of the executing device."""
 
     result = result_def(TensorType)
 

@@ -246,7 +246,7 @@ def check_quantized_product(labels: ProductLabels, lhs: Attribute, rhs: Attribut
     if right is None or (left is None) != (output is None):
         raise VerifyException(
             f"{labels.quantized}: the element types are {lhs}, {rhs} and {result}; the right operand must be "
-            "quantized, and either both or neither of the left operand and the result must be quantized"
+            "quantized, and the left operand must be quantized if and only if the result is"
         )
     if left is None or output is None:
         if not lhs == right.expressed == result:

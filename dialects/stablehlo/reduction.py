@@ -114,7 +114,7 @@ def _promotes(element: Attribute, to: Attribute) -> bool:
 
 
 class ReducingOp(IRDLOperation):
-    """Base of operations that combine elements of their inputs with a region, starting from an initial value."""
+    """Base class of operations that combine elements of their inputs with a region, starting from an initial value."""
 
     inputs = var_operand_def(numbers("I1"))
     init_values = var_operand_def(numbers("I2"))

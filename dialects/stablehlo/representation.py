@@ -31,7 +31,7 @@ from .tensors import numbers
 
 
 class ShapeKeepingOp(SameTypeOp):
-    """Base of operations whose result has the shape of the operand, but may have a different element type."""
+    """Base class of operations whose result has the shape of the operand, but may have a different element type."""
 
     operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
@@ -46,7 +46,7 @@ class ShapeKeepingOp(SameTypeOp):
 
 
 class RealPartOp(ShapeKeepingOp):
-    """Base of operations that compute a real number from each number; real operands keep their type."""
+    """Base class of operations that compute a real number from each number; real operands keep their type."""
 
     TAKES: ClassVar[ElementPredicate]
 

@@ -36,7 +36,7 @@ I64_ARRAY = DenseArrayBase.constr(i64)
 
 
 class ViewOp(FunctionTypeOp):
-    """Base of operations with one tensor as the operand and one tensor as the result."""
+    """Base class of operations with one tensor as the operand and one tensor as the result."""
 
     operand = operand_def(tensors("I1"))
     result = result_def(TensorType)

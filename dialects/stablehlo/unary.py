@@ -27,7 +27,7 @@ from .tensors import numbers
 
 
 class UnaryOp(SameTypeOp):
-    """Base of operations that apply a function to each element of a tensor."""
+    """Base class of operations that apply a function to each element of a tensor."""
 
     TAKES: ClassVar[ElementPredicate] = is_any
     """A predicate that accepts the element types for which the operation is defined."""
@@ -46,7 +46,7 @@ class UnaryOp(SameTypeOp):
 
 
 class AccurateUnaryOp(UnaryOp):
-    """Base of unary operations with an optional `result_accuracy`."""
+    """Base class of unary operations with an optional `result_accuracy`."""
 
     result_accuracy = opt_prop_def(ResultAccuracyAttr)
 

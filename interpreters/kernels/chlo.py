@@ -50,7 +50,8 @@ def elementwise(op: Operation) -> Kernel:
 
 
 def special(word: str, op: Operation) -> Kernel:
-    """Make the kernel of the special function `word`. For types smaller than f32, it computes in f32 and rounds once.
+    """Make the kernel of the special function that `word` names. For types smaller than f32, it computes in f32 and
+    rounds once.
 
     Raises:
         ValueError: The function needs scipy, which is not installed.

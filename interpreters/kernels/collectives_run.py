@@ -107,7 +107,8 @@ class SimulatedDevice(ABC):
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
         """Return the group of a collective to which this device belongs, or None if it belongs to no group.
 
-        `across_partitions`: whether the groups consist of partitions, not replicas, if the operation has a channel.
+        `across_partitions`: whether the groups of an operation with a channel consist of partitions instead of
+        replicas.
         """
         rows = rows_of(op.replica_groups)
         channel = channel_field(op.channel_handle, "handle")

@@ -123,12 +123,12 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 
 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
-    """Yield the indices of the elements in bounds, in groups. All elements of a group have different places.
+    """Yield the indices of the elements that are in bounds, in groups. No two elements of a group have the same place.
 
-    Elements with the same place are in successive groups, in their order.
+    Elements with the same place are in successive groups, and keep their order.
 
     Args:
-        places: The place of each element.
+        places: The position in the result to which each element is written.
         inside: Whether each element is in bounds.
     """
     (chosen,) = np.nonzero(inside)

@@ -135,7 +135,8 @@ def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None
     """Raise `ValueError` if the shapes are inconsistent. xDSL has no verifier for the operation."""
     if len(a) < 2 or a[:-2] != b[:-2] or not a[-2] == a[-1] == b[-2 if is_left else -1]:
         raise ValueError(
-            f"a must consist of square matrices that match b, but a has shape {list(a)} and b has shape {list(b)}"
+            f"operand 'a' must consist of square matrices that match 'b', but 'a' has shape {list(a)} and 'b' has "
+            f"shape {list(b)}"
         )
 
 

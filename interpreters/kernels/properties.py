@@ -17,7 +17,7 @@ def flag(op: Operation, name: str) -> bool:
 
 
 def word(op: Operation, name: str) -> str:
-    """Return the case of an enumeration attribute. The attribute may be unregistered."""
+    """Return the name of the case that an enumeration attribute selects. The attribute may be unregistered."""
     value = _property(op, name)
     return value.value.data.strip() if isinstance(value, UnregisteredAttr) else str(getattr(value, "data", ""))
 

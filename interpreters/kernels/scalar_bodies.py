@@ -110,7 +110,7 @@ def single_combiner(block: Block) -> str | None:
 
 
 def _look_through(value: SSAValue) -> SSAValue:
-    """Return the value that reaches `value` through barriers, depends and marks."""
+    """Return the value that reaches `value` through barriers, `depend` operations and marks."""
     while isinstance(value, OpResult):
         if not isinstance(value.op, OptimizationBarrierOp | DependOp) and not is_mark(value.op):
             break

@@ -87,8 +87,8 @@ class MemorySpaces:
         return self._on_device[number]
 
     def _by_head(self, head: Head) -> bool | None:
-        """Return whether the value is in device memory, judging by its head alone; None if this depends on the
-        operands."""
+        """Return whether the value is in device memory, according to the head of its term alone; None if the answer
+        depends on the operands."""
         if head.kind in ("devices", "state"):  # These terms do not represent values.
             return True
         if head.kind not in _BY_OPERANDS and head.kind != "operation" and head.name not in _EFFECTS_ON_DEVICE:

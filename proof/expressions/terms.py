@@ -149,7 +149,7 @@ NO_BLOCK = RegionTerm((), (), (), (), -1)
 
 
 class OpenRegion(NamedTuple):
-    """A region whose operations are translated to terms, before it is closed to a body.
+    """A region whose operations are translated to terms, before it is closed over its captures to form a body.
 
     Attributes:
         arguments: Terms of the arguments, then of the state at the start of the region.
@@ -233,7 +233,7 @@ class Terms:
         return number
 
     def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """Return a fresh term. It equals no other term. Its kind is `variable` for an argument of a region at this
+        """Return a fresh term, which equals no other term. Its kind is `variable` for an argument of a region at this
         depth, and `state` for the state at the start of the region."""
         return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
 
@@ -328,8 +328,8 @@ def leaves(terms: Terms, number: int, type_: Attribute) -> list[int]:
 
 
 def _element(terms: Terms, number: int, index: int, type_: Attribute) -> int:
-    """Return the term of element `index` of a tuple. If a `stablehlo.tuple` made the tuple, this is one of its
-    operands."""
+    """Return the term of element `index` of a tuple. If a `stablehlo.tuple` made the tuple, the element is the operand
+    of that operation at `index`."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes, head.bodies) == ("operation", TUPLE, (), ()):
         return terms.operands_of(number)[index]

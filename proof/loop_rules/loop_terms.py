@@ -103,8 +103,8 @@ class ConditionalLoop(OpenLoop):
 
 @dataclass(frozen=True)
 class CountingLoop(OpenLoop):
-    """A loop that counts to a constant in steps of one. `iteration`: the fresh term for the iteration number, from
-    0."""
+    """A loop that counts to a constant in steps of one. `iteration`: the fresh term for the iteration number, which
+    starts at 0."""
 
     iteration: int
 
@@ -220,8 +220,8 @@ def _discover(
 
 
 def reaches(terms: Terms, roots: tuple[int, ...], target: frozenset[int], depth: int) -> bool:
-    """Return whether any root depends on any of the `target` terms. `depth`: the smallest nesting depth of these
-    terms."""
+    """Return whether any root depends on any of the terms in `target`. `depth`: the smallest nesting depth of the terms
+    in `target`."""
     pending, visited = list(roots), set[int]()
     while pending:
         term = pending.pop()

@@ -88,14 +88,14 @@ class Patterns:
         return self._terms.term(slice_.head._replace(kind="until", name=part), slice_.operands)
 
     def is_repeated(self, pattern: int, others: Iterable[int]) -> bool:
-        """Return whether every instance of the pattern is an instance of one of the other patterns."""
+        """Return whether every instance of `pattern` also occurs as an instance of one of `others`."""
         if any(other == pattern or self._indices_in(other, pattern) is not None for other in others):
             return True
         depth = 1 + self._terms.depth_of(pattern)
         return bool(self._extents(pattern)) and self._open(pattern, depth)[1] in others
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
-        """Return whether one of the other patterns contains every instance of the pattern."""
+        """Return whether the instances of one of `others` are instances of `pattern` and include all of them."""
         for other in others:
             if other == pattern:
                 return True

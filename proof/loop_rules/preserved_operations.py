@@ -79,7 +79,8 @@ class PreservedOperations:
             yield from self.constraints_in(self._terms.operands_of(term)[0])
 
     def occurs(self, term: int, others: Collection[int]) -> bool:
-        """Return whether every instance of a risk or constraint is an instance of another term."""
+        """Return whether every instance of `term`, a risk or a constraint, also occurs as an instance of one of
+        `others`."""
         if term in others:
             return True
         if self._terms.head_of(term).kind != "endless":
@@ -89,7 +90,7 @@ class PreservedOperations:
         return self._patterns.is_repeated(pattern, [other for other, before in endless if before == state])
 
     def is_covered(self, term: int, others: Collection[int]) -> bool:
-        """Return whether one of the other terms contains every instance of the term."""
+        """Return whether one of `others` represents every instance of `term`."""
         return term in others or self._patterns.is_covered(term, others)
 
     def _is_separable(self, op: Operation, numbered: NumberedLoop, constraint: int) -> bool:

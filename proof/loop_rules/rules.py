@@ -180,8 +180,8 @@ class LoopRules:
         return depth, arguments, self.terms.fresh("state", (), depth)
 
     def instance(self, body: RegionTerm, arguments: Sequence[int], captures: Sequence[int]) -> list[int]:
-        """Instantiate a body. Return the terms at its positions for these arguments, including the state, and these
-        captures."""
+        """Instantiate a body: return the terms at its positions, given the terms of its arguments (including the state)
+        and of its captures."""
         numbers = list(arguments)
         remaining_captures = iter(captures)
         for entry in body.entries:
@@ -377,8 +377,8 @@ def _carries_of(rules: LoopTermRules, loop: CountingLoop, index: int) -> tuple[i
 
 
 def _are_alike(rules: LoopTermRules, loop: CountingLoop, order: Sequence[int], other: CountingLoop) -> bool:
-    """Return whether the iteration numbers of both loops have the same type, and `other` has as many carries as
-    `order`."""
+    """Return whether the iteration numbers of both loops have the same type, and `other` has as many carries as `order`
+    has entries."""
     type_, other_type = (rules.terms.head_of(opened.iteration).types for opened in (loop, other))
     return type_ == other_type and len(order) == len(other.carries)
 

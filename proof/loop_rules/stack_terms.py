@@ -104,7 +104,7 @@ def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
-    """Return whether a term only reshapes its operand, so that the elements and their order are the same.
+    """Return whether a term only reshapes its operand, and therefore has the same elements in the same order.
 
     This is true of a reshape, and of a broadcast that only adds dimensions of extent 1.
     """
@@ -165,8 +165,8 @@ class RowTermBuilder:
         return self._close(place, self._instance(head, operands, place), head.types, depth)
 
     def read(self, number: int, place: Sum, types: tuple[int, ...]) -> int | None:
-        """Return the row at index `place`, or None if the index is not proved to be in bounds or the row has different
-        types.
+        """Return the row at index `place`. Return None if the index is not proved to be in bounds, or if the types of
+        the row are not `types`.
         """
         head = self._terms.head_of(number)
         index = self._terms.bodies[head.bodies[0]].types
@@ -287,7 +287,8 @@ def part_of_part(rules: RowTerms, source: int, place: Sum) -> tuple[int, Sum] | 
 
 
 def _operand(terms: Terms, number: int, name: str) -> int | None:
-    """Return the first operand of a term that is an operation with this name and without attributes, else None."""
+    """Return the first operand of a term if the term is an operation with this name and without attributes, else
+    None."""
     head = terms.head_of(number)
     if (head.kind, head.name, head.attributes) != ("operation", name, ()):
         return None

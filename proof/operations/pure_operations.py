@@ -1,12 +1,12 @@
 """Operations and custom calls that the proof treats as pure: deterministic functions of their operands, attributes and
 regions.
 
-The list belongs to the proof alone. It shares nothing with the passes or the rule tables (`rules/custom_calls.py`), so
-that a wrong entry there is not repeated here. Every other operation is an ordered effect. The list deliberately omits
-these operations of StableHLO: `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`, `recv`,
-`after_all`, `create_token` (order), `async_start`, `async_done`, `composite` (names a function) and every collective
-(all devices must take part). `partition_id` and `replica_id` are listed because they are constants on each device, and
-`rng_bit_generator` because its state is an operand. Source: the StableHLO specification,
+The list belongs to the proof alone. It shares nothing with the passes or their rule tables (`rules/custom_calls.py`),
+so a wrong entry in a rule table is not repeated here. Every other operation is an ordered effect. The list deliberately
+omits these operations of StableHLO: `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`,
+`recv`, `after_all`, `create_token` (order), `async_start`, `async_done`, `composite` (names a function) and every
+collective (all devices must take part). `partition_id` and `replica_id` are listed because they are constants on each
+device, and `rng_bit_generator` because its state is an operand. Source: the StableHLO specification,
 https://openxla.org/stablehlo/spec, and ChloOps.td.
 
 All operations of arith, math and tensor are pure, because tensors are values. `tensor.empty` is assumed to return the

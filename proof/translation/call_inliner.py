@@ -74,7 +74,7 @@ class CallInliner:
     def inline_call(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Inline the function that a `func.call` calls. Return the terms of its results. A call of a function without a
+        """Inline the function that a `func.call` calls. Return the terms of its results. A call to a function without a
         body is an effect.
 
         Args:
@@ -159,7 +159,7 @@ class CallInliner:
         return self._effect(op, head._replace(name=f"{name_of(op)} of @{name}"), operands, scope)
 
     def _external_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Translate a call of a function without a body as an effect. Return the terms of its results.
+        """Translate a call to a function without a body as an effect. Return the terms of its results.
 
         The name of a declaration identifies the function to the linker. The term contains this name and all attributes
         of the declaration, so the declarations in both programs must be equal.

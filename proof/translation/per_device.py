@@ -2,7 +2,8 @@
 manual computation computes on the parts of its operands that each device holds.
 
 Two collectives on the same values therefore have the same results. This does not hold in a branch or a loop, because
-some devices may enter it and others may not. There a collective is an effect, like every operation without a rule.
+some devices may enter it and others may not. In a branch or loop, a collective is therefore an effect, like every
+operation without a rule.
 
     %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
       (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))

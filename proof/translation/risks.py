@@ -101,7 +101,7 @@ def _is_ordered(terms: Terms, body: int) -> bool:
 
 
 def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
-    """Return whether a risk is among `earlier`, or only runs one of these operations again in a region."""
+    """Return whether a risk is among the risks `earlier`, or only runs one of their operations again in a region."""
     inner: int | None = risk
     while inner is not None and inner not in earlier:
         inner = _invariant_operation(terms, inner)

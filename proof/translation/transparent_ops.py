@@ -133,8 +133,8 @@ class Wrapping:
         self._heads = heads
 
     def around(self, *parts: Part, always: bool = False) -> list[Head]:
-        """Return the heads of the terms that wrap the values: one for each part that has attributes, or for each part
-        if `always`."""
+        """Return the heads of the terms that wrap the values: one head for each part that has attributes or, if
+        `always` is set, one for every part."""
         return [
             Head("attributed", role, self._heads.attributes(op, attributes))
             for role, op, attributes in parts
@@ -191,8 +191,8 @@ def _is_token(function: Operation, name: str, index: int) -> bool:
 
 
 def entry_heads(around: Sequence[Head]) -> list[Head]:
-    """Return the heads of terms that wrap values where they enter a call. They differ from the heads of terms that wrap
-    the values where they leave it."""
+    """Return the heads of the terms that wrap the values that enter a call. The values that leave the call are wrapped
+    in terms with different heads."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

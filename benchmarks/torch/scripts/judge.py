@@ -24,7 +24,7 @@ DIFFERENCES = 3
 
 
 class ScriptVerdict(StrEnum):
-    """The outcome of a script under `recompute.torch`. The last three are defects of `recompute`."""
+    """The outcome of a script under `recompute.torch`. The last three members are defects of `recompute`."""
 
     EQUAL = "equal"
     FALLBACK = "equal, fallback"
@@ -104,8 +104,8 @@ class Ours:
 def reason_for_no_copies(report: Any) -> str:
     """Return the reason why a graph has no copies.
 
-    There are three possible reasons: the graph was left to PyTorch, one operation alone needs the peak of the step, or
-        the rewrite reports a reason.
+    There are three possible reasons: the graph was left to PyTorch, a single operation needs as much memory as the peak
+    of the step, or the rewrite reports a reason.
     """
     if report.reason or report.module is None:
         return report.reason

@@ -73,7 +73,7 @@ def module_hooks(compile: Compile) -> Results:
 
 @script
 def tensor_hooks(compile: Compile) -> Results:
-    """Train with hooks on parameters and on an intermediate value that clip and scale gradients."""
+    """Train with hooks that clip and scale gradients, on parameters and on an intermediate value."""
 
     class HookedNet(nn.Module):
         def __init__(self) -> None:

@@ -14,7 +14,7 @@ from recompute.benchmarks.torch.scripts.script import Compile, Results, batches,
 
 @script
 def compiled_blocks(compile: Compile) -> Results:
-    """Train with blocks with dropout that are compiled one by one."""
+    """Train with blocks that contain dropout and are compiled one by one."""
     torch.manual_seed(100)
     model = nn.Sequential(*(mlp(depth=2) for _ in range(3)))
     blocks = [compile(block) for block in model]

@@ -1,2 +1,2 @@
-"""Steps for the measurement of budgets. They have diverse structures and 5 to 100 MB of temporaries each, and were
-written before any of them was planned."""
+"""Steps for the measurement of budgets. The steps have diverse structures, and need 5 to 100 MB of temporaries each.
+All were written before any of them was planned."""

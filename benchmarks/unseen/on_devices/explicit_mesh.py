@@ -1,4 +1,4 @@
-"""Mesh with explicit axis types, set by `jax.set_mesh`, and a `shard_map` without the argument `mesh`."""
+"""A mesh with explicit axis types, set by `jax.set_mesh`, and a `shard_map` without the argument `mesh`."""
 
 # pyright: basic
 

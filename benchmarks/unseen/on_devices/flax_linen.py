@@ -1,4 +1,4 @@
-"""Flax Linen module in a `shard_map`, with batch normalization across devices, and dropout."""
+"""A Flax Linen module in a `shard_map`, with batch normalization across devices, and dropout."""
 
 # pyright: basic
 

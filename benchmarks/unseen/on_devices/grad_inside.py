@@ -1,4 +1,4 @@
-"""Gradient and Adam update inside one `shard_map`, with a sharded and donated optimizer state (ZeRO-1)."""
+"""The gradient and the Adam update inside one `shard_map`, with a sharded and donated optimizer state (ZeRO-1)."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Whole step inside one `shard_map`: a scan over microbatches, a scan over layers, a pmean of gradients, and SGD."""
+"""A whole step inside one `shard_map`: a scan over microbatches, a scan over layers, a pmean of gradients, and SGD."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Gradient penalty: a second-order gradient through a `shard_map` that contains a psum."""
+"""A gradient penalty: a second-order gradient through a `shard_map` that contains a psum."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Optimizer step with optax: the gradient of a `shard_map`, clipping by global norm, and AdamW on donated state."""
+"""A step with optax: the gradient of a `shard_map`, clipping by global norm, and AdamW on donated state."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Conditional around a `shard_map` with complex FFTs, differentiated by `jax.vjp` with a cotangent argument."""
+"""A conditional around a `shard_map` with complex FFTs, differentiated by `jax.vjp` with a cotangent argument."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Partly manual mesh: the `shard_map` is manual over the axis d, and XLA partitions over the axis m."""
+"""A partly manual mesh: the `shard_map` is manual over the axis d, and XLA partitions over the axis m."""
 
 # pyright: basic
 

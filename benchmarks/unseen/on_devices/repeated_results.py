@@ -1,4 +1,4 @@
-"""Function in a `shard_map` that returns one value twice and an input unchanged, with several other results."""
+"""A function in a `shard_map` with several results, among them one value twice and an unchanged input."""
 
 # pyright: basic
 

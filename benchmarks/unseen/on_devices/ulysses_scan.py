@@ -1,4 +1,4 @@
-"""Scan over layers with all_to_all attention (Ulysses), which carries a counter and stacks auxiliary losses."""
+"""A scan over layers with all_to_all attention (Ulysses). The scan carries a counter and stacks auxiliary losses."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Embedding and cross entropy with a vocabulary sharded across devices, and a scan over layers."""
+"""An embedding and a cross entropy with a vocabulary sharded across devices, and a scan over layers."""
 
 # pyright: basic
 

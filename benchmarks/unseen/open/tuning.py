@@ -1,4 +1,4 @@
-"""Steps whose weights are frozen, routed, or stored in a higher precision than they are used in."""
+"""Steps with frozen weights, routed experts, or weights stored in a higher precision than they are used in."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ func.func @f(%x: tensor<16x8xf32>) {
 
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%x: tensor<16x8xf32>) {
-  // expected-error@+1 {{in_shardings 0 must have all manual axes come before free axes}}
+  // expected-error@+1 {{in_shardings 0: manual axes must precede free axes in each dimension}}
   sdy.manual_computation(%x) in_shardings=[<@mesh, [{"y", "x"}, {}]>] out_shardings=[] manual_axes={"x"} (%y: tensor<8x8xf32>) {
     sdy.return
   } : (tensor<16x8xf32>) -> ()

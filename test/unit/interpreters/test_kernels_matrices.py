@@ -117,9 +117,9 @@ MAP = """%r = "stablehlo.map"(%a, %b) <{dimensions = array<i64: 0>}> ({ ^bb0(%x:
     ("body", "a", "b", "message"),
     [
         (SOLVE.replace("left_side", "l"), (2, 2), (2, 2), "it has no attribute 'left_side'"),
-        (SOLVE, (3,), (3,), r"match b, but a has shape \[3\] and b has shape \[3\]"),
-        (SOLVE, (3, 4), (4, 2), r"square matrices that match b, but a has shape \[3, 4\]"),
-        (SOLVE, (2, 3, 3), (3, 3), r"and b has shape \[3, 3\]"),
+        (SOLVE, (3,), (3,), r"match 'b', but 'a' has shape \[3\] and 'b' has shape \[3\]"),
+        (SOLVE, (3, 4), (4, 2), r"square matrices that match 'b', but 'a' has shape \[3, 4\]"),
+        (SOLVE, (2, 3, 3), (3, 3), r"and 'b' has shape \[3, 3\]"),
         (MAP, (2,), (3,), "stablehlo.map cannot be executed: its region must take one element of each operand"),
         (MAP.replace(", %y: tensor<f32>", ""), (2,), (2,), "its region must take one element of each operand"),
         (MAP.replace("%y: tensor<f32>", "%y: tensor<i32>"), (2,), (2,), "its region must take one element"),
