@@ -9,9 +9,8 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
-
-from .evaluate import tensor
-from .run_by_xla import run_by_xla
+from recompute.test.unit.interpreters.evaluate import tensor
+from recompute.test.unit.interpreters.run_by_xla import run_by_xla
 
 pytest.importorskip("jax", reason="XLA judges what is computed here")
 

@@ -17,8 +17,7 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels.arrays import Array
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
-
-from .evaluate import array, evaluate, tensor
+from recompute.test.unit.interpreters.evaluate import array, evaluate, tensor
 
 
 def normal(*shape: int, element: str = "f32") -> Array:

@@ -7,8 +7,7 @@ import pytest
 
 from recompute.interpreters.kernels.arrays import Array
 from recompute.support.diagnostics import Refusal
-
-from .evaluate import array, evaluate
+from recompute.test.unit.interpreters.evaluate import array, evaluate
 
 # bf16 has eight digits: 257 is not among its numbers.
 ONES = array([256, 1, 1, 1], "bf16")

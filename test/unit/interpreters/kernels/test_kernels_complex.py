@@ -15,8 +15,7 @@ import pytest
 from recompute.interpreters.kernels.arrays import Array
 from recompute.interpreters.kernels.complex_numbers import of_parts, parts_of
 from recompute.support.diagnostics import Refusal
-
-from .evaluate import array, elementwise, evaluate, tensor
+from recompute.test.unit.interpreters.evaluate import array, elementwise, evaluate, tensor
 
 NAN, INF = np.nan, np.inf
 HUGE, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_normal)

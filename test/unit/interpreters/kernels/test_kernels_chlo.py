@@ -17,8 +17,7 @@ from recompute.interpreters.executor import execute, function_named
 from recompute.interpreters.kernels import chlo
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
-
-from .evaluate import array, evaluate
+from recompute.test.unit.interpreters.evaluate import array, evaluate
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax

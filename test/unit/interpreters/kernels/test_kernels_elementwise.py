@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from recompute.interpreters.kernels.arrays import Array
-
-from .evaluate import TYPES, array, convert, elementwise, evaluate, tensor
+from recompute.test.unit.interpreters.evaluate import TYPES, array, convert, elementwise, evaluate, tensor
 
 LOW, HIGH = -(2**31), 2**31 - 1
 NAN, INF = np.nan, np.inf

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .evaluate import NAMES, TYPES, array, evaluate, tensor
+from recompute.test.unit.interpreters.evaluate import NAMES, TYPES, array, evaluate, tensor
 
 COLUMN = np.array([[1.5], [-2.25]], np.float32)
 ROW = np.array([0.5, 3.0, -4.0], np.float32)

@@ -15,8 +15,7 @@ import pytest
 
 from recompute.interpreters.executor import execute, function_named
 from recompute.mlir_io.parser import parse_module
-
-from .evaluate import array, evaluate
+from recompute.test.unit.interpreters.evaluate import array, evaluate
 
 
 def normal(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
