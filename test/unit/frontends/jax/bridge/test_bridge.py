@@ -16,7 +16,7 @@ from recompute.frontends.jax.bridge.bindings import DEFAULT_PROPERTIES
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.support.locations import RangeEnd
-from recompute.test.unit.dialects.test_stablehlo_forms import LINES, PROGRAM
+from recompute.test.unit.dialects.stablehlo.test_stablehlo_forms import LINES, PROGRAM
 from recompute.test.unit.frontends.jax.bridge.crossings import (
     crosses,
     crosses_back,

@@ -7,8 +7,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 GATHER = Template(
     '%r = "stablehlo.all_gather"(%0) <{all_gather_dim = {dim} : i64, replica_groups = {groups}{more}}>'

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 BROADCAST = Template(
     "{shape}%r = stablehlo.dynamic_broadcast_in_dim %0, {name}, dims = {dims}{more}"

@@ -8,8 +8,7 @@ from recompute.driver.verification.verified import verify_module
 from recompute.mlir_io.parser import parse_module
 from recompute.support.diagnostics import Refusal
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 DOT = Template(
     "%r = stablehlo.dot_general %0, %1, batching_dims = {batch} x {batches}, contracting_dims = {sum} x {sums}{more}"

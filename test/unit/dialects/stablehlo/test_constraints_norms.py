@@ -8,8 +8,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 ROW = "tensor<8xf32>"
 NORM = "<{epsilon = {epsilon}, feature_index = {index} : i64}>"

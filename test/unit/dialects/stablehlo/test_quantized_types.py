@@ -8,8 +8,7 @@ from xdsl.utils.exceptions import VerifyException
 from recompute.dialects.stablehlo.quantized_types import QuantizedType
 from recompute.mlir_io.parser import parse_module
 from recompute.support.type_guards import is_tensor
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 PLAIN = "!quant.uniform<i8:f32, 0.5:3>"
 BY_DIMENSION = "!quant.uniform<i8:f32:1, {0.5:3, 0.25}>"

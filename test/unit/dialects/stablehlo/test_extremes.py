@@ -10,12 +10,15 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
-
-from .constraints import Template
-from .test_constraints_calls import CALL, CHOLESKY, EMPTY, FFT, ROW, layouts
-from .test_constraints_contractions import BITCAST, DOT, REDUCE
-from .test_constraints_indexing import GATHER, SCATTER
-from .test_constraints_windows import CONVOLUTION, REDUCE_WINDOW, SELECT_AND_SCATTER
+from recompute.test.unit.dialects.stablehlo.constraints import Template
+from recompute.test.unit.dialects.stablehlo.test_constraints_calls import CALL, CHOLESKY, EMPTY, FFT, ROW, layouts
+from recompute.test.unit.dialects.stablehlo.test_constraints_contractions import BITCAST, DOT, REDUCE
+from recompute.test.unit.dialects.stablehlo.test_constraints_indexing import GATHER, SCATTER
+from recompute.test.unit.dialects.stablehlo.test_constraints_windows import (
+    CONVOLUTION,
+    REDUCE_WINDOW,
+    SELECT_AND_SCATTER,
+)
 
 OTHERS = {
     "pad": ("%r = stablehlo.pad %0, %1, low = {a}, high = {b}, interior = {c} : ({x}, {y}) -> {z}", "[1, 0]"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 CONVOLUTION = Template(
     "%r = stablehlo.convolution(%0, %1) dim_numbers = {labels}, window = {stride = {stride}, pad = {pad},"

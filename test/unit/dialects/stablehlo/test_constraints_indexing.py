@@ -7,8 +7,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from recompute.mlir_io.parser import parse_module
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 GATHER = Template(
     '%r = "stablehlo.gather"(%0, %1) <{dimension_numbers = #stablehlo.gather<offset_dims = {offsets},'

@@ -7,8 +7,7 @@ from xdsl.utils.exceptions import ParseError
 
 from recompute.mlir_io.parser import parse_module
 from recompute.test.mlir_judge import Judge
-
-from .constraints import Template
+from recompute.test.unit.dialects.stablehlo.constraints import Template
 
 CALL = Template(
     '%r:2 = "stablehlo.custom_call"(%0, %1) <{call_target_name = "f" {more}}>'
