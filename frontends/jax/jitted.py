@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial, update_wrapper, wraps
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
@@ -46,6 +46,18 @@ source_info_util.register_exclusion(__file__)
 _OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", default=None)
 
 
+@dataclass
+class _Results(Generic[P, R]):
+    """The results that a step stores: by the key of a call (`key_of`), and by the budget for `within`."""
+
+    compiled: dict[Hashable, jax.stages.Compiled] = field(default_factory=dict[Hashable, jax.stages.Compiled])
+    lowered: dict[Hashable, Lowered] = field(default_factory=dict[Hashable, Lowered])
+    explained: dict[Hashable, Explanations] = field(default_factory=dict[Hashable, Explanations])
+    nested: dict[Hashable, CallableStep | None] = field(default_factory=dict[Hashable, "CallableStep | None"])
+    """The steps of calls that another transformation traces; None if the plain step runs there."""
+    within: dict[str, Jitted[P, R]] = field(default_factory=dict[str, "Jitted[P, R]"])
+
+
 class Jitted(Generic[P, R]):
     """The result of `recompute.jax.jit`: it is called like the function, and stores the steps compiled for its
     calls."""
@@ -71,11 +83,7 @@ class Jitted(Generic[P, R]):
         self._statics = private.statics_of(self._plain)
         self._name = name
         self._package = package
-        self._compiled: dict[Hashable, jax.stages.Compiled] = {}
-        self._lowered: dict[Hashable, Lowered] = {}
-        self._explained: dict[Hashable, Explanations] = {}
-        self._within: dict[str, Jitted[P, R]] = {}
-        self._steps: dict[Hashable, CallableStep | None] = {}
+        self._results = _Results[P, R]()
         self._ran_switched_off = False
         self._dispatch: Any = self._new_dispatch()
         update_wrapper(self, function, updated=())
@@ -112,7 +120,7 @@ class Jitted(Generic[P, R]):
         key = key_of(call)
         if call.is_traced:
             return self._nested(call, key, args, kwargs), None, False
-        compiled = None if key is None else self._compiled.get(key)
+        compiled = None if key is None else self._results.compiled.get(key)
         if compiled is None:
             with progress(f"{self._package}: {self._name}") as line:
                 line.set_phase("tracing")
@@ -124,12 +132,12 @@ class Jitted(Generic[P, R]):
                 _warn_of_request(self._name, (*choice.rewritten.remarks, *lowered.unused_marks))
             compiled = choice.compiled
             if key is not None:
-                self._compiled[key] = compiled
+                self._results.compiled[key] = compiled
         return private.call_compiled(compiled, call.args, call.kwargs)
 
     def __repr__(self) -> str:
-        count = len(self._lowered)
-        summaries = [summary for lowered in self._lowered.values() if (summary := lowered.summary) is not None]
+        count = len(self._results.lowered)
+        summaries = [summary for lowered in self._results.lowered.values() if (summary := lowered.summary) is not None]
         last = "the last compiled one: " if count > 1 else ""
         verdict = f": {last}{summaries[-1]}" if summaries else ""
         calls = f"{count or 'no'} call{'' if count == 1 else 's'}"
@@ -180,12 +188,12 @@ class Jitted(Generic[P, R]):
         if is_disabled():
             return unchanged_step(self._name, self._plain.lower(*args, **kwargs), self._options)
         key = key_of(Call.of(self._statics, args, kwargs))
-        if key is None or key not in self._lowered:
+        if key is None or key not in self._results.lowered:
             lowered = self._lower(args, kwargs)
             if key is None:
                 return lowered
-            self._lowered[key] = lowered
-        return self._lowered[key]
+            self._results.lowered[key] = lowered
+        return self._results.lowered[key]
 
     def _lower(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Lowered:
         """Lower and rewrite the step, and reword messages to name the functions of the step's package."""
@@ -208,11 +216,11 @@ class Jitted(Generic[P, R]):
         """
         if budget == self._options.budget:
             return self
-        if budget not in self._within:
+        if budget not in self._results.within:
             rewrite = replace(self._options.rewrite, plan=None, planner=None, pipeline=None, budget=budget)
             options = replace(self._options, rewrite=rewrite, search=0)
-            self._within[budget] = Jitted(self.__wrapped__, options, self._plain, self._package)
-        return self._within[budget]
+            self._results.within[budget] = Jitted(self.__wrapped__, options, self._plain, self._package)
+        return self._results.within[budget]
 
     @shortened
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
@@ -228,13 +236,13 @@ class Jitted(Generic[P, R]):
         key = key_of(Call.of(self._statics, args, kwargs))
         if key is None:
             return self._explain(None, args, kwargs)
-        if key not in self._explained:
-            self._explained[key] = self._explain(key, args, kwargs)
-        return self._explained[key]
+        if key not in self._results.explained:
+            self._results.explained[key] = self._explain(key, args, kwargs)
+        return self._results.explained[key]
 
     def _explain(self, key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Explanations:
         """Return the explanations of a call. `key`: the key of the call; None if it has none."""
-        lowered = None if key is None else self._lowered.get(key)
+        lowered = None if key is None else self._results.lowered.get(key)
         in_terms = self._in_terms_for(args, kwargs)
         return explain_traced(self._name, self._trace(args, kwargs), self._options, lowered, in_terms)
 
@@ -296,11 +304,7 @@ class Jitted(Generic[P, R]):
 
     def clear_cache(self) -> None:
         """Delete the compiled steps, as `jax.jit` does."""
-        self._compiled.clear()
-        self._lowered.clear()
-        self._explained.clear()
-        self._within.clear()
-        self._steps.clear()
+        self._results = _Results[P, R]()
         self._ran_switched_off = False
         self._plain.clear_cache()
         self._dispatch = self._new_dispatch()
@@ -316,9 +320,9 @@ class Jitted(Generic[P, R]):
             return self._plain(*args, **kwargs)
         if key is None:
             return self._plain(*args, **kwargs)
-        if key not in self._steps:
-            self._steps[key] = nested_step(self._name, self._options, self._plain, call)
-        step = self._steps[key]
+        if key not in self._results.nested:
+            self._results.nested[key] = nested_step(self._name, self._options, self._plain, call)
+        step = self._results.nested[key]
         return self._plain(*args, **kwargs) if step is None else call_nested(step, call)
 
 

@@ -34,7 +34,8 @@ PASSES = (
     "filecheck/transforms",
     *("unit/search/choice/test_segment_decisions.py", "unit/analysis/memory/xla/test_taken.py"),
     *(f"unit/analysis/request/test_{name}.py" for name in ("names", "segments")),
-    *(f"unit/transforms/test_{name}.py" for name in ("clone", "cse", "mark", "stagger")),
+    *(f"unit/transforms/test_{name}.py" for name in ("clone", "cse", "stagger")),
+    "unit/transforms/plans/test_mark.py",
     "property/test_found.py",
 )
 PLANNING = (*PASSES, "unit/planning")

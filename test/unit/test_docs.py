@@ -43,7 +43,7 @@ LANGUAGES = {"python", "sh", "console", "mlir", "json", "text"}
 RUN_BY_OTHER_TESTS = {
     ("README.md", "python"): "test_jax_page.py",
     ("docs/mindspore_calls.md", "python"): "test_coming_from.py",
-    ("docs/paddle_calls.md", "python"): "frontends/jax/test_paddle_examples.py",
+    ("docs/paddle_calls.md", "python"): "frontends/jax/paddle/test_paddle_examples.py",
     ("docs/embedding.md", "python"): "test_embedding.py",
     ("docs/embedding.md", "sh"): "test_embedding.py",
     ("docs/foreign_dialects.md", "python"): "rules/test_foreign.py",

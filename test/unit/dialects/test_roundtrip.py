@@ -18,8 +18,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.examples import CHECKPOINT, FOLDER, LARGE, REPRESENTATIVE, original
 from recompute.test.mlir_judge import Judge
-
-from .test_stablehlo_forms import LINES
+from recompute.test.unit.dialects.stablehlo.test_stablehlo_forms import LINES
 
 ROOT = Path(__file__).parents[3]
 # The others are made of the same operations as these.

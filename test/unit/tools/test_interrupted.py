@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from recompute.test.benchmark_scripts import script
-from recompute.tools import recompute_plan
+from recompute.tools.plan import planned_graph
+from recompute.tools.recompute_plan import main
 
 PROGRAM = """\
 import logging
@@ -91,6 +92,6 @@ def test_second_interrupt_exits_without_output(
     def interrupted_at_once(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recompute_plan, "read_graph", interrupted_at_once)
-    assert recompute_plan.main([graph, "--budget", "0.5"]) == 130
+    monkeypatch.setattr(planned_graph, "read_graph", interrupted_at_once)
+    assert main([graph, "--budget", "0.5"]) == 130
     assert capsys.readouterr() == ("", "recompute-plan: interrupted: no file is written\n")
