@@ -91,7 +91,7 @@ class CloneOptions:
     """Options of the planner for copies of segments.
 
     Attributes:
-        grouping: Options for grouping copies. The copies of a group wait together for the same gradient values.
+        grouping: Options for grouping copies. All copies of a group wait for the same gradient values.
         permission: The user's permission to repeat operations that are not pure functions of their operands.
     """
 

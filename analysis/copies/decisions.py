@@ -23,8 +23,8 @@ class Decision:
         segment: The name of the instance; "" for operations outside segments.
         operations: The operations of the segment, in program order.
         values: The values that may be recomputed.
-        groups: The copy groups that would recompute the values, even if that is not worthwhile; empty if it is
-            impossible.
+        groups: The copy groups that would recompute the values, even if recomputing them is not worthwhile; empty if
+            recomputing them is impossible.
         reason: The reason that nothing is recomputed, a `SkipReason` or other text; None if `values` are recomputed.
         own_gradient_readers: For each output that is recomputed only for the segment's own gradient, the readers of the
             copy.

@@ -100,8 +100,8 @@ class _MarkEffects:
         )
 
     def ineffective_mark(self, op: Operation, kind: MarkKind) -> Remark | None:
-        """Return the remark that a mark of this kind on an operation has no effect, or is not followed; None if it has
-        an effect."""
+        """Return the remark that a mark of this kind on an operation is not followed or has no effect; None if the mark
+        has an effect."""
         mark, operation = _WORDS[kind], name_of(op)
         if not self.step.phases.is_forward(op):
             reason = NOT_FORWARD.format(mark=mark, operation=operation, phase=self.step.phases.phase[op])

@@ -1,5 +1,5 @@
 """Work on all steps of a module, except those to which a selection does not apply because they lack a segment or
-checkpoint that it names.
+checkpoint that the selection names.
 
 A nested or later step is outlined as a separate function. If a selection names only segments of one of these steps, it
 is not an error that the remaining steps lack these segments.
