@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Steps
@@ -82,4 +83,4 @@ class MarkPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with outline_temporarily(op):
-            tell(ctx, [*unprefixed_marks(op), *mark(op, Selection.of(self))])
+            tell(ctx, [*unprefixed_marks(op), *misplaced_marks(op), *mark(op, Selection.of(self))])

@@ -1,5 +1,5 @@
 """Remarks on options of the passes `recompute` and `recompute-plan` that have no effect on a module, such as a loop
-schedule for a module without loops.
+schedule for a module without loops, and on marks that have no effect without an option.
 
 Options that turn off a part of the rewrite, such as `loops=false`, get no remark. `analysis/request/resolved.py`
 reports the names and patterns that match nothing.
@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from ..analysis.request.policies import OFFLOADING, SAVEABLE, policy_of
 from ..analysis.step.marks import mark_of
 from ..analysis.step.order import functions_of
 from ..dialects.mark_kind import MarkKind
 from ..dialects.names import Names
+from ..dialects.placements import is_to_host
 from ..dialects.stablehlo.custom_call import CustomCallOp
 from ..options.loop_schedule import SMALLEST_STACKS, UNCUT
 from ..options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from ..planning.host_moves import Offload
 from ..rules.effects import HIDDEN_STATE, is_collective
 from ..search.loop_choices import has_loops
+from ..support.counted import counted
 from ..support.operations import every_operation, name_of
 from ..support.remarks import Remark, Topic
 
@@ -31,10 +33,12 @@ SELECTS_BY_NAME = tuple(policy for policy in SAVEABLE if "names" in policy)
 
 
 def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[Remark]:
-    """Return a remark for each option that has no effect on the module, located at the first function."""
-    location = next(iter(functions_of(module)), module)
+    """Return a remark for each option that has no effect on the module, located at the first function, and a remark at
+    the first operation whose mark `offload` moves nothing without the option."""
+    location, operations = next(iter(functions_of(module)), module), every_operation(module)
     return [
-        Remark(location, reason, topic=Topic.NO_EFFECT) for reason in _reasons(module, options, every_operation(module))
+        *(Remark(location, reason, topic=Topic.NO_EFFECT) for reason in _reasons(module, options, operations)),
+        *_marks_that_move_nothing(options, operations),
     ]
 
 
@@ -58,6 +62,27 @@ def _reasons(module: ModuleOp, options: RecomputeOptions, operations: Sequence[O
             'offload=marked has no effect: no operation has recompute.recompute = "offload", and the policy '
             f"{policy} marks none"
         )
+
+
+def _marks_that_move_nothing(options: RecomputeOptions, operations: Sequence[Operation]) -> Iterator[Remark]:
+    """Yield a remark if operations have the mark `offload`, but the options move no marked values to the host. Marks
+    that are written as calls are left out: the conversion to attributes reports them."""
+    if options.moves.marked or options.planned_moves.marked:
+        return
+    marked = [op for op in operations if any(map(_is_left_on_device, op.results))]
+    if marked:
+        yield Remark(marked[0], ONLY_SAVED.format(counted=counted(len(marked), "operation")), topic=Topic.NO_EFFECT)
+
+
+ONLY_SAVED = (
+    'recompute.recompute = "offload" on {counted} only saves the values: offload=marked would also move them to the '
+    "host"
+)
+
+
+def _is_left_on_device(result: SSAValue) -> bool:
+    """Return whether the result has the mark `offload`, and is not moved to the host by an earlier pass."""
+    return mark_of(result) is MarkKind.OFFLOAD and not any(is_to_host(use.operation) for use in result.uses)
 
 
 def _is_marked_for_offloading(op: Operation) -> bool:

@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.module_steps import numbered_steps
 from ..analysis.step.step import Step
@@ -158,7 +159,7 @@ class PlanPass(ModulePass):
             options = replace(options, budget=MINIMUM)
         with keep_whole(op):
             verify_input(op)
-            without_effect = (*unprefixed_marks(op), *options_without_effect(op, options))
+            without_effect = (*unprefixed_marks(op), *misplaced_marks(op), *options_without_effect(op, options))
             result = rewritten_copy(op, options)
             outcome = result.outcome
             tell(ctx, (*without_effect, *outcome.remarks))

@@ -58,7 +58,7 @@ _PURE = pure()
 def custom_call_facts(op: CustomCallOp) -> Facts:
     """Return the facts about a custom call that is neither a mark nor a placement."""
     target = op.call_target_name.data
-    if op.has_side_effect is not None and op.has_side_effect.value.data:
+    if has_side_effect(op):
         return impure(f"the custom call @{target} has side effects")
     if target.startswith(KNOWN_TARGETS) or Names.REPEATABLE in op.attributes:
         return _PURE
@@ -68,8 +68,11 @@ def custom_call_facts(op: CustomCallOp) -> Facts:
     )
 
 
+def has_side_effect(op: CustomCallOp) -> bool:
+    return op.has_side_effect is not None and bool(op.has_side_effect.value.data)
+
+
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
     """Return whether only a declaration by the user can make the call repeatable: it has no side effect, and its target
     is unknown."""
-    has_effect = op.has_side_effect is not None and op.has_side_effect.value.data
-    return not has_effect and not op.call_target_name.data.startswith(KNOWN_TARGETS)
+    return not has_side_effect(op) and not op.call_target_name.data.startswith(KNOWN_TARGETS)

@@ -35,6 +35,7 @@ from ..analysis.copies.copying import (
     plan_of_marks,
     refused_marks,
 )
+from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.marks import with_kept
 from ..analysis.step.module_steps import numbered_steps
@@ -137,8 +138,8 @@ class ClonePass(ModulePass):
         copying = CloneOptions(GroupOptions(self.copies, chain=self.chain), permission=permission)
         with outline_temporarily(op):
             is_marked = any(Names.RECOMPUTE in inner.attributes for inner in every_operation(op))
-            unprefixed = unprefixed_marks(op)
+            without_effect = (*unprefixed_marks(op), *misplaced_marks(op))
             cloned = clone(op, copying)
             remarks = cloned.remarks if is_marked else (*cloned.remarks, Remark(op, NOT_MARKED))
-            tell(ctx, demand_effect((*unprefixed, *remarks), self.strict))
+            tell(ctx, demand_effect((*without_effect, *remarks), self.strict))
             tell(ctx, cloned.recomputed)

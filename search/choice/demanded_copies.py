@@ -64,7 +64,7 @@ def remarks_on_useless_marks(
             continue
         reason = (
             f"the marked operations cost {counted(extra_flops[name], 'FLOP')} more and lower no peak: remove the "
-            "marks, or also mark the operations whose results are live at the peak (recompute-opt -t memory)"
+            "marks, or also mark the operations whose results are live at the peak (recompute-opt -t memory-timeline)"
         )
         yield Remark(function, reason, topic=Topic.NO_PEAK_LOWERED, amounts=(("flops", extra_flops[name]),))
 

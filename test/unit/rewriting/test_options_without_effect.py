@@ -12,6 +12,7 @@ from recompute.options.selection import Selection
 from recompute.rewriting.options_without_effect import options_without_effect
 from recompute.rewriting.rewrite import rewrite_in_place
 from recompute.support.diagnostics import Refusal
+from recompute.transforms.offload import insert_host_moves
 
 T = "tensor<256xf32>"
 
@@ -71,6 +72,20 @@ def test_option_without_effect_is_named(options: dict[str, Any], expected: str) 
 )
 def test_option_with_an_effect_gets_no_remark(options: dict[str, Any], text: str) -> None:
     assert reasons(options, text) == []
+
+
+def test_mark_that_moves_nothing_is_reported_at_its_operation() -> None:
+    module = parse_module(step(', recompute.recompute = "offload"'), "step.mlir")
+    assert list(map(str, options_without_effect(module, RecomputeOptions()))) == [
+        'step.mlir:2:8: remark: recompute.recompute = "offload" on 1 operation only saves the values: offload=marked '
+        "would also move them to the host"
+    ]
+
+
+def test_mark_of_a_value_that_an_earlier_pass_moved_gets_no_remark() -> None:
+    module = parse_module(step(', recompute.recompute = "offload"'))
+    insert_host_moves(module)
+    assert options_without_effect(module, RecomputeOptions()) == []
 
 
 def test_too_many_segments_are_reported() -> None:

@@ -1,0 +1,118 @@
+"""Find `recompute.` attributes on operations, functions or arguments where no pass reads them.
+
+These attributes are no errors, because another tool may read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.utils.hints import isa
+
+from ...dialects.names import Names
+from ...dialects.stablehlo.custom_call import CustomCallOp
+from ...dialects.structured import SegmentOp
+from ...rules.custom_calls import has_side_effect
+from ...rules.effects import HIDDEN_STATE, is_collective
+from ...support.counted import counted
+from ...support.operations import every_operation, name_of
+from ...support.remarks import Remark, Topic
+
+
+@dataclass(frozen=True)
+class Misplacement:
+    """A kind of operation on which an attribute has no effect.
+
+    Attributes:
+        name: The name of the attribute.
+        noun: The noun for the operations, in the singular.
+        is_unread: Whether no pass reads the attribute of an operation.
+        remedy: The clause of the remark after "has no effect".
+    """
+
+    name: str
+    noun: str
+    is_unread: Callable[[Operation], bool]
+    remedy: str
+
+
+def _is_function(op: Operation) -> bool:
+    return isinstance(op, FuncOp)
+
+
+def _is_no_segment(op: Operation) -> bool:
+    return not isinstance(op, SegmentOp)
+
+
+def _is_unaffected_by_repeatable(op: Operation) -> bool:
+    """Return whether `recompute.repeatable` does not change whether the operation may run twice."""
+    if isinstance(op, CustomCallOp):
+        return has_side_effect(op)
+    return not is_collective(op) and name_of(op) not in HIDDEN_STATE
+
+
+_OF_SEGMENTS = (
+    f"only recompute.segment reads it; to let a single operation run twice, use {Names.REPEATABLE}, and to save its "
+    f"results, {Names.RECOMPUTE} = false"
+)
+MISPLACEMENTS = (
+    Misplacement(Names.RECOMPUTE, "function", _is_function, "mark the operations to recompute"),
+    *(
+        Misplacement(name, "operation", _is_no_segment, _OF_SEGMENTS)
+        for name in (
+            Names.MP_COMM_RECOMPUTE,
+            Names.PARALLEL_OPTIMIZER_COMM_RECOMPUTE,
+            Names.PRESERVE_RNG_STATE,
+        )
+    ),
+    Misplacement(
+        Names.REPEATABLE,
+        "operation",
+        _is_unaffected_by_repeatable,
+        "it applies only to collectives, to custom calls without side effects, and to operations that draw from a "
+        "hidden random state",
+    ),
+)
+_NAMES = frozenset(misplacement.name for misplacement in MISPLACEMENTS)
+
+
+def misplaced_marks(module: ModuleOp) -> list[Remark]:
+    """Return a remark for each kind of attribute that no pass reads where it is, located at the first operation that
+    has it; for attributes of arguments and results, at their function."""
+    misplaced = dict[Misplacement, list[Operation]]()
+    on_values = dict[tuple[str, str], list[Operation]]()
+    for op in every_operation(module):
+        if not _NAMES.isdisjoint(op.attributes):
+            for misplacement in MISPLACEMENTS:
+                if misplacement.name in op.attributes and misplacement.is_unread(op):
+                    misplaced.setdefault(misplacement, []).append(op)
+        if isinstance(op, FuncOp):
+            for key in _marks_on_values(op):
+                on_values.setdefault(key, []).append(op)
+    return [
+        *(
+            _remark(misplacement.name, operations, misplacement.noun, misplacement.remedy)
+            for misplacement, operations in misplaced.items()
+        ),
+        *(_remark(name, functions, noun, ON_VALUE) for (noun, name), functions in on_values.items()),
+    ]
+
+
+ON_VALUE = "only attributes of operations are read"
+
+
+def _marks_on_values(function: FuncOp) -> Iterator[tuple[str, str]]:
+    """Yield "argument" or "result" and the name of the attribute, for each `recompute.` attribute of an argument or
+    result."""
+    for noun, entries in (("argument", function.arg_attrs), ("result", function.res_attrs)):
+        if isa(entries, ArrayAttr[DictionaryAttr]):
+            yield from ((noun, name) for entry in entries for name in entry.data if name.startswith(Names.PREFIX))
+
+
+def _remark(name: str, operations: Sequence[Operation], noun: str, remedy: str) -> Remark:
+    reason = f"the attribute '{name}' of {counted(len(operations), noun)} has no effect: {remedy}"
+    return Remark(operations[0], reason, topic=Topic.NO_EFFECT)
