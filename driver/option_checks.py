@@ -22,7 +22,7 @@ from ..options.selection import Selection
 from ..planning.plan_file import StepPlan
 from ..rules.costs.cost import cost_named
 from ..rules.costs.device import BadCost
-from ..support.units import budget_text, parse_budget
+from ..support.units import budget_text, parse_budget, python_number
 from .pipelines.pipeline import passes_of
 
 MIN_BYTES = 1024
@@ -135,7 +135,7 @@ def _check_limits(name: str, budgets: Mapping[Any, Any]) -> None:
     for pattern, budget in budgets.items():
         if not isinstance(pattern, str):
             raise wrong_type(f"{name}: a key", "a str, the pattern of segment names", pattern)
-        if isinstance(budget, bool) or not isinstance(budget, str | int | float):
+        if isinstance(number := python_number(budget), bool) or not isinstance(number, str | int | float):
             raise wrong_type(f"{name}: the limit of '{pattern}'", "a str, a share (float) or bytes (int)", budget)
 
 
@@ -154,6 +154,7 @@ def _budget(name: str, value: Any) -> str | None:
 def demand_plausible_budget(name: str, value: Any) -> None:
     """Raise `TypeError` for a budget of the wrong type, and `ValueError` for an int that is implausibly small for a
     number of bytes."""
+    value = python_number(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise wrong_type(name, "a str, a share (float) or bytes (int)", value)
     if isinstance(value, int) and 0 < value < MIN_BYTES:

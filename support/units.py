@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from math import floor, log10
+from typing import Any
 
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 """The units of printed byte counts: powers of 1024."""
@@ -103,6 +104,11 @@ def is_share(text: str) -> bool:
     return amount is not None and (amount["unit"] == "%" or (amount["unit"] == "" and float(amount["number"]) <= 1))
 
 
+def python_number(value: Any) -> Any:
+    """Return a scalar of numpy or JAX as a Python number. Other values are returned unchanged."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
 def budget_text(budget: str | float) -> str:
     """Convert a budget of the Python API to a string for `parse_budget`: whole numbers are bytes, other numbers are
     shares.
@@ -110,6 +116,7 @@ def budget_text(budget: str | float) -> str:
     Raises:
         ValueError: The number is not a budget.
     """
+    budget = python_number(budget)
     if isinstance(budget, int) and budget < 1:
         raise ValueError(f"invalid budget {budget}: {_NOT_POSITIVE}")
     if isinstance(budget, float) and not 0 < budget <= 1:

@@ -72,7 +72,12 @@ def read_module(step: StepInput, name: str) -> ModuleOp:
     if isinstance(step, str):
         return _parse(step, name)
     if isinstance(step, HasText):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return parse_module(_text_of(step), name)
+        text = _text_of(step)
+        if text.startswith("HloModule"):
+            raise TypeError(
+                "expected a lowered step, not a compiled one: pass the result of jax.jit(f).lower(*arguments) itself"
+            )
+        return parse_module(text, name)
     if hasattr(getattr(step, "operation", None), "get_asm"):
         return parse_module(step.operation.get_asm(enable_debug_info=True), name)
     if callable(step):

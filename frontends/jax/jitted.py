@@ -174,7 +174,7 @@ class Jitted(Generic[P, R]):
             NotProved: With `strict` or a plan, for a result that is not proved equal.
         """
         lowered = self.lower_quietly(*args, **kwargs)
-        if lowered.is_surely_plain and lowered.why is not None and self._options.budget is None:
+        if lowered.is_surely_plain and lowered.why and self._options.budget is None and not is_disabled():
             warn(lowered.why)
         if lowered.why is None and lowered.rewritten is not None:
             _warn_of_request(self._name, (*lowered.rewritten.remarks, *lowered.unused_marks))

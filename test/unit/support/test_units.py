@@ -1,5 +1,9 @@
+from typing import Any
+
+import numpy as np
 import pytest
 
+from recompute.driver.option_checks import demand_plausible_budget
 from recompute.options.loop_schedule import schedule_of
 from recompute.options.offload_option import parse_offload
 from recompute.support.units import budget_text, format_bytes, format_percent, parse_budget, parse_bytes, readable_bytes
@@ -76,6 +80,15 @@ def test_units_in_small_letters_are_bytes():
 def test_budget_in_bytes_needs_a_unit(text: str, remedy: str):
     with pytest.raises(ValueError, match=f"invalid budget '{text}': '{text.strip()}' has no unit: write {remedy}$"):
         parse_budget(text, 1)
+
+
+def test_scalars_of_numpy_are_budgets():
+    share: Any = np.float32(0.5)
+    count: Any = np.int64(8)
+    assert (budget_text(share), budget_text(count)) == ("0.5", "8B")
+    demand_plausible_budget("budget", np.float32(0.5))
+    with pytest.raises(TypeError, match="budget must be a str, a share"):
+        demand_plausible_budget("budget", np.bool_(True))
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_lists_name_passes_and_dialects(capsys: pytest.CaptureFixture[str]) -> N
     assert "  recompute" not in others and "  canonicalize" in others
     assert (
         lines["recompute-clone"]
-        == "- copy the marked operations of each segment to the place where the gradient reads their results"
+        == "- copy the marked operations of each segment to the point where the gradient reads their results"
     )
     assert all(text for name, text in lines.items() if name.startswith("recompute"))
     assert "Pass()" not in printed

@@ -20,7 +20,7 @@ def test_plain_step_runs_inside_disabled():
     step = recompute.jax.jit(mlp().step)
     step(weights(), batch())
     with recompute.jax.disabled():
-        plain, lowered = step(weights(), batch()), step.lower_quietly(weights(), batch())
+        plain, lowered = step(weights(), batch()), step.lower(weights(), batch())
         report = step.report(weights(), batch())
     expected = jax.jit(mlp().step)(weights(), batch())
     assert all((a == b).all() for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(expected), strict=True))

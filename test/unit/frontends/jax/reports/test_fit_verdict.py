@@ -82,3 +82,9 @@ def test_a_budget_needs_a_unit_and_is_printed_as_given():
 def test_explain_accepts_static_arguments():
     jitted = jax.jit(lambda count, w, x: mlp().step(w[:count], x), static_argnums=0)
     assert recompute.jax.explain(jitted, 2, weights(), batch()).copies > 0
+
+
+def test_fit_says_what_to_pass_instead_of_a_compiled_step():
+    compiled = jax.jit(mlp().step).lower(weights(), batch()).compile()
+    with pytest.raises(TypeError, match=r"not a compiled one: pass the result of jax.jit\(f\).lower"):
+        recompute.fit(compiled, "1MiB")
