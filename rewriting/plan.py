@@ -48,7 +48,7 @@ from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.write_decisions import MAX_LISTED_SEGMENTS
 from ..transforms.verify import verify_input
 from .marked_plan import MarkedPlan, plan_to_mark, write_plan_marks
-from .options_without_effect import options_without_effect
+from .options_without_effect import options_without_effect, without_repeated
 from .rewrite import replace_content, rewritten_copy
 
 
@@ -161,7 +161,7 @@ class PlanPass(ModulePass):
             without_effect = (*unprefixed_marks(op), *misplaced_marks(op), *options_without_effect(op, options))
             result = rewritten_copy(op, options)
             outcome = result.outcome
-            tell(ctx, (*without_effect, *outcome.remarks))
+            tell(ctx, (*without_effect, *without_repeated(outcome.remarks, without_effect)))
             if result.module is not None:
                 tell(ctx, _mark_chosen(op, options, result))
         if isinstance(ctx, RecomputeContext):

@@ -33,7 +33,7 @@ from ..search.checked_options import options_of_pass, read_plan
 from ..search.choice.unchanged_steps import demand_effect_of_rewrite
 from ..support.operations import name_of
 from ..support.remarks import Remark, RemarkKind, tell
-from .options_without_effect import options_without_effect
+from .options_without_effect import options_without_effect, without_repeated
 from .rewrite import rewrite_in_place
 from .summary import summary_of
 
@@ -71,7 +71,10 @@ class RecomputePass(ModulePass):
         outcome = rewrite_in_place(op, options)
         if options.strict:
             demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
-        tell(ctx, (*without_effect, *outcome.remarks, *outcome.recomputed, *target_remarks))
+        tell(
+            ctx,
+            (*without_effect, *without_repeated(outcome.remarks, without_effect), *outcome.recomputed, *target_remarks),
+        )
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
             ctx.summaries.extend(summary_of(op, outcome))

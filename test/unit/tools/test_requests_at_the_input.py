@@ -90,6 +90,12 @@ def test_option_errors_are_located_in_generic_form(
     assert capsys.readouterr().err.startswith(f"{generic}:2:3: error: there is no segment 4 to skip")
 
 
+@pytest.mark.parametrize("options", ["names=foo", "names=foo policy=save_only_these_names"])
+def test_names_without_effect_are_reported_once(options: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert opt([step, "-p", f"recompute{{{options}}}"]) == 0
+    assert capsys.readouterr().err.count("remark: names") == 1
+
+
 def test_remarks_on_the_whole_step_are_at_the_input(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
     first, second = diagnostics_of(capsys.readouterr().err)
