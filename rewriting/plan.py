@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.request.checkpoints import reported_where_stated
 from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.module_steps import numbered_steps
@@ -156,7 +157,7 @@ class PlanPass(ModulePass):
         options = options_of_pass(op, self)
         if options.budget is None and not options.selection.segment_budgets:
             options = replace(options, budget=MINIMUM)
-        with keep_whole(op):
+        with reported_where_stated(op), keep_whole(op):
             verify_input(op)
             without_effect = (*unprefixed_marks(op), *misplaced_marks(op), *options_without_effect(op, options))
             result = rewritten_copy(op, options)

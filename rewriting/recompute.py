@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.request.checkpoints import reported_where_stated
 from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.order import functions_of
@@ -68,7 +69,8 @@ class RecomputePass(ModulePass):
             options = replace(options, plan=read_plan(op, self.plan))
         target_remarks = _remarks_on_target(op, options)
         without_effect = (*unprefixed_marks(op), *misplaced_marks(op), *options_without_effect(op, options))
-        outcome = rewrite_in_place(op, options)
+        with reported_where_stated(op):
+            outcome = rewrite_in_place(op, options)
         if options.strict:
             demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
         tell(
