@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..analysis.request.checkpoints import with_stated_checkpoints
+from ..analysis.request.checkpoints import reported_where_stated, with_stated_checkpoints
 from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.module_steps import numbered_steps
@@ -82,5 +82,5 @@ class MarkPass(ModulePass):
     name = "recompute-mark"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with outline_temporarily(op):
+        with reported_where_stated(op), outline_temporarily(op):
             tell(ctx, [*unprefixed_marks(op), *misplaced_marks(op), *mark(op, Selection.of(self))])

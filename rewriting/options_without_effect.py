@@ -7,12 +7,12 @@ reports the names and patterns that match nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from ..analysis.request.policies import OFFLOADING, SAVEABLE, policy_of
+from ..analysis.request.policies import OFFLOADING, SAVEABLE, SELECTS_BY_NAME, policy_of, why_names_unread
 from ..analysis.step.marks import mark_of
 from ..analysis.step.order import functions_of
 from ..dialects.mark_kind import MarkKind
@@ -28,9 +28,6 @@ from ..support.counted import counted
 from ..support.operations import every_operation, name_of
 from ..support.remarks import Remark, Topic
 
-SELECTS_BY_NAME = tuple(policy for policy in SAVEABLE if "names" in policy)
-"""The policies that read the option `names`."""
-
 
 def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[Remark]:
     """Return a remark for each option that has no effect on the module, located at the first function, and a remark at
@@ -42,10 +39,16 @@ def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[
     ]
 
 
+def without_repeated(remarks: Iterable[Remark], earlier: Iterable[Remark]) -> list[Remark]:
+    """Return the remarks whose reason no earlier remark gives."""
+    reasons = {remark.reason for remark in earlier}
+    return [remark for remark in remarks if remark.reason not in reasons]
+
+
 def _reasons(module: ModuleOp, options: RecomputeOptions, operations: Sequence[Operation]) -> Iterator[str]:
     selection, policy = options.selection, options.selection.policy
-    if selection.names and policy not in SELECTS_BY_NAME:
-        yield f"names has no effect with policy={policy}: these policies use names: {', '.join(SELECTS_BY_NAME)}"
+    if (unread := why_names_unread(selection)) is not None:
+        yield unread
     if policy in SAVEABLE and policy not in SELECTS_BY_NAME and policy != DEFAULT_OPTIONS.selection.policy:
         saves = policy_of(selection)
         if not any(saves(op, selection.names) for op in operations if op.results):

@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..analysis.request.checkpoints import reported_where_stated
 from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.module_steps import numbered_steps
@@ -48,7 +49,7 @@ from ..transforms.outline_gradient import outline_gradient
 from ..transforms.plans.write_decisions import MAX_LISTED_SEGMENTS
 from ..transforms.verify import verify_input
 from .marked_plan import MarkedPlan, plan_to_mark, write_plan_marks
-from .options_without_effect import options_without_effect
+from .options_without_effect import options_without_effect, without_repeated
 from .rewrite import replace_content, rewritten_copy
 
 
@@ -157,12 +158,12 @@ class PlanPass(ModulePass):
         options = options_of_pass(op, self)
         if options.budget is None and not options.selection.segment_budgets:
             options = replace(options, budget=MINIMUM)
-        with keep_whole(op):
+        with reported_where_stated(op), keep_whole(op):
             verify_input(op)
             without_effect = (*unprefixed_marks(op), *misplaced_marks(op), *options_without_effect(op, options))
             result = rewritten_copy(op, options)
             outcome = result.outcome
-            tell(ctx, (*without_effect, *outcome.remarks))
+            tell(ctx, (*without_effect, *without_repeated(outcome.remarks, without_effect)))
             if result.module is not None:
                 tell(ctx, _mark_chosen(op, options, result))
         if isinstance(ctx, RecomputeContext):

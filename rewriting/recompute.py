@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..analysis.request.checkpoints import reported_where_stated
 from ..analysis.request.misplaced_marks import misplaced_marks
 from ..analysis.request.unprefixed_marks import unprefixed_marks
 from ..analysis.step.order import functions_of
@@ -33,7 +34,7 @@ from ..search.checked_options import options_of_pass, read_plan
 from ..search.choice.unchanged_steps import demand_effect_of_rewrite
 from ..support.operations import name_of
 from ..support.remarks import Remark, RemarkKind, tell
-from .options_without_effect import options_without_effect
+from .options_without_effect import options_without_effect, without_repeated
 from .rewrite import rewrite_in_place
 from .summary import summary_of
 
@@ -64,10 +65,14 @@ class RecomputePass(ModulePass):
             options = replace(options, plan=read_plan(op, self.plan))
         target_remarks = _remarks_on_target(op, options)
         without_effect = (*unprefixed_marks(op), *misplaced_marks(op), *options_without_effect(op, options))
-        outcome = rewrite_in_place(op, options)
+        with reported_where_stated(op):
+            outcome = rewrite_in_place(op, options)
         if options.strict:
             demand_effect_of_rewrite(op, outcome.copies, outcome.remarks)
-        tell(ctx, (*without_effect, *outcome.remarks, *outcome.recomputed, *target_remarks))
+        tell(
+            ctx,
+            (*without_effect, *without_repeated(outcome.remarks, without_effect), *outcome.recomputed, *target_remarks),
+        )
         if isinstance(ctx, RecomputeContext):
             ctx.plans.append(to_json(outcome.plans))
             ctx.summaries.extend(summary_of(op, outcome))

@@ -11,7 +11,8 @@ repeatedly. Masks and local derivatives join the segment of the forward operatio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -22,6 +23,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.names import Names
 from ...options.selection import BadSelection, Selection
 from ...planning.by_segment.numbered_segments import numbered_segment
+from ...support.diagnostics import BadRequest
 from ...support.remarks import Remark
 from ...support.suggestions import close_name, did_you_mean
 from ..step.order import functions_of, producers, read_values
@@ -61,7 +63,23 @@ class NoSuchCheckpoint(BadSelection):
     """Raised for a checkpoint whose name matches no value of the forward pass."""
 
     def __init__(self, name: str, hint: str):
+        self.name = name
         super().__init__(f"checkpoint '{name}' names no operation of the forward pass{hint}")
+
+
+@contextmanager
+def reported_where_stated(module: ModuleOp) -> Generator[None]:
+    """Report a refused checkpoint at the function whose attribute states it, if there is one. The refusal itself may be
+    at another function, because the checkpoints of all functions apply to the whole module."""
+    try:
+        yield
+    except BadRequest as error:
+        cause = error.__cause__
+        names = [cause.name] if isinstance(cause, NoSuchCheckpoint) else []
+        for function in functions_of(module):
+            if any(name in stated_checkpoints(function) for name in names):
+                raise BadRequest(function, error.reason) from cause
+        raise
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ SAVEABLE: dict[str, Saves] = {
 OFFLOADING = frozenset({"offload_dot_with_no_batch_dims", "save_and_offload_only_these_names"})
 NEEDS_NAMES = frozenset(name for name, saves in SAVEABLE.items() if saves is is_named)
 """Policies that need a list of names, because they save only named values."""
+SELECTS_BY_NAME = tuple(policy for policy in SAVEABLE if "names" in policy)
+"""The named policies that read the option `names`."""
 
 
 class UnknownPolicy(BadSelection):
@@ -94,6 +96,15 @@ class SelectionByFunction(Selection):
     """A selection whose policy is a function: the operations for which `saveable` returns true are saved."""
 
     saveable: Saves = _nothing
+
+
+def why_names_unread(selection: Selection) -> str | None:
+    """Return the reason why the names of the selection have no effect; None if there are none, or if its policy reads
+    them."""
+    policy = selection.policy
+    if not selection.names or policy in SELECTS_BY_NAME or isinstance(selection, SelectionByFunction):
+        return None
+    return f"names has no effect with policy={policy}: these policies use names: {', '.join(SELECTS_BY_NAME)}"
 
 
 def policy_of(selection: Selection) -> Saves:

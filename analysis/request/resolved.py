@@ -18,7 +18,7 @@ from ..step.marks import is_repeated_inside
 from ..step.phases import Phases
 from .checkpoints import segments_between
 from .op_chains import operations_saved_by, parse_chain
-from .policies import OFFLOADING, policy_of
+from .policies import OFFLOADING, policy_of, why_names_unread
 from .segments import find_segments
 from .value_names import all_values_of_scope, is_named, matches_of
 
@@ -171,12 +171,14 @@ def _remarks_on_unmatched(
     first = phases.order.operations[0]
     function = first.parent_op() or first
     inside = [op for operations in members.values() for op in operations]
+    unread = why_names_unread(selection)
     for option, names in (("names", selection.names), ("save", selection.save)):
         for name, operations in matches_of(inside, names).items() if names else ():
             if not operations:
                 of_scope = all_values_of_scope(name, inside)
                 hint = "" if of_scope is None else f"; for the values in this scope, write '{of_scope}'"
-                reason = f"{option}={name} saves nothing: it matches no operation of a segment{hint}"
+                unmatched = f"{option}={name} saves nothing: it matches no operation of a segment{hint}"
+                reason = unmatched if unread is None or option != "names" else unread
                 yield Remark(function, reason, topic=Topic.NO_EFFECT)
     for text in selection.exclude:
         if not any(operations_saved_by(parse_chain(text), operations) for operations in members.values()):

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from io import StringIO
+from shutil import which
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 from xdsl.utils.target import Target
 
@@ -38,6 +40,10 @@ from ..instrumentation.statistics import Counts, Statistics
 from ..instrumentation.timings import times, timing_report
 
 LOCATIONS_NOT_PRINTED = "locations are not printed, so later tools lose phases and scopes: use --print-debuginfo"
+NOT_INSTALLED = (
+    "the pass '{name}' runs the program '{program}', which is not found: install it, or give its path as "
+    "{name}{{executable=PATH}}"
+)
 PROOF = "prove"
 SUMMED_UP = "recompute"
 """The name of the pass whose effect is summed up."""
@@ -175,6 +181,8 @@ class ModuleRun:
         except (DiagnosticException, UsageError, FileError, OSError, RecursionError):
             raise
         except Exception as error:
+            if (program := _missing_program(scheduled.module_pass)) is not None:
+                raise UsageError(NOT_INSTALLED.format(name=scheduled.name, program=program)) from error
             raise PassCrash(scheduled.name, error) from error
         finally:
             self._report(first, scheduled.name)
@@ -216,6 +224,12 @@ class ModuleRun:
 
 def _reproducer_note(file: str, path: str) -> Diagnostic:
     return Diagnostic("note", file, 1, 1, f"a reproducer is in '{path}': recompute-opt --run-reproducer {path}")
+
+
+def _missing_program(module_pass: ModulePass) -> str | None:
+    """Return the program that a pass runs, such as `mlir-opt`, if it is not installed; None otherwise."""
+    program = getattr(module_pass, "executable", None)
+    return program if isinstance(program, str) and which(program) is None else None
 
 
 def _emit(target: Target, context: RecomputeContext, module: ModuleOp) -> str:

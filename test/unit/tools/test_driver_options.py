@@ -55,6 +55,18 @@ def step(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("program", ["mlir-opt", "mlir-opt-of-another-name"])
+def test_missing_program_of_a_pass_is_named(
+    program: str, step: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert main([str(step), "-p", f"mlir-opt{{executable={program}}}"]) == 2
+    assert capsys.readouterr().err == (
+        f"recompute-opt: error: the pass 'mlir-opt' runs the program '{program}', which is not found: install it, or "
+        "give its path as mlir-opt{executable=PATH}\n"
+    )
+
+
 @pytest.mark.usefixtures("crash")
 def test_crash_gives_one_error_line(step: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(step), "-p", "cse,crash"]) == 1

@@ -90,6 +90,29 @@ def test_option_errors_are_located_in_generic_form(
     assert capsys.readouterr().err.startswith(f"{generic}:2:3: error: there is no segment 4 to skip")
 
 
+@pytest.mark.parametrize("options", ["names=foo", "names=foo policy=save_only_these_names"])
+def test_names_without_effect_are_reported_once(options: str, step: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert opt([step, "-p", f"recompute{{{options}}}"]) == 0
+    assert capsys.readouterr().err.count("remark: names") == 1
+
+
+@pytest.mark.parametrize("pipeline", ["recompute", "recompute-mark", "recompute-plan"])
+def test_unknown_checkpoint_is_reported_at_the_function_that_states_it(
+    pipeline: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """func.func @{name}(%x: tensor<4xf32>, %ct: tensor<4xf32>) -> tensor<4xf32>{attributes} {{
+  %a = stablehlo.sine %x {{recompute.phase = "primal"}} : tensor<4xf32>
+  %g = stablehlo.multiply %ct, %a {{recompute.phase = "gradient"}} : tensor<4xf32>
+  func.return %g : tensor<4xf32>
+}}
+"""
+    path = tmp_path / "two.mlir"
+    stating = ' attributes {recompute.checkpoints = "zz"}'
+    path.write_text(text.format(name="first", attributes="") + text.format(name="second", attributes=stating))
+    assert opt([str(path), "-p", pipeline]) == 1
+    assert capsys.readouterr().err.startswith(f"{path}:6:1: error: checkpoint 'zz' names no operation")
+
+
 def test_remarks_on_the_whole_step_are_at_the_input(step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert opt([step, "-p", "recompute{save=nothing}"]) == 0
     first, second = diagnostics_of(capsys.readouterr().err)
