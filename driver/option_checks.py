@@ -134,7 +134,7 @@ def _segment_budgets(name: str, value: Any) -> tuple[str, ...]:
 def _check_limits(name: str, budgets: Mapping[Any, Any]) -> None:
     for pattern, budget in budgets.items():
         if not isinstance(pattern, str):
-            raise wrong_type(f"{name}: a key", "a str, the pattern of segment names", pattern)
+            raise wrong_type(f"{name}: a key", "a str (a pattern of segment names)", pattern)
         if isinstance(number := python_number(budget), bool) or not isinstance(number, str | int | float):
             raise wrong_type(f"{name}: the limit of '{pattern}'", "a str, a share (float) or bytes (int)", budget)
 

@@ -98,7 +98,8 @@ class CalibratedSearch:
         return self._lowest(untried, needs) if best is None else None
 
     def _expected_within(self, needs: Mapping[int, float], tries_left: int) -> list[int]:
-        """Return the candidates that are expected to fit when `tries_left` tries remain; none without a limit.
+        """Return the untried candidates whose expected need is within the limit. If there are none, and this is not the
+        last try, return the unexplored ones. Without a limit, return none.
 
         `needs`: the expected needs of the untried candidates.
         """

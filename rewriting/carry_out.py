@@ -74,8 +74,8 @@ class CarriedOut(Cloned):
 def _emitted_peaks(function: FuncOp, step: Step, forecast: Peaks | None) -> Peaks:
     """Return the peaks of an emitted step.
 
-    CSE may extend live ranges beyond the plan. If neither peak exceeds the forecast, the peak under the XLA:CPU
-    model is taken from the forecast.
+    CSE may extend live ranges beyond the plan. If neither the peak in program order nor the eager peak exceeds its
+    forecast, the forecast peak under the XLA:CPU model is reused.
     """
     peaks = Peaks.of_step(function, step)
     if forecast is None or peaks.in_order > forecast.in_order or peaks.eager > forecast.eager:

@@ -123,7 +123,7 @@ def table(comparison: ExampleComparison) -> Iterator[str]:
 
 
 def reproducible_costs(comparisons: list[ExampleComparison]) -> str:
-    """Return the costs that are the same on every machine with these versions, as JSON for the documentation."""
+    """Return the costs that depend on the installed versions but not on the machine, as JSON for the documentation."""
     costs = {
         entry.example: {
             name: {"temp_bytes": cost.temp_bytes, "flops": cost.flops} for name, cost in entry.costs.items()

@@ -141,7 +141,7 @@ def check_unreduced(
             )
     if before & after and operand.reduction != result.reduction:
         raise VerifyException(
-            "cannot change the reduction of the unreduced axes that the operand and the result share from "
+            "the operand and the result share unreduced axes, but the reduction changes from "
             f"'{operand.reduction}' to '{result.reduction}'"
         )
 

@@ -169,9 +169,7 @@ def _read_node(reading: _ParserState, node: JsonNode) -> None:
         reading.storage[node["id"]] = None
     elif node.get("split"):
         if alias not in deps:
-            raise reading.error_at(
-                node, f"'split' is set, but 'alias' {alias}, the node that it splits, is not in 'deps'"
-            )
+            raise reading.error_at(node, f"'split' is set, but 'deps' lacks node {alias}, which 'alias' names")
         splits = reading.seen[alias]
         if splits["kind"] == "op" and (splits.get("split") or splits.get("alias", -1) != -1):
             raise reading.error_at(

@@ -34,10 +34,10 @@ class StageWindow:
     Attributes:
         first, last: The stages from `first` to `last` - 1.
         candidates: The operations that may be rerun in the window, in order.
-        live_in: The storages that are live at its start in the present plan.
-        live_out: The storages that are read or kept after its end.
-        may_enter: The storages that can be kept up to its start.
-        rooms: The limits on the bytes of the storages that are kept up to the window.
+        live_in: The storages that are live at the start of the window under the current plan.
+        live_out: The storages that are read or kept after the end of the window.
+        may_enter: The storages that can be kept up to the start of the window.
+        rooms: The ranges of positions before the window, whose live bytes limit what can be kept up to the window.
     """
 
     first: int

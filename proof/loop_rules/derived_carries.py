@@ -37,8 +37,8 @@ class Counting:
 
     Attributes:
         counter: The carry that the condition compares.
-        iteration: Term of the iteration number, which starts at 0.
-        counter_value: Term of the counter in iteration `iteration`.
+        iteration: The term for the iteration number, which starts at 0.
+        counter_value: The term for the value of the counter in that iteration.
         others: The progressions of other carries, by index.
     """
 
@@ -123,9 +123,8 @@ class DerivedCarries:
         return Counting(counter, iteration, self._integers.term_of_sum(value, like))
 
     def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
-        """Return whether the body increases the counter by one, and the condition has no operations to preserve.
-
-        The result is also true if the loop is not assumed to count.
+        """Return whether the assumption that the loop counts, if it was made, holds: the body increases the counter by
+        one, and the condition has no operations to preserve.
         """
         if (counting := numbered.counting) is None:
             return True

@@ -29,7 +29,7 @@ def exposed_bits(constant: Any, type: AnyShaped) -> bytes | None:
         return None
     dtype = dtype_of(type.element_type)
     if view.itemsize != dtype.itemsize:
-        raise NotBridged(f"the bindings expose a {type} in elements of {view.itemsize} bytes")
+        raise NotBridged(f"the bindings expose the data of a {type} with {view.itemsize}-byte elements")
     values = np.asarray(view)
     if constant.is_splat and values.size:
         values = values.reshape(-1)[:1]

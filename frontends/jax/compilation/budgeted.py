@@ -189,12 +189,12 @@ def _results_without_rewrite(
 
 
 def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled) -> BudgetedCompile | None:
-    """Return the result of the plain step with its own barriers kept; None if it exceeds the limit or its size is
-    unknown.
+    """Return the plain step, compiled so that the user's barriers are kept; None if this program exceeds the limit or
+    its memory is unknown.
 
     Args:
         unchanged: The plain step.
-        keeping: The plain step with its own barriers, compiled.
+        keeping: The compiled step that keeps the user's barriers.
     """
     kept_bytes, limit_bytes = temporary_bytes(keeping), unchanged.limit_bytes
     if kept_bytes is None or (limit_bytes is not None and kept_bytes > limit_bytes):

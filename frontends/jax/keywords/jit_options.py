@@ -101,8 +101,8 @@ class JitOptions:
         return replace(self, rewrite=replace(self.rewrite, selection=replace(selection, names=names)))
 
     def demands(self, error: Exception) -> bool:
-        """Return whether the options require that this error is raised, as `strict`, a budget or a plan does. If they
-        do not, the plain step runs after the error.
+        """Return whether the options (`strict`, a budget or a plan) require that this error is raised. Otherwise, the
+        plain step runs.
         """
         rewrite = self.rewrite
         is_planned = rewrite.plan is not None or rewrite.planner is not None or rewrite.pipeline is not None

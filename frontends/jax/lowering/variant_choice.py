@@ -60,9 +60,9 @@ Measured = tuple[Variant, Mapping[Variant, int | None], jax.stages.Compiled]
 
 
 def _measure(lowered: StepVariants, variants: Sequence[Variant], line: ProgressLine) -> Measured:
-    """Compile the variant with the lowest prediction, measure the others, and choose the smallest.
+    """Compile the variant with the lowest predicted memory, measure the others, and choose the smallest.
 
-    A variant that is only measured is compiled without optimizations if this gives the same bytes. If it is the
+    A variant that is only measured is compiled without optimizations if they do not affect its memory. If it is the
     smallest variant, it is recompiled with optimizations.
     """
     first, *others = rank_variants(lowered, variants)

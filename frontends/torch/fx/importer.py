@@ -238,7 +238,7 @@ class _Reader:
                 (self.reads[argument],) = self._add(_NewOperation(argument, READ, [value], [value.type]))
 
     def module(self) -> ModuleOp:
-        """Return the module that contains the function, after all nodes have been read."""
+        """Return the module that contains the function. Call this after all nodes have been read."""
         last = self.block.last_op
         assert last is not None, "module() must be called after the output node has been read"
         types = FunctionType.from_lists(

@@ -83,7 +83,7 @@ func.func @f(%a: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {
 // A reshard must not change the reduction of axes that stay unreduced.
 sdy.mesh @mesh = <["x"=2, "y"=4]>
 func.func @f(%m: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}], unreduced=max{"x"}>}) {
-  // expected-error@+1 {{cannot change the reduction of the unreduced axes that the operand and the result share from 'max' to 'sum'}}
+  // expected-error@+1 {{the operand and the result share unreduced axes, but the reduction changes from 'max' to 'sum'}}
   %0 = sdy.reshard %m <@mesh, [{}, {}], unreduced={"x"}> : tensor<16x8xf32>
   func.return
 }
