@@ -80,7 +80,8 @@ def test_rows_of_a_sweep_are_printed_while_it_runs(graph: str) -> None:
         first = [tool.stdout.readline() for _ in range(3)]
         assert tool.poll() is None, "the search for the larger budgets still runs"
         tool.send_signal(signal.SIGINT)
-        rest, _ = tool.communicate(timeout=60)
+        # `communicate` would lose the rows that `readline` has already read into its buffer.
+        rest = tool.stdout.read()
     assert first[1].split()[0] == "budget" and first[2].startswith("0.1000 ")
     rows = [line for line in (first[2] + rest).splitlines() if re.match(r"[01]\.", line)]
     assert [row.split()[0] for row in rows] == [f"{at / 10:.4f}" for at in range(1, 11)]

@@ -77,7 +77,7 @@ def test_graph_file_is_read_into_the_expected_problem() -> None:
         ([A, {**B, "deps": 1}], "node 2: deps must be a list of node ids"),
         ([A, {**B, "deps": ["1"]}], "node 2: dep 1 is not an earlier node"),
         ([A, B, {**C, "alias": 9}], "node 3: alias is 9, but node 9 does not precede this node"),
-        ([A, B, {**C, "split": True, "alias": 1}], "node 3: 'split' is set, but 'alias' 1, the node"),
+        ([A, B, {**C, "split": True, "alias": 1}], "node 3: 'split' is set, but 'deps' lacks node 1"),
         ([A, {**B, "bytes": 2**53}], r"node 2: bytes is 9007199254740992, expected less than 2\*\*53"),
         ([A, {**B, "cost": 1e300}], r"node 2: cost is 1e\+300, expected less than 2\*\*53"),
         ([A, {**B, "cost": -0.5}], "node 2: cost is -0.5, expected an integer of at least 0"),
