@@ -22,7 +22,7 @@ from recompute.mlir_io.parser import parse_module
 from recompute.options.loop_schedule import UNCUT
 from recompute.options.recompute_options import DEFAULT_OPTIONS, RecomputeOptions
 from recompute.planning.calibrated_search import Prediction
-from recompute.planning.solvers.result import never_stop
+from recompute.planning.solvers.result import Stop, never_stop
 from recompute.search.budget.rounds import MAX_EXTRA_CANDIDATES, Rounds
 from recompute.search.candidate_plans.plan_origin import PlanOrigin, PlanSource
 from recompute.search.candidate_plans.pool import ModuleCandidate, Pool
@@ -34,6 +34,24 @@ from recompute.test.unit.frontends.jax.five_layers import STEP, five_layers
 from recompute.test.unit.frontends.jax.steps import batch, jax, temporaries, weights
 
 TRIVIAL = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+
+
+def search_within_1000_bytes(compilers: budgets.Compilers, stop: Stop, time_limit: float | None = None) -> Any:
+    """Return the search for a trivial step that needs 2000 bytes."""
+    return budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
+        budgets._Request(  # pyright: ignore[reportPrivateUsage]
+            name="step",
+            module=parse_module(TRIVIAL, "step"),
+            options=DEFAULT_OPTIONS,
+            budget="1000",
+            plain_bytes=2000,
+            limit_bytes=1000,
+            compilers=compilers,
+            line=ProgressLine("step"),
+            stop=stop,
+            time_limit=time_limit,
+        )
+    )
 
 
 @pytest.mark.slow
@@ -63,19 +81,7 @@ def test_refusal_lists_smallest_candidate_of_earlier_searches(monkeypatch: pytes
     monkeypatch.setattr(budgets, "rewrite", lambda *_: rewritten)
     monkeypatch.setattr(budgets, "reported_bytes", lambda *_: 2000)
     compilers = budgets.Compilers(lambda: None, lambda *_: None, "stub")  # pyright: ignore[reportArgumentType]
-    search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        budgets._Request(  # pyright: ignore[reportPrivateUsage]
-            name="step",
-            module=parse_module(TRIVIAL, "step"),
-            options=DEFAULT_OPTIONS,
-            budget="1000",
-            plain_bytes=2000,
-            limit_bytes=1000,
-            compilers=compilers,
-            line=ProgressLine("step"),
-            stop=never_stop,
-        )
-    )
+    search = search_within_1000_bytes(compilers, never_stop)
     with pytest.raises(Refusal, match=r"the smallest compiled candidate needs 1\.5 KiB") as refused:
         search.best()
     assert refused.value.reason.splitlines()[-1] == "  as without a budget: 1.5 KiB by the compiler, above the budget"
@@ -134,20 +140,7 @@ def test_error_of_stopped_search_does_not_blame_the_budget(
         monkeypatch.setattr(Interrupt, "count", Interrupt.count + interrupts)
 
     compilers = budgets.Compilers(lambda: None, compiled, "stub")  # pyright: ignore[reportArgumentType]
-    search = budgets._CompilerSearch(  # pyright: ignore[reportPrivateUsage]
-        budgets._Request(  # pyright: ignore[reportPrivateUsage]
-            name="step",
-            module=parse_module(TRIVIAL, "step"),
-            options=DEFAULT_OPTIONS,
-            budget="1000",
-            plain_bytes=2000,
-            limit_bytes=1000,
-            compilers=compilers,
-            line=ProgressLine("step"),
-            stop=lambda: True,
-            time_limit=2,
-        )
-    )
+    search = search_within_1000_bytes(compilers, lambda: True, time_limit=2)
     with pytest.raises(Refusal, match=f"no plan for the budget 1000 {reason}"):
         search.best()
 
