@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import MLP_SPEC, checkpoint_if, device_mesh, normal
 
 mesh = device_mesh((2, 4), ("d", "m"))
 LAYERS, WIDTH, BATCH, MICROBATCHES = 6, 48, 64, 4
@@ -19,9 +19,7 @@ parameters = dict(expand=normal(1, LAYERS, WIDTH, 4 * WIDTH), project=normal(2, 
 x = normal(99, MICROBATCHES, BATCH, WIDTH, scale=1.0)
 
 
-@functools.partial(
-    jax.shard_map, mesh=mesh, in_specs=(P("d"), dict(expand=P(None, "m"), project=P("m", None))), out_specs=P("d")
-)
+@functools.partial(jax.shard_map, mesh=mesh, in_specs=(P("d"), MLP_SPEC), out_specs=P("d"))
 def layer(x, weights):
     return x + lax.psum(jax.nn.gelu(jnp.sin(x) @ weights["expand"]) @ weights["project"], "m")
 

@@ -4,21 +4,22 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    MLP_SPEC,
+    device_mesh,
+    gradient_builder,
+    mlp_parameters,
+    normal,
+)
 
 mesh = device_mesh((2, 4), ("d", "m"))
 LAYERS, WIDTH, BATCH = 4, 64, 128
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
-spec = dict(expand=P(None, "m"), project=P("m", None))
+parameters = mlp_parameters(LAYERS, WIDTH)
 x = normal(99, BATCH, WIDTH, scale=1.0)
 
 
@@ -44,12 +45,11 @@ def loss(parameters, x, step, remat):
                 x = run_block(x, weights, step, i)
         return x
 
-    y = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P("d"), P()), out_specs=P("d"))(parameters, x, step)
+    y = jax.shard_map(net, mesh=mesh, in_specs=([MLP_SPEC] * LAYERS, P("d"), P()), out_specs=P("d"))(
+        parameters, x, step
+    )
     return jnp.mean(y**2)
 
 
 ARGUMENTS = (parameters, x, jnp.int32(3))
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

@@ -4,21 +4,23 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    MLP_SPEC,
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    mlp_parameters,
+    normal,
+)
 
 mesh = device_mesh((1, 8), ("d", "m"))
 LAYERS, WIDTH, BATCH = 5, 64, 128
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 8 * WIDTH), project=normal(2 * i + 1, 8 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
-spec = dict(expand=P(None, "m"), project=P("m", None))
+parameters = mlp_parameters(LAYERS, WIDTH, factor=8)
 x = normal(99, BATCH, WIDTH, scale=1.0)
 labels = jnp.arange(BATCH) % WIDTH
 
@@ -44,12 +46,9 @@ def loss(parameters, key, x, labels, remat):
         return lax.pmean(-jnp.take_along_axis(log_probabilities, labels[:, None], 1).mean(), "d")
 
     return jax.shard_map(
-        net, mesh=mesh, in_specs=([spec] * LAYERS, P(), P("d"), P("d")), out_specs=P(), check_vma=False
+        net, mesh=mesh, in_specs=([MLP_SPEC] * LAYERS, P(), P("d"), P("d")), out_specs=P(), check_vma=False
     )(parameters, key, x, labels)
 
 
 ARGUMENTS = (parameters, jax.random.key(3), x, labels)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((2, 4), ("d", "m"))
 WIDTH, HEADS, BATCH, LENGTH = 48, 4, 8, 32
@@ -75,9 +79,7 @@ def loss(parameters, x, y, remat):
     run_encoder_block, run_decoder_block = checkpoint_if(remat)(encoder_block), checkpoint_if(remat)(decoder_block)
 
     def net(parameters, x, y):
-        for i, weights in enumerate(parameters["enc"]):
-            with jax.named_scope(f"enc{i}"):
-                x = run_encoder_block(x, weights)
+        x = run_blocks(run_encoder_block, parameters["enc"], x, scope="enc")
         for i, weights in enumerate(parameters["dec"]):
             with jax.named_scope(f"dec{i}"):
                 y = run_decoder_block(y, x, weights)
@@ -87,7 +89,4 @@ def loss(parameters, x, y, remat):
 
 
 ARGUMENTS = (parameters, x, y)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

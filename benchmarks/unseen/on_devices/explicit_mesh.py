@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, gradient_builder, normal, run_blocks
 
 mesh = jax.make_mesh((4, 2), ("d", "m"), axis_types=(AxisType.Explicit,) * 2)
 jax.set_mesh(mesh)
@@ -46,14 +44,9 @@ def block(x, weights):
 
 def loss(parameters, x, remat):
     run_block = checkpoint_if(remat)(block)
-    for i, weights in enumerate(parameters):
-        with jax.named_scope(f"block{i}"):
-            x = run_block(x, weights)
+    x = run_blocks(run_block, parameters, x)
     return jnp.mean(x**2)
 
 
 ARGUMENTS = (parameters, x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

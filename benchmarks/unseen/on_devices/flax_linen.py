@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import functools
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import device_mesh, gradient_builder, normal
 
 mesh = device_mesh((8,), ("d",))
 LAYERS, WIDTH, BATCH = 4, 64, 512
@@ -58,7 +56,4 @@ def loss(parameters, batch_stats, key, x, remat):
 
 
 ARGUMENTS = (variables["params"], variables["batch_stats"], jax.random.key(7), x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat), has_aux=True)
+build_step = gradient_builder(loss, has_aux=True)

@@ -14,14 +14,18 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    MLP_SPEC,
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    mlp_parameters,
+    normal,
+)
 
 mesh = device_mesh((4, 2), ("d", "m"))
 LAYERS, WIDTH, BATCH = 4, 64, 256
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
-spec = dict(expand=P(None, "m"), project=P("m", None))
+parameters = mlp_parameters(LAYERS, WIDTH)
 x = normal(99, BATCH, WIDTH, scale=1.0)
 
 
@@ -43,12 +47,9 @@ def loss(parameters, x, remat):
             x = run_block(x, weights)
         return x
 
-    y = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P("d")), out_specs=P("d"))(parameters, x)
+    y = jax.shard_map(net, mesh=mesh, in_specs=([MLP_SPEC] * LAYERS, P("d")), out_specs=P("d"))(parameters, x)
     return jnp.mean(jnp.log1p(y * y))
 
 
 ARGUMENTS = (parameters, x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

@@ -4,14 +4,18 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((8,), ("d",))
 LAYERS, WIDTH, BATCH = 5, 64, 512
@@ -37,16 +41,11 @@ def loss(parameters, x, target, remat):
     run_block = checkpoint_if(remat)(block)
 
     def net(parameters, x, target):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"block{i}"):
-                x = run_block(x, weights)
+        x = run_blocks(run_block, parameters, x)
         return lax.pmean(jnp.mean((x - target) ** 2), "d")
 
     return jax.shard_map(net, mesh=mesh, in_specs=(P("d"), P("d"), P("d")), out_specs=P())(parameters, x, target)
 
 
 ARGUMENTS = (parameters, x, target)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

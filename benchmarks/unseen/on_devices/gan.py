@@ -4,22 +4,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    mlp_parameters,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((8,), ("d",))
 LAYERS, WIDTH, BATCH = 3, 48, 512
-
-
-def network(seed):
-    return [
-        dict(expand=normal(seed + 2 * i, WIDTH, 4 * WIDTH), project=normal(seed + 2 * i + 1, 4 * WIDTH, WIDTH))
-        for i in range(LAYERS)
-    ]
 
 
 def block(x, weights):
@@ -30,13 +31,9 @@ def build_step(remat):
     run_block = checkpoint_if(remat)(block)
 
     def net(name):
-        def run(parameters, x):
-            for i, weights in enumerate(parameters):
-                with jax.named_scope(f"{name}{i}"):
-                    x = run_block(x, weights)
-            return x
-
-        return jax.shard_map(run, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"))
+        return jax.shard_map(
+            partial(run_blocks, run_block, scope=name), mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d")
+        )
 
     generator, discriminator = net("gen"), net("dis")
 
@@ -75,4 +72,9 @@ def build_step(remat):
     return step
 
 
-ARGUMENTS = (network(0), network(100), normal(98, BATCH, WIDTH, scale=1.0), normal(99, BATCH, WIDTH, scale=1.0))
+ARGUMENTS = (
+    mlp_parameters(LAYERS, WIDTH),
+    mlp_parameters(LAYERS, WIDTH, seed=100),
+    normal(98, BATCH, WIDTH, scale=1.0),
+    normal(99, BATCH, WIDTH, scale=1.0),
+)

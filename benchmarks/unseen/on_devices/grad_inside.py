@@ -9,14 +9,19 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    MLP_SPEC,
+    checkpoint_if,
+    device_mesh,
+    mlp_parameters,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((4, 2), ("d", "m"))
 LAYERS, WIDTH, BATCH = 4, 64, 256
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 8 * WIDTH), project=normal(2 * i + 1, 8 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
-specs = [dict(expand=P(None, "m"), project=P("m", None))] * LAYERS
+parameters = mlp_parameters(LAYERS, WIDTH, factor=8)
+specs = [MLP_SPEC] * LAYERS
 x = normal(99, BATCH, WIDTH, scale=1.0)
 target = normal(98, BATCH, WIDTH, scale=1.0)
 mu = jax.tree.map(jnp.zeros_like, parameters)
@@ -32,9 +37,7 @@ def build_step(remat):
     run_block = checkpoint_if(remat)(block)
 
     def loss(parameters, x, target):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"block{i}"):
-                x = run_block(x, weights)
+        x = run_blocks(run_block, parameters, x)
         return jnp.mean((x - target) ** 2)
 
     def body(parameters, mu, nu, x, target, count):

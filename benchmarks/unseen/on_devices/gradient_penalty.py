@@ -4,19 +4,25 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    MLP_SPEC,
+    checkpoint_if,
+    device_mesh,
+    mlp_parameters,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((4, 2), ("d", "m"))
 LAYERS, WIDTH, BATCH = 3, 48, 256
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
-spec = dict(expand=P(None, "m"), project=P("m", None))
+parameters = mlp_parameters(LAYERS, WIDTH)
 x = normal(99, BATCH, WIDTH, scale=1.0)
 
 
@@ -25,15 +31,9 @@ def block(x, weights):
 
 
 def build_step(remat):
-    run_block = checkpoint_if(remat)(block)
+    net = functools.partial(run_blocks, checkpoint_if(remat)(block))
 
-    def net(parameters, x):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"block{i}"):
-                x = run_block(x, weights)
-        return x
-
-    net_on_devices = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P("d")), out_specs=P("d"))
+    net_on_devices = jax.shard_map(net, mesh=mesh, in_specs=([MLP_SPEC] * LAYERS, P("d")), out_specs=P("d"))
 
     def energy(parameters, x):
         return jnp.sum(jnp.tanh(net_on_devices(parameters, x)))

@@ -4,20 +4,22 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    mlp_parameters,
+    normal,
+)
 
 mesh = device_mesh((2, 2, 2), ("a", "b", "c"))
 LAYERS, WIDTH, BATCH, LENGTH = 4, 64, 8, 32
-base = [
-    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
+base = mlp_parameters(LAYERS, WIDTH)
 base_specs = [dict(expand=P(None, "c"), project=P("c", None))] * LAYERS
 adapters = [dict(down=normal(70 + 2 * i, WIDTH, 4), up=normal(71 + 2 * i, 4, 4 * WIDTH)) for i in range(LAYERS)]
 adapter_specs = [dict(down=P(), up=P(None, "c"))] * LAYERS
@@ -48,7 +50,4 @@ def loss(adapters, base, key, x, remat):
 
 
 ARGUMENTS = (adapters, base, jax.random.key(1), x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

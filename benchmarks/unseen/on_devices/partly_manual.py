@@ -12,13 +12,18 @@ from jax import lax
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    mlp_parameters,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((4, 2), ("d", "m"))
 LAYERS, WIDTH, BATCH, LENGTH = 4, 32, 32, 32
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
+parameters = mlp_parameters(LAYERS, WIDTH)
 parameters = [
     dict(
         expand=jax.device_put(weights["expand"], NamedSharding(mesh, P(None, "m"))),
@@ -35,20 +40,11 @@ def block(x, weights):
 
 
 def loss(parameters, x, remat):
-    run_block = checkpoint_if(remat)(block)
-
-    def net(parameters, x):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"block{i}"):
-                x = run_block(x, weights)
-        return x
+    net = functools.partial(run_blocks, checkpoint_if(remat)(block))
 
     y = jax.shard_map(net, mesh=mesh, in_specs=(P(), P("d")), out_specs=P("d"), axis_names={"d"})(parameters, x)
     return jnp.mean(jnp.cos(y))
 
 
 ARGUMENTS = (parameters, x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

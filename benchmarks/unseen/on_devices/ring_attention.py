@@ -12,7 +12,13 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((8,), ("s",))
 LAYERS, WIDTH, HEADS, BATCH, LENGTH = 3, 32, 4, 2, 512
@@ -47,20 +53,11 @@ def block(x, weights):
 
 
 def loss(parameters, x, remat):
-    run_block = checkpoint_if(remat)(block)
-
-    def net(parameters, x):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"block{i}"):
-                x = run_block(x, weights)
-        return x
+    net = functools.partial(run_blocks, checkpoint_if(remat)(block))
 
     y = jax.shard_map(net, mesh=mesh, in_specs=(P(), P(None, "s")), out_specs=P(None, "s"))(parameters, x)
     return jnp.mean(jnp.sin(y) ** 2)
 
 
 ARGUMENTS = (parameters, x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

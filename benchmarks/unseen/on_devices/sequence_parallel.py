@@ -11,7 +11,13 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((2, 4), ("d", "m"))
 LAYERS, WIDTH, BATCH, LENGTH = 4, 64, 8, 64
@@ -32,13 +38,7 @@ def block(x, weights):
 
 def loss(parameters, x, remat):
     parameters = jax.tree.map(lambda array: array.astype(jnp.bfloat16), parameters)
-    run_block = checkpoint_if(remat)(block)
-
-    def net(parameters, x):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"layer_{i}"):
-                x = run_block(x, weights)
-        return x
+    net = functools.partial(run_blocks, checkpoint_if(remat)(block), scope="layer_")
 
     y = jax.shard_map(net, mesh=mesh, in_specs=([spec] * LAYERS, P("d", "m")), out_specs=P("d", "m"), check_vma=False)(
         parameters, x.astype(jnp.bfloat16)
@@ -47,7 +47,4 @@ def loss(parameters, x, remat):
 
 
 ARGUMENTS = (parameters, x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

@@ -9,14 +9,19 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    MLP_SPEC,
+    checkpoint_if,
+    device_mesh,
+    mlp_parameters,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((4, 2), ("d", "m"))
 LAYERS, WIDTH, BATCH, STEPS = 4, 48, 256, 3
-parameters = [
-    dict(expand=normal(2 * i, WIDTH, 4 * WIDTH), project=normal(2 * i + 1, 4 * WIDTH, WIDTH)) for i in range(LAYERS)
-]
-specs = [dict(expand=P(None, "m"), project=P("m", None))] * LAYERS
+parameters = mlp_parameters(LAYERS, WIDTH)
+specs = [MLP_SPEC] * LAYERS
 x = normal(99, STEPS, BATCH, WIDTH, scale=1.0)
 
 
@@ -28,9 +33,7 @@ def build_step(remat):
     run_block = checkpoint_if(remat)(block)
 
     def net(parameters, x):
-        for i, weights in enumerate(parameters):
-            with jax.named_scope(f"block{i}"):
-                x = run_block(x, weights)
+        x = run_blocks(run_block, parameters, x)
         return lax.pmean((x**2).mean(), "d")
 
     loss = jax.shard_map(net, mesh=mesh, in_specs=(specs, P("d")), out_specs=P())

@@ -11,7 +11,13 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import (
+    checkpoint_if,
+    device_mesh,
+    gradient_builder,
+    normal,
+    run_blocks,
+)
 
 mesh = device_mesh((2, 4), ("d", "m"))
 LAYERS, WIDTH, HEADS, BATCH, LENGTH = 3, 64, 8, 8, 32
@@ -52,14 +58,9 @@ def block(x, weights):
 
 def loss(parameters, x, remat):
     run_block = checkpoint_if(remat)(block)
-    for i, weights in enumerate(parameters):
-        with jax.named_scope(f"block{i}"):
-            x = run_block(x, weights)
+    x = run_blocks(run_block, parameters, x)
     return jnp.mean(x**2)
 
 
 ARGUMENTS = (parameters, x)
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat))
+build_step = gradient_builder(loss)

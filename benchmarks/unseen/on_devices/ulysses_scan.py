@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, normal
+from recompute.benchmarks.unseen.on_devices.mesh_parts import checkpoint_if, device_mesh, gradient_builder, normal
 
 mesh = device_mesh((8,), ("s",))
 LAYERS, WIDTH, HEADS, BATCH, LENGTH = 4, 32, 8, 2, 128
@@ -53,7 +51,4 @@ def loss(parameters, x, key, remat):
 
 
 ARGUMENTS = (parameters, x, jax.random.key(0))
-
-
-def build_step(remat):
-    return jax.value_and_grad(functools.partial(loss, remat=remat), has_aux=True)
+build_step = gradient_builder(loss, has_aux=True)
