@@ -17,6 +17,7 @@ from recompute.benchmarks.consumers.case import (
     case,
     descend,
     layer,
+    mean_square,
     normal,
     scanned,
     stacked_weights_and_batch,
@@ -164,13 +165,11 @@ def implicit_gradient(around: Around) -> Any:
 @case(lambda: (jnp.stack(weights(4)), normal(9, 4, BATCH, WIDTH)))
 def accumulation(around: Around) -> Any:
     """Build a step that sums the gradients of four microbatches in a scan, with an inner scan over layers."""
-
-    def loss(ws: Any, x: Any) -> Any:
-        return jnp.mean(lax.scan(lambda x, w: (around(layer)(w, x), None), x, ws)[0] ** 2)
+    value_and_gradient = scanned(around(layer))
 
     def step(ws: Any, batches: Any) -> Any:
         def add(total: Any, x: Any) -> Any:
-            value, gradient = jax.value_and_grad(loss)(ws, x)
+            value, gradient = value_and_gradient(ws, x)
             return total + gradient, value
 
         total, values = lax.scan(add, jnp.zeros_like(ws), batches)
@@ -182,12 +181,7 @@ def accumulation(around: Around) -> Any:
 @case(lambda: (weights(), normal(9, 8, 24, WIDTH)))
 def vmap_of_grad(around: Around) -> Any:
     """Build a step that clips the gradient of each example by its norm."""
-
-    def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(layer)(w, x)
-        return jnp.mean(x**2)
+    loss = mean_square(around(layer))
 
     def step(ws: Any, xs: Any) -> Any:
         values, each = jax.vmap(jax.value_and_grad(loss), (None, 0))(ws, xs)

@@ -86,13 +86,28 @@ def mesh(*sizes: int, names: str = "d") -> Mesh:
     return Mesh(devices, tuple(names), axis_types=(AxisType.Auto,) * len(names))
 
 
+def run_blocks(block: Callable[..., Any], ws: Any, x: Any, *others: Any) -> Any:
+    """Apply `block(w, x, *others)` for each weight, under the scope names block0, block1, and so on."""
+    for index, w in enumerate(ws):
+        with jax.named_scope(f"block{index}"):
+            x = block(w, x, *others)
+    return x
+
+
+def mean_square(block: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a loss, the mean square of the last block's result. Its arguments are those of `run_blocks`."""
+
+    def loss(ws: Any, x: Any, *others: Any) -> Any:
+        return jnp.mean(run_blocks(block, ws, x, *others) ** 2)
+
+    return loss
+
+
 def descend(block: Callable[..., Any], around: Around, update: float = 0.1) -> Callable[..., Any]:
     """Return a step of gradient descent that runs `block(w, x)` for each weight and minimizes the mean square."""
 
     def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(block)(w, x)
+        x = run_blocks(around(block), ws, x)
         return jnp.mean(jnp.abs(x.astype(jnp.complex64 if jnp.iscomplexobj(x) else jnp.float32)) ** 2)
 
     def step(ws: Any, x: Any) -> Any:

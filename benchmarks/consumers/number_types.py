@@ -18,6 +18,7 @@ from recompute.benchmarks.consumers.case import (
     case,
     descend,
     layer,
+    mean_square,
     normal,
     weights,
     weights_and_batch,
@@ -153,10 +154,7 @@ def gathers_and_scatters(around: Around) -> Any:
         return jnp.tanh(total).at[edges[:8, 0]].add(0.5).at[edges[8:16, 1]].max(0.1)
 
     def loss(ws: Any, x: Any, edges: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(block)(w, x, edges)
-        return jnp.mean(x**2)
+        return mean_square(around(block))(ws, x, edges)
 
     return jax.value_and_grad(loss)
 
@@ -246,11 +244,7 @@ def empty_arrays(around: Around) -> Any:
         y = jnp.concatenate([jnp.sin(x @ w), jnp.exp(none @ w)])
         return jnp.tanh(jnp.exp(jnp.sin(y))) + y[:0].sum()
 
-    def loss(ws: Any, x: Any, none: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(block)(w, x, none)
-        return jnp.mean(x**2)
+    loss = mean_square(around(block))
 
     def step(ws: Any, x: Any, none: Any, empty: Any) -> Any:
         value, gradient = jax.value_and_grad(loss, (0, 2))(ws, x, none)

@@ -22,8 +22,10 @@ from recompute.benchmarks.consumers.case import (
     case,
     descend,
     layer,
+    mean_square,
     mesh,
     normal,
+    run_blocks,
     weights,
     weights_and_batch,
 )
@@ -42,11 +44,7 @@ _OPTIMIZER = optax.chain(
 
 
 def _optimized(around: Around) -> Any:
-    def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(layer)(w, x)
-        return jnp.mean(x**2)
+    loss = mean_square(around(layer))
 
     def step(ws: Any, state: Any, x: Any) -> Any:
         value, gradient = jax.value_and_grad(loss)(ws, x)
@@ -172,12 +170,7 @@ def composite(around: Around) -> Any:
 @case(weights_and_batch, twin=False)
 def two_gradients(around: Around) -> Any:
     """Build a step that takes two gradients one after the other."""
-
-    def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = layer(w, x)
-        return jnp.mean(x**2)
+    loss = mean_square(layer)
 
     def step(ws: Any, x: Any) -> Any:
         for _ in range(2):
@@ -192,10 +185,7 @@ def gradient_of_gradient(around: Around) -> Any:
     """Build a step whose loss contains the derivative of the network with respect to its input."""
 
     def net(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(layer)(w, x)
-        return x.sum()
+        return run_blocks(around(layer), ws, x).sum()
 
     def loss(ws: Any, x: Any) -> Any:
         value, slope = jax.value_and_grad(net, 1)(ws, x)

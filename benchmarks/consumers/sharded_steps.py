@@ -18,8 +18,11 @@ from recompute.benchmarks.consumers.case import (
     Around,
     case,
     layer,
+    mean_square,
     mesh,
     normal,
+    run_blocks,
+    scanned,
     stacked_weights_and_batch,
     weights,
     weights_and_batch,
@@ -33,10 +36,7 @@ def mapped(block: Any, around: Around, weight: Any = WHOLE, data: Any = HALVES) 
 
     def loss(ws: Any, x: Any) -> Any:
         def net(ws: Any, x: Any) -> Any:
-            for index, w in enumerate(ws):
-                with jax.named_scope(f"block{index}"):
-                    x = around(block)(w, x)
-            return x
+            return run_blocks(around(block), ws, x)
 
         specs = jax.tree.map(lambda _: weight, ws)
         y = jax.shard_map(net, mesh=mesh(), in_specs=(specs, data), out_specs=data, check_vma=False)(ws, x)
@@ -60,9 +60,7 @@ def _blocks_around_a_map(around: Around) -> Any:
     """Build a step with blocks before a `shard_map`, and the loss after it."""
 
     def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(layer)(w, x)
+        x = run_blocks(around(layer), ws, x)
         body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
         return jnp.mean(body(ws[0], x) ** 2)
 
@@ -122,11 +120,8 @@ def transposed(around: Around) -> Any:
 
 
 def _map_in_scan(around: Around) -> Any:
-    def loss(ws: Any, x: Any) -> Any:
-        body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
-        return jnp.mean(lax.scan(lambda x, w: (around(body)(w, x), None), x, ws)[0] ** 2)
-
-    return jax.value_and_grad(loss)
+    body = jax.shard_map(_psum, mesh=mesh(), in_specs=(P(), P("d")), out_specs=P("d"), check_vma=False)
+    return scanned(around(body))
 
 
 case(stacked_weights_and_batch, "map_in_scan")(_map_in_scan)
@@ -207,11 +202,7 @@ def gradient_in_map(around: Around) -> Any:
     """Build a step that runs entirely inside a `shard_map`, and averages gradients over the devices."""
 
     def step(ws: Any, x: Any) -> Any:
-        def loss(ws: Any, x: Any) -> Any:
-            for index, w in enumerate(ws):
-                with jax.named_scope(f"block{index}"):
-                    x = around(layer)(w, x)
-            return jnp.mean(x**2)
+        loss = mean_square(around(layer))
 
         def net(ws: Any, x: Any) -> Any:
             value, gradient = jax.value_and_grad(loss)(ws, x)
@@ -234,13 +225,7 @@ def _with_constraints(around: Around) -> Any:
         h = constrained(jnp.sin(x @ w), "d", None)
         return constrained(jnp.tanh(jnp.exp(jnp.sin(h))), None, "d")
 
-    def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(block)(w, x)
-        return jnp.mean(x**2)
-
-    return jax.value_and_grad(loss)
+    return jax.value_and_grad(mean_square(around(block)))
 
 
 case(weights_and_batch, "constraints")(_with_constraints)
@@ -251,10 +236,7 @@ def _constraint_in_scan(around: Around) -> Any:
     def body(w: Any, x: Any) -> Any:
         return jnp.tanh(jnp.exp(jnp.sin(constrained(jnp.sin(x @ w), "d", None))))
 
-    def loss(ws: Any, x: Any) -> Any:
-        return jnp.mean(lax.scan(lambda x, w: (around(body)(w, x), None), x, ws)[0] ** 2)
-
-    return jax.value_and_grad(loss)
+    return scanned(around(body))
 
 
 case(stacked_weights_and_batch, "constraint_in_scan")(_constraint_in_scan)
@@ -267,11 +249,7 @@ def _sharded() -> dict[str, Any]:
 
 
 def _data_and_model(around: Around) -> Any:
-    def loss(ws: Any, x: Any) -> Any:
-        for index, w in enumerate(ws):
-            with jax.named_scope(f"block{index}"):
-                x = around(layer)(w, x)
-        return jnp.mean(x**2)
+    loss = mean_square(around(layer))
 
     def step(ws: Any, x: Any) -> Any:
         value, gradient = jax.value_and_grad(loss)(ws, x)
