@@ -39,8 +39,7 @@ from dataclasses import replace
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
-from ..driver.verification.verified import verify_module
-from ..mlir_io.parser import parse_module
+from ..driver.verification.verified import parse_and_verify
 from ..proof.operations.declarations import registered_pure
 from ..proof.operations.pure_operations import CUSTOM_CALL, is_listed, target_of
 from ..proof.prove import ProofOptions, prove
@@ -141,7 +140,7 @@ def _load_all(options: argparse.Namespace, sources: Sequence[InputText]) -> list
     modules = list[ModuleOp]()
     try:
         for source in sources:
-            modules.append(load_module(source.text, source.file))
+            modules.append(parse_and_verify(source.text, source.file))
     except (ParseError, DiagnosticException) as error:
         print(of_exception(error, sources[len(modules)]).to_text(), file=sys.stderr)
         return None
@@ -206,13 +205,6 @@ def _check_execution_options(parser: argparse.ArgumentParser, options: argparse.
         parser.error(f"--{ignored[0].replace('_', '-')} has an effect only with --execute")
     if options.time_limit is not None and not options.time_limit >= 0:
         parser.error(f"--time-limit must be at least 0 seconds, not {options.time_limit:g}")
-
-
-def load_module(text: str, name: str) -> ModuleOp:
-    """Parse and verify a module. Raises `ParseError` or `DiagnosticException`."""
-    module = parse_module(text, name)
-    verify_module(module)
-    return module
 
 
 def verdict(proof: Proof) -> str:

@@ -24,12 +24,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from ..analysis.memory.timeline import Timeline, timeline
-from ..driver.verification.verified import verify_module
+from ..driver.verification.verified import parse_and_verify
 from ..interpreters.executor import function_named
 from ..interpreters.inputs import random_inputs
 from ..interpreters.kernels.arrays import Array
 from ..interpreters.meter import Metering, meter
-from ..mlir_io.parser import parse_module
 from ..support.counted import counted
 from ..support.interface import command_line
 from ..support.nested_modules import modules_with_functions
@@ -127,8 +126,7 @@ def load_function(text: str, file_name: str, name: str | None) -> FuncOp:
     Raises:
         ParseError, DiagnosticException: For a module or a function that cannot be executed.
     """
-    module = parse_module(text, file_name)
-    verify_module(module)
+    module = parse_and_verify(text, file_name)
     for inner in modules_with_functions(module):
         inline(inner)
         inline_gradient(inner)

@@ -30,7 +30,6 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
@@ -42,7 +41,7 @@ from recompute.benchmarks.interoperability.expectations import (
     executed_expectations,
 )
 from recompute.dialects.context import make_context
-from recompute.driver.verification.verified import verify_module
+from recompute.driver.verification.verified import parse_and_verify
 from recompute.mlir_io.parser import parse_module
 from recompute.mlir_io.printer import print_module
 from recompute.test.mlir_judge import Judge
@@ -104,13 +103,6 @@ def programs_in(path: Path) -> list[str]:
     return [part for part in parts if re.search(r"^\s*[^/\s]", part, re.MULTILINE)]
 
 
-def read(text: str, name: str) -> ModuleOp:
-    """Parse and verify a module. Raises one of `REFUSALS` for an invalid program."""
-    module = parse_module(text, name)
-    verify_module(module)
-    return module
-
-
 def count_rejection(text: str, place: str, table: Table, is_read_by_jaxlib: bool) -> None:
     """Record in `table` whether an invalid program is rejected. A program that jaxlib reads is only counted, since its
     error comes from a pass or a test dialect."""
@@ -120,7 +112,7 @@ def count_rejection(text: str, place: str, table: Table, is_read_by_jaxlib: bool
     table.counts["bad"] += 1
     try:
         with time_limit():
-            read(text, place)
+            parse_and_verify(text, place)
     except REFUSALS as error:
         table.counts["refused"] += 1
         if isinstance(error, ParseError):
@@ -169,7 +161,7 @@ class PrintComparison:
         for row, form in (("read as written", text), ("read in generic form", generic)):
             try:
                 with time_limit():
-                    again = self.printed_by_jaxlib(print_module(read(form, place)))
+                    again = self.printed_by_jaxlib(print_module(parse_and_verify(form, place)))
             except REFUSALS as error:
                 table.note(f"not {row}", place, error)
             except Exception as error:

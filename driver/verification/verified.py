@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects.cloning import clone_of
 from ...dialects.names import Names
+from ...mlir_io.parser import parse_module
 from ...mlir_io.repeated_operations import VerifiedOperations
 from ...proof.operations.declarations import registered_pure
 from ...proof.operations.pure_traits import is_pure_by_traits
@@ -48,6 +49,22 @@ def verify_module(module: ModuleOp, verified: VerifiedOperations | None = None) 
         # Some xDSL operations raise exceptions other than `VerifyException`; all of them mean an invalid module.
         _raise_at_operation(module)
         raise
+
+
+def parse_and_verify(text: str, name: str) -> ModuleOp:
+    """Parse and verify a module.
+
+    Args:
+        text: The module.
+        name: The name of the text in error messages.
+
+    Raises:
+        ParseError: If the text is not a module.
+        DiagnosticException: If an operation is invalid.
+    """
+    module = parse_module(text, name)
+    verify_module(module)
+    return module
 
 
 def _raise_at_operation(module: ModuleOp) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from recompute.driver.verification.verified import verify_module
-from recompute.mlir_io.parser import parse_module
+from recompute.driver.verification.verified import parse_and_verify
 
 from .checks import CHECKS, check, run
 from .requests import Request, step_of
@@ -23,8 +22,7 @@ def test_found_cases_pass_their_check(path: Path) -> None:
     text = path.read_text()
     header = HEADER.match(text)
     assert header is not None, "the first two lines say what is checked"
-    module = parse_module(text, path.name)
-    verify_module(module)
+    module = parse_and_verify(text, path.name)
     request = Request(header["segments"], header["target"])
     if header["check"] == "copies":
         assert run(module, request).recomputation.copies > 0
