@@ -91,11 +91,6 @@ class VerifiedOperations:
         return number
 
 
-def verify_nested(root: Operation) -> None:
-    """Verify the operation and its nested operations, with the same errors as `root.verify()` but in less time."""
-    VerifiedOperations().verify(root)
-
-
 def _verify_pointers(block: Block, region: Region) -> None:
     """Verify the parent pointer of a block. Also verify that a block without operations is allowed there. xDSL makes
     the same checks."""

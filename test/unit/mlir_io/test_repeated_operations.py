@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from recompute.dialects.cloning import clone_of
 from recompute.mlir_io.parser import parse_module
-from recompute.mlir_io.repeated_operations import VerifiedOperations, verify_nested
+from recompute.mlir_io.repeated_operations import VerifiedOperations
 
 REDUCTIONS = """
 func.func @f(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>, %i: tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>) {
@@ -46,7 +46,7 @@ def reductions(module: ModuleOp) -> list[Operation]:
 
 
 def test_equal_reductions_are_verified_once(verified_names: list[str]):
-    verify_nested(parse_module(REDUCTIONS))
+    VerifiedOperations().verify(parse_module(REDUCTIONS))
     assert verified_names.count("stablehlo.reduce") == 1
     assert verified_names.count("stablehlo.return") == 1
 
@@ -65,7 +65,7 @@ def test_a_reduction_whose_region_returns_another_type_is_verified():
     assert inner.last_op is not None
     inner.last_op.operands[0] = next(iter(module.ops)).regions[0].block.args[0]
     with pytest.raises(DiagnosticException, match="C6"):
-        verify_nested(module)
+        VerifiedOperations().verify(module)
 
 
 def test_a_reduction_along_another_dimension_is_verified():
@@ -73,7 +73,7 @@ def test_a_reduction_along_another_dimension_is_verified():
     second = reductions(module)[1]
     second.properties["dimensions"] = DenseArrayBase.from_list(i64, [0])
     with pytest.raises(DiagnosticException):
-        verify_nested(module)
+        VerifiedOperations().verify(module)
 
 
 def test_pointers_inside_a_known_reduction_are_verified():
@@ -83,7 +83,7 @@ def test_pointers_inside_a_known_reduction_are_verified():
     assert add is not None
     add.parent = first.regions[0].block
     with pytest.raises(ValueError, match="does not refer to the block"):
-        verify_nested(module)
+        VerifiedOperations().verify(module)
 
 
 def test_the_ids_in_keys_stay_valid():
