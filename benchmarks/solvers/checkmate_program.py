@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from recompute.planning.solvers.integer_program import CoverProgram, CoverRows, ProgramLimits, solve
+from recompute.planning.solvers.integer_program import CoverColumns, CoverProgram, CoverRows, ProgramLimits, solve
 from recompute.planning.solvers.problem import Pair, Problem
 
 
@@ -45,14 +45,16 @@ def checkmate(problem: Problem, budget: int, seconds: float) -> PublishedResult:
     """Solve Checkmate's integer program for a budget in bytes, within a time limit in seconds."""
     began = perf_counter()
     builder = _Checkmate(problem, budget)
-    program = CoverProgram(np.array(builder.costs), np.array(builder.low), builder.rows)
+    program = CoverProgram.of(builder.columns, builder.rows)
     answer = solve(program, limits=ProgramLimits(seconds=seconds, gap=1e-6))
     pairs = None
     if answer.values is not None:
         runs = [(t, op) for (t, op), column in builder.runs.items() if op < t and answer.values[column] > 0.5]
         pairs = frozenset(runs)
     solve_seconds = perf_counter() - began
-    return PublishedResult(pairs, answer.bound, answer.infeasible, solve_seconds, len(builder.costs), len(builder.rows))
+    return PublishedResult(
+        pairs, answer.bound, answer.infeasible, solve_seconds, len(builder.columns), len(builder.rows)
+    )
 
 
 class _Checkmate:
@@ -61,31 +63,26 @@ class _Checkmate:
     def __init__(self, problem: Problem, budget: int):
         self.problem, self.n, self.budget = problem, len(problem), budget
         self.sizes = (problem.storage_bytes / budget).tolist()
-        self.costs, self.low, self.rows = list[float](), list[float](), CoverRows()
+        self.columns, self.rows = CoverColumns(), CoverRows()
         self.runs, self.live, self.free = dict[Pair, int](), dict[Pair, int](), dict[tuple[int, int, int], int]()
         for t in range(self.n + 1):
-            self._columns(t)
+            self._add_columns(t)
         for t in range(self.n + 1):
-            self._dependencies(t)
-            self._frees(t)
-            self._memory(t)
+            self._add_dependency_rows(t)
+            self._add_free_rows(t)
+            self._add_memory_rows(t)
 
-    def _column(self, cost: float = 0.0, low: float = 0.0) -> int:
-        self.costs.append(cost)
-        self.low.append(low)
-        return len(self.costs) - 1
-
-    def _columns(self, t: int) -> None:
+    def _add_columns(self, t: int) -> None:
         """Add the variables of stage t."""
         for op in range(min(t + 1, self.n)):
             first = op == t
             if first or (self.problem.may_run_again[op] and t >= self.problem.earliest_stage):
                 cost = 0.0 if first else self.problem.percent(int(self.problem.costs[op]))
-                self.runs[t, op] = self._column(cost, 1.0 if first else 0.0)
+                self.runs[t, op] = self.columns.add_column(cost, 1.0 if first else 0.0)
                 for v in self._touched(op):
-                    self.free[t, v, op] = self._column()
+                    self.free[t, v, op] = self.columns.add_column()
         for v in range(int(self.problem.result_start[t])):
-            self.live[t, v] = self._column()
+            self.live[t, v] = self.columns.add_column()
 
     def _touched(self, op: int) -> list[int]:
         return sorted({*self.problem.operands_of(op), *self.problem.results_of(op)})
@@ -95,7 +92,7 @@ class _Checkmate:
         columns = (self.runs.get((t, int(self.problem.makers[v]))), self.live.get((t, v)))
         return [(column, 1.0) for column in columns if column is not None]
 
-    def _dependencies(self, t: int) -> None:
+    def _add_dependency_rows(self, t: int) -> None:
         """Add the constraints that operations read only available storages, and that later stages start only with
         these.
         """
@@ -108,7 +105,7 @@ class _Checkmate:
             for v in np.flatnonzero(self.problem.is_output).tolist():
                 self.rows.add_row(1.0, self._available(t, v))
 
-    def _frees(self, t: int) -> None:
+    def _add_free_rows(self, t: int) -> None:
         """Add the constraints on FREE.
 
         FREE is 1 if and only if the operation runs, no later operation reads v, and v is not live in the next stage.
@@ -126,7 +123,7 @@ class _Checkmate:
             negated = [(entry, -weight) for entry, weight in hazards]
             self.rows.add_row(1.0 + output - most, [(column, -float(most)), *negated])
 
-    def _memory(self, t: int) -> None:
+    def _add_memory_rows(self, t: int) -> None:
         """Add Checkmate's memory constraints U[t, k] <= budget for stage t, with U expanded into its terms."""
         live_terms = [(self.live[t, v], -self.sizes[v]) for v in range(int(self.problem.result_start[t]))]
         for op in range(min(t + 1, self.n)):

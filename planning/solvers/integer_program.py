@@ -30,6 +30,23 @@ def is_installed() -> bool:
 
 
 @dataclass
+class CoverColumns:
+    """The costs and the lower bounds of the columns of a program. The upper bound of each column is 1."""
+
+    costs: list[float] = field(default_factory=list[float])
+    low: list[float] = field(default_factory=list[float])
+
+    def add_column(self, cost: float = 0.0, low: float = 0.0) -> int:
+        """Add a column, and return its index."""
+        self.costs.append(cost)
+        self.low.append(low)
+        return len(self.costs) - 1
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+
+@dataclass
 class CoverRows:
     """The rows of a program in compressed form. Each row requires that the weighted sum of its columns is at least its
     entry in `low`."""
@@ -63,6 +80,11 @@ class CoverProgram:
     low: Doubles
     rows: CoverRows
     following: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, columns: CoverColumns, rows: CoverRows, following: tuple[int, ...] = ()) -> CoverProgram:
+        """Return the program with these columns and rows."""
+        return cls(np.array(columns.costs), np.array(columns.low), rows, following)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .integer_program import CoverProgram, CoverRows, Doubles
+from .integer_program import CoverColumns, CoverProgram, CoverRows, Doubles
 from .problem import Pair, Problem
 
 Columns = dict[int, int]
@@ -105,7 +105,7 @@ class _StageProgramWriter:
         self.counted = [size >= negligible for size in self.sizes]
         self.maker: list[int] = problem.makers.tolist()
         self.reads = [problem.operands_of(op) for op in range(n)]
-        self.low, self.costs, self.rows = list[float](), list[float](), CoverRows()
+        self.columns, self.rows = CoverColumns(), CoverRows()
         self.percent = [problem.percent(int(cost)) for cost in problem.costs]
 
     def write(self) -> StageProgram:
@@ -120,15 +120,10 @@ class _StageProgramWriter:
             self._add_working_set_rows(k, reruns[k], held[k])
         later_reruns = self._add_later_rerun_columns(saved, reruns)
         following = [column for columns in (*held, *later_reruns[:-1]) for column in columns.values()]
-        program = CoverProgram(np.array(self.costs), np.array(self.low), self.rows, tuple(following))
+        program = CoverProgram.of(self.columns, self.rows, tuple(following))
         return StageProgram(
             cuts=self.cuts, program=program, saved=saved, reruns=reruns, held=held, later_reruns=later_reruns
         )
-
-    def _add_column(self, cost: float = 0.0, low: float = 0.0) -> int:
-        self.costs.append(cost)
-        self.low.append(low)
-        return len(self.costs) - 1
 
     def _needed_after(self, k: int) -> tuple[set[int], set[int]]:
         """Return the storages that are made up to the cut and may be needed after it, and the operations that can
@@ -152,10 +147,10 @@ class _StageProgramWriter:
         cut, problem = self.cuts[k], self.problem
         present = {*self.reads[cut], *problem.results_of(cut)}
         forced = {v for v in present if self.counted[v]}
-        return {v: self._add_column(low=1.0 if v in forced else 0.0) for v in sorted(needed[0] | forced)}
+        return {v: self.columns.add_column(low=1.0 if v in forced else 0.0) for v in sorted(needed[0] | forced)}
 
     def _add_run_columns(self, k: int, needed: tuple[set[int], set[int]]) -> Columns:
-        return {op: self._add_column(self.percent[op]) for op in sorted(needed[1])}
+        return {op: self.columns.add_column(self.percent[op]) for op in sorted(needed[1])}
 
     def _add_held_columns(self, k: int, saved: Sequence[Columns], reruns: Sequence[Columns]) -> Columns:
         """Add the columns of H and the first half of the rows (5)."""
@@ -165,7 +160,7 @@ class _StageProgramWriter:
         for v in live_at_both:
             if self.maker[v] > cut or (is_last and not self.problem.is_output[v]):
                 continue
-            columns[v] = self._add_column()
+            columns[v] = self.columns.add_column()
             run = self._run_term(reruns[k], v)
             if is_last:
                 self.rows.add_row(1.0, [(columns[v], 1.0), *run])
@@ -213,7 +208,7 @@ class _StageProgramWriter:
         for k in reversed(range(len(self.cuts) - 1)):
             later, columns = later_reruns[0], dict[int, int]()
             for op, column in reruns[k].items():
-                columns[op] = self._add_column()
+                columns[op] = self.columns.add_column()
                 later_runs = [(later[op], 1.0)] if op in later else []
                 self.rows.add_row(0.0, [(columns[op], -1.0), (column, 1.0), *later_runs])
                 for run, _ in [(column, 1.0), *later_runs]:
