@@ -43,8 +43,7 @@ def block(x, weights):
 
 
 def loss(parameters, x, remat):
-    run_block = checkpoint_if(remat)(block)
-    x = run_blocks(run_block, parameters, x)
+    x = run_blocks(checkpoint_if(remat)(block), parameters, x)
     return jnp.mean(x**2)
 
 
