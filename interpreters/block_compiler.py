@@ -40,7 +40,7 @@ from .control_flow import CONTROL_FLOW
 from .identity_kernels import ORDERING, identity_kernel
 from .kernels.arrays import Combine, Kernel, shape_at
 from .kernels.collectives_run import ON_DEVICES, REDUCING_ON_DEVICES, SimulatedDevice
-from .kernels.movement import is_view
+from .kernels.movement import is_splat
 from .kernels.properties import symbol
 from .kernels.random_bits import rng
 from .kernels.structured_linalg import structured_kernel
@@ -195,7 +195,7 @@ class BlockCompiler:
             self.strided.update(op.results)
         elif name in DENSE_VIEWS and viewed_operand(op) in self.strided:
             return _on_copy(op.operands.index(viewed_operand(op)), kernel)
-        elif name in DENSE_VIEWS or is_view(op):
+        elif name in DENSE_VIEWS or is_splat(op):
             self.views.update(op.results)
         return kernel
 

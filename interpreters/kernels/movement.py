@@ -34,7 +34,7 @@ def constant(op: ConstantOp | arith.ConstantOp) -> Kernel:
     return lambda: (np.array(values, order="C"),)
 
 
-def is_view(op: Operation) -> bool:
+def is_splat(op: Operation) -> bool:
     """Return whether the operation is a splat constant, whose kernel returns a view of a single element."""
     if not isinstance(op, ConstantOp | arith.ConstantOp):
         return False
