@@ -133,9 +133,9 @@ def search_within(
 
         return cheapest_within_budget(module, budget, moving, run, stop)
 
-    with keep_whole(module) as whole:
+    with keep_whole(module) as whole_functions:
         best = cheapest_moves(module, within, options.moves)
-    remove_whole_marks(best.module, whole)
+    remove_whole_marks(best.module, whole_functions)
     return best
 
 
@@ -204,12 +204,12 @@ def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteR
 def _run_with_calls_in_place(module: ModuleOp, options: RecomputeOptions) -> RewriteResult | None:
     """Run the stages as `_run_with_calls_inlined` does, but leave calls with foreign attributes in place; return None
     if there are no such calls, or if the run is refused."""
-    with keep_whole(module) as marked:
-        if not marked:
+    with keep_whole(module) as whole_functions:
+        if not whole_functions:
             return None
         try:
             result = _run_with_calls_inlined(module, options)
         except Refusal:
             return None
-    remove_whole_marks(result.module, marked)
+    remove_whole_marks(result.module, whole_functions)
     return result
