@@ -52,7 +52,7 @@ HELD_BACK: dict[str, Builder] = {
     **objectives.STEPS,
     **solvers.STEPS,
     **arithmetic.STEPS,
-    "linen_denoiser": lazy_builder(".held_back.flax_linen", "linen_denoiser"),
+    "linen_denoiser": lazy_builder(".held_back.linen_denoiser", "linen_denoiser"),
     "nnx_batch_stats": lazy_builder(".held_back.flax_nnx", "nnx_batch_stats"),
     "nnx_decoder": lazy_builder(".held_back.flax_nnx", "nnx_decoder"),
     "eqx_encoder": lazy_builder(".held_back.with_equinox", "eqx_encoder"),
