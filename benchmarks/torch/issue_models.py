@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from recompute.benchmarks.torch.networks import Classifier
+
 
 class NoisyLayers(nn.Module):
     """Issue 190758: dropout and `randn_like` between layers, for inputs of shape (batch, width)."""
@@ -27,20 +29,11 @@ class NoisyLayers(nn.Module):
         return x.square().mean()
 
 
-class DropoutClassifier(nn.Module):
+class DropoutClassifier(Classifier):
     """Issue 190717: a classifier whose only random operations are dropouts, for inputs of shape (batch, width)."""
 
-    def __init__(self, width: int = 64, classes: int = 10):
-        super().__init__()
-        self.blocks = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(0.3)) for _ in range(3)
-        )
-        self.head = nn.Linear(width, classes)
-
-    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        for block in self.blocks:
-            x = block(x)
-        return F.cross_entropy(self.head(x), labels)
+    def __init__(self, width: int = 64):
+        super().__init__((nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(0.3)) for _ in range(3)), width)
 
 
 class LlamaBlock(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -9,21 +10,29 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class MlpBatchNorm(nn.Module):
-    """An MLP with batch normalization and dropout, for inputs of shape (batch, width)."""
+class Classifier(nn.Module):
+    """Blocks with inputs and results of shape (batch, width), and a classifier of their result."""
 
-    def __init__(self, layers: int = 8, width: int = 256, classes: int = 10):
+    def __init__(self, blocks: Iterable[nn.Module], width: int, classes: int = 10):
         super().__init__()
-        self.blocks = nn.ModuleList(
-            nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.GELU(), nn.Dropout(0.1))
-            for _ in range(layers)
-        )
+        self.blocks = nn.ModuleList(blocks)
         self.head = nn.Linear(width, classes)
 
     def forward(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         for block in self.blocks:
             x = block(x)
         return F.cross_entropy(self.head(x), labels)
+
+
+class MlpBatchNorm(Classifier):
+    """An MLP with batch normalization and dropout, for inputs of shape (batch, width)."""
+
+    def __init__(self, layers: int = 8, width: int = 256):
+        blocks = (
+            nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.GELU(), nn.Dropout(0.1))
+            for _ in range(layers)
+        )
+        super().__init__(blocks, width)
 
 
 class ViT(nn.Module):
