@@ -8,11 +8,11 @@ from recompute.benchmarks.torch.scripts import (
     control_in_models,
     mixed,
     modules,
-    processes,
     recipes,
     representations,
     structures,
     training,
+    two_processes,
 )
 from recompute.benchmarks.torch.scripts.script import SCRIPTS, Script
 
@@ -26,7 +26,7 @@ MODULES = (
     representations,
     recipes,
     compositions,
-    processes,
+    two_processes,
 )
 
 

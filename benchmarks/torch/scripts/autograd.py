@@ -10,7 +10,7 @@ from torch._functorch import config
 from torch.func import functional_call, grad, jvp, vmap
 from torch.nn import functional as F
 
-from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, TwoNetworks, batches, final, mlp, script, train
 
 
 class Cube(torch.autograd.Function):
@@ -31,11 +31,7 @@ class Cube(torch.autograd.Function):
 def custom_function(compile: Compile) -> Results:
     """Train with a `torch.autograd.Function` between two networks, and a straight-through estimator."""
 
-    class Quantized(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = mlp(depth=2), mlp(depth=2)
-
+    class Quantized(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = Cube.apply(self.first(x))
             y = y + (torch.round(y * 8) / 8 - y).detach()

@@ -7,22 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
-
-
-class ResidualBlocks(nn.Module):
-    """Two networks that subclasses apply one after the other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = mlp(depth=2), mlp(depth=2)
+from recompute.benchmarks.torch.scripts.script import Compile, Results, TwoNetworks, batches, final, mlp, script, train
 
 
 @script
 def graph_break(compile: Compile) -> Results:
     """Train with a graph break between the two halves of the network."""
 
-    class Printing(ResidualBlocks):
+    class Printing(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = self.first(x)
             print(end="")
@@ -38,7 +30,7 @@ def graph_break(compile: Compile) -> Results:
 def branch_on_data(compile: Compile) -> Results:
     """Train with a Python branch on the value of a tensor, which runs or skips half of the network."""
 
-    class Branching(ResidualBlocks):
+    class Branching(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = self.first(x)
             y = self.second(y) if y.mean().item() > 0 else torch.tanh(y)
@@ -88,7 +80,7 @@ def dynamic_sequence(compile: Compile) -> Results:
 def data_dependent_size(compile: Compile) -> Results:
     """Train with boolean indexing, whose result has a size that is known only at run time."""
 
-    class Selecting(ResidualBlocks):
+    class Selecting(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = self.first(x)
             chosen = y[y.sum(1) > 0]
@@ -103,7 +95,7 @@ def data_dependent_size(compile: Compile) -> Results:
 def cond_operation(compile: Compile) -> Results:
     """Train with `torch.cond` between the two halves of the network."""
 
-    class Conditional(ResidualBlocks):
+    class Conditional(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = self.first(x)
             y = torch.cond(y.sum() > 0, torch.sin, torch.cos, (y,))

@@ -63,6 +63,14 @@ def mlp(width: int = 32, depth: int = 4, dropout: float = 0.1) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+class TwoNetworks(nn.Module):
+    """Two networks, which subclasses apply one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = mlp(depth=2), mlp(depth=2)
+
+
 def train(model: nn.Module, call: Compile, batches: Iterable[tuple[Any, ...]], rate: float = 0.05) -> list[Any]:
     """Train with SGD and momentum, and return the losses. The model keeps its last gradients.
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.func import functional_call, hessian, stack_module_state, vmap
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils.checkpoint import checkpoint
 
-from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, TwoNetworks, batches, final, mlp, script, train
 
 
 class Clipped(torch.autograd.Function):
@@ -109,11 +104,7 @@ def writes_through_views(compile: Compile) -> Results:
         y.index_add_(0, torch.tensor([1, 3]), x[:2])
         return y.masked_fill_(y > 0.9, 0.1)
 
-    class ViewWritingNet(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = mlp(depth=2), mlp(depth=2)
-
+    class ViewWritingNet(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return (self.second(mixed(self.first(x))) * mixed(x)).mean()
 
@@ -334,51 +325,6 @@ def sequences_and_grids(compile: Compile) -> Results:
     model = SequenceGridNet()
     data = [(torch.randn(4, 3, 8, 8), torch.randint(1, 12, (4, 3))) for _ in range(3)]
     return final(model, train(model, compile(model), data, 0.01))
-
-
-def accumulate_in_process(rank: int, compile: Compile, folder: str) -> None:
-    """Run one of two processes, which accumulates gradients of two batches before they are reduced."""
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
-    torch.manual_seed(82)
-
-    class AccumulatingNet(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net, self.aside = mlp(depth=3), nn.Linear(32, 32)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            y = self.net(x)
-            return y.square().mean() + (self.aside(y.detach()) - y).abs().mean()
-
-    model = AccumulatingNet()
-    parallel = nn.parallel.DistributedDataParallel(model)
-    step = compile(parallel)
-    torch.manual_seed(rank)
-    losses, optimizer = [], torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(2):
-        optimizer.zero_grad()
-        with parallel.no_sync():
-            losses.append(step(torch.randn(32, 32)))
-            losses[-1].backward()
-        losses.append(step(torch.randn(32, 32)))
-        losses[-1].backward()
-        optimizer.step()
-    graphs = [replace(graph, module=None, rewritten=None) for graph in getattr(compile, "reports", list)()]
-    if rank == 0:
-        torch.save((final(model, losses), graphs), Path(folder) / "results")
-    dist.destroy_process_group()
-
-
-@script
-def accumulated_data_parallel(compile: Compile) -> Results:
-    """Train with DistributedDataParallel over two processes, and accumulate gradients with `no_sync`."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(accumulate_in_process, (compile, folder), nprocs=2)
-        results, graphs = torch.load(Path(folder) / "results", weights_only=False)
-    getattr(compile, "of_workers", []).extend(graphs)
-    return results
 
 
 @script

@@ -1,10 +1,8 @@
-"""Scripts with mixed precision, checkpointing, gradient accumulation, optimizers, or several processes."""
+"""Scripts with mixed precision, checkpointing, gradient accumulation, or optimizers."""
 
 from __future__ import annotations
 
-import os
 import tempfile
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
-from recompute.benchmarks.torch.scripts.script import Compile, Results, batches, final, mlp, script, train
+from recompute.benchmarks.torch.scripts.script import Compile, Results, TwoNetworks, batches, final, mlp, script, train
 
 
 @script
@@ -34,11 +32,7 @@ def autocast(compile: Compile) -> Results:
 def autocast_inside(compile: Compile) -> Results:
     """Train with `torch.autocast` inside the model, around its first half only."""
 
-    class Mixed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = mlp(depth=2), mlp(depth=2)
-
+    class Mixed(TwoNetworks):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             with torch.autocast("cpu", torch.bfloat16):
                 y = self.first(x)
@@ -251,34 +245,6 @@ def stochastic_depth(compile: Compile) -> Results:
     torch.manual_seed(72)
     model = Deep()
     return final(model, train(model, compile(model), batches(3, 64, 32)))
-
-
-def worker(rank: int, compile: Compile, folder: str) -> None:
-    """Run one of two processes: train a network with DDP, and write the results to a file."""
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    torch.manual_seed(73)
-    model = mlp()
-    parallel = nn.parallel.DistributedDataParallel(model)
-    step = compile(parallel)
-    torch.manual_seed(rank)
-    losses = train(model, lambda x: step(x).square().mean(), batches(3, 64, 32))
-    torch.save(final(model, losses), f"{folder}/results{rank}")
-    graphs = [replace(graph, module=None, rewritten=None) for graph in getattr(compile, "reports", list)()]
-    torch.save(graphs, f"{folder}/graphs{rank}")
-    torch.distributed.destroy_process_group()
-
-
-@script
-def data_parallel(compile: Compile) -> Results:
-    """Train with DistributedDataParallel over two processes."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(worker, (compile, folder), nprocs=2)
-        results = [torch.load(f"{folder}/results{rank}") for rank in range(2)]
-        graphs = [graph for rank in range(2) for graph in torch.load(f"{folder}/graphs{rank}", weights_only=False)]
-    getattr(compile, "of_workers", []).extend(graphs)
-    return {f"rank {rank} {name}": tensor for rank, part in enumerate(results) for name, tensor in part.items()}
 
 
 @script

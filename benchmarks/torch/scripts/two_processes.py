@@ -1,4 +1,4 @@
-"""Scripts with two processes that share parameters, or values of the forward pass."""
+"""Scripts with two processes that share parameters, gradients, or values of the forward pass."""
 
 from __future__ import annotations
 
@@ -22,25 +22,75 @@ Worker = Callable[[int, Compile], Results]
 
 
 def worker(rank: int, body: Worker, compile: Compile, folder: str) -> None:
-    """Run one of two processes. Rank 0 writes its results and its reports on graphs to a file."""
+    """Run one of two processes, which writes its results and its reports on graphs to a file."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/init", rank=rank, world_size=2)
     results = body(rank, compile)
     graphs = [replace(graph, module=None, rewritten=None) for graph in getattr(compile, "reports", list)()]
-    if rank == 0:
-        torch.save((results, graphs), Path(folder) / "results")
+    torch.save((results, graphs), Path(folder) / f"results{rank}")
     dist.barrier()
     dist.destroy_process_group()
 
 
 def in_two_processes(body: Worker, compile: Compile) -> Results:
-    """Run `body` in two processes, and return the results of rank 0."""
+    """Run `body` in two processes, and return the results of both. The rank is part of the names of the results."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(worker, (body, compile, folder), nprocs=2)
-        results, graphs = torch.load(Path(folder) / "results", weights_only=False)
-    getattr(compile, "of_workers", []).extend(graphs)
-    return results
+        outcomes = [torch.load(Path(folder) / f"results{rank}", weights_only=False) for rank in range(2)]
+    for _, graphs in outcomes:
+        getattr(compile, "of_workers", []).extend(graphs)
+    return {f"rank {rank} {name}": tensor for rank, (part, _) in enumerate(outcomes) for name, tensor in part.items()}
+
+
+def train_data_parallel(rank: int, compile: Compile) -> Results:
+    """Train a network whose gradients are reduced over two processes (DDP)."""
+    torch.manual_seed(73)
+    model = mlp()
+    step = compile(nn.parallel.DistributedDataParallel(model))
+    torch.manual_seed(rank)
+    return final(model, train(model, lambda x: step(x).square().mean(), batches(3, 64, 32)))
+
+
+@script
+def data_parallel(compile: Compile) -> Results:
+    """Train with DistributedDataParallel over two processes."""
+    return in_two_processes(train_data_parallel, compile)
+
+
+def train_accumulated(rank: int, compile: Compile) -> Results:
+    """Train with gradients of two batches, which are accumulated before they are reduced over two processes."""
+    torch.manual_seed(82)
+
+    class AccumulatingNet(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.aside = mlp(depth=3), nn.Linear(32, 32)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.net(x)
+            return y.square().mean() + (self.aside(y.detach()) - y).abs().mean()
+
+    model = AccumulatingNet()
+    parallel = nn.parallel.DistributedDataParallel(model)
+    step = compile(parallel)
+    torch.manual_seed(rank)
+    losses, optimizer = [], torch.optim.Adam(model.parameters(), lr=1e-3)
+    for _ in range(2):
+        optimizer.zero_grad()
+        with parallel.no_sync():
+            losses.append(step(torch.randn(32, 32)))
+            losses[-1].backward()
+        losses.append(step(torch.randn(32, 32)))
+        losses[-1].backward()
+        optimizer.step()
+    return final(model, losses)
+
+
+@script
+def accumulated_data_parallel(compile: Compile) -> Results:
+    """Train with DistributedDataParallel over two processes, and accumulate gradients with `no_sync`."""
+    return in_two_processes(train_accumulated, compile)
 
 
 def train_sharded(rank: int, compile: Compile) -> Results:
