@@ -94,7 +94,8 @@ def _mesh_of(module: ModuleOp) -> _MeshAxes | None:
 def _saved_operands(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
-    """Yield the delayed values that copies in these segments read, each with its `recompute.depend` and operand index.
+    """Yield each saved value that copies in these segments read, with the `recompute.depend` that delays the value and
+    the index of its operand.
 
     Arguments are left out, because they are live in any case.
     """

@@ -122,8 +122,8 @@ def _write_attributes(scopes_of: Mapping[Operation, _Scopes]) -> None:
 
 
 def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
-    """Return the segment name of each operation. Calls of one name are numbered in program order: `block`, `block#1`,
-    and so on."""
+    """Return the segment name of each operation. Calls with the same name are numbered in program order: `block`,
+    `block#1`, `block#2`."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, last_numbers = dict[str, str](), dict[str, int]()
     for op, call in calls.items():

@@ -161,7 +161,8 @@ class _Restoring:
         return waiting
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
-        """Collect the constants that a call in the block can read, first from the enclosing blocks."""
+        """Collect the constants that a call in the block can read: the constants of the enclosing blocks, then those of
+        the block itself."""
         if block in visited:
             return
         visited.add(block)

@@ -103,8 +103,8 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:
-    """Return whether all operations of a body are backward operations. A body with both directions is a complete
-    step."""
+    """Return whether a body contains backward operations, but no forward operations. A body with operations of both
+    directions is a complete step."""
     return _directions(op) == {Direction.BACKWARD}
 
 

@@ -54,7 +54,7 @@ def copy_of_original(
         op: The original. It also gets the id.
         identity: The id that links original and copy.
         number: The number of the copy.
-        clone: Clones an operation with its operands replaced.
+        clone: A function that clones an operation with the operands of the copy.
         reader: The path of the loop that runs the copy; "" outside loops.
     """
     op.attributes[Names.ID] = _number(identity)

@@ -354,7 +354,7 @@ def _larger_counts(counts: Mapping[Attribute, int], other: Mapping[Attribute, in
 
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
-    """Emit zeros as the result of a branch that does not compute a value which the gradient reads in another branch."""
+    """Emit the zeros that a branch returns for a value that only another branch computes."""
     assert is_tensor(type_), "all values were checked to be tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))

@@ -106,14 +106,14 @@ def _leads_to_loops(use: Use) -> bool:
 
 
 def _constraint_on(value: SSAValue) -> ShardingConstraintOp | None:
-    """Return the constraint that defines the value; None if no constraint does."""
+    """Return the constraint that defines the value; None if another operation defines it."""
     op = value.op if isinstance(value, OpResult) else None
     return op if isinstance(op, ShardingConstraintOp) and is_bare(op) else None
 
 
 def _read_slices(stack: SSAValue) -> Iterator[tuple[CountedLoop, DynamicSliceOp]]:
-    """Yield the loops that carry the stack unchanged, directly or through reshapes. Each loop comes with an operation
-    that reads slices of the stack."""
+    """Yield each loop that carries the stack unchanged, directly or through reshapes, paired with each of its reads of
+    a slice."""
     for use in stack.uses:
         if keeps_order(use.operation):
             yield from _read_slices(use.operation.results[0])
