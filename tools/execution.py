@@ -60,8 +60,8 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The comparisons of two programs' results, one for each kind of input. They end at the first difference, or at the
-    time limit.
+    """The comparisons of two programs' results, one for each kind of input. The comparisons end at the first
+    difference, or at the time limit.
 
     Attributes:
         runs: The kind of inputs and the result of each completed comparison.

@@ -86,7 +86,7 @@ def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
 def _write_phases_of_function(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
     """Write the phases of a function.
 
-    `primal`: operations of the forward pass in addition to those that define the results named by the hint.
+    `primal`: further operations of the forward pass, besides the operations that define the results named by the hint.
     """
     order = _move_late_operations(Order.of(single_block(function)), hint, primal)
     op_phases = phases_by_results(order, hint, primal)

@@ -188,7 +188,8 @@ class _Definitions:
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Return the remarks, without those of the topic `NOT_MOVED` if marked values are `moved` to the host."""
+    """Return the remarks. If marked values are moved to the host (`moved`), leave out the remarks that they are not
+    moved."""
     return tuple(remark for remark in remarks if not moved or remark.topic is not Topic.NOT_MOVED)
 
 

@@ -45,8 +45,8 @@ DECISIONS = {
 
 @dataclass(frozen=True)
 class _Scopes:
-    """The marked calls that apply to an operation: one determines its segment, the other whether it is kept or
-    recomputed."""
+    """The marked calls that apply to an operation: one determines the segment of the operation, the other whether the
+    operation is kept or recomputed."""
 
     segment: MarkedCall | None
     decision: MarkedCall | None

@@ -215,7 +215,7 @@ def _print(data: bytes) -> None:
 
 
 def _stage(target: Path, data: bytes) -> Path:
-    """Write the data to a temporary file in the directory of `target`, with its permissions, and flush it to disk.
+    """Write the data to a temporary file in the directory and with the permissions of `target`, and flush it to disk.
 
     The temporary file, `.<name>.<random>.recompute-tmp`, is left behind only if the process is killed.
     """

@@ -87,7 +87,7 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 
 
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
-    """Return a phrase with the number of copies and the verdict of the proof; "" without copies.
+    """Return a phrase with the number of copies and the verdict of the proof; "" if there are no copies.
 
     The phrase omits the peaks, because computing them would take a tenth of the time of a run.
     """

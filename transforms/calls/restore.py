@@ -171,7 +171,7 @@ class _Restoring:
         Order.of(block).add_constants(self.constants)
 
     def _add_to_group(self, op: Operation, waiting: Waiting) -> None:
-        """Add the operation to the group of its call if it was at the top level of the callee.
+        """Add the operation to the group of its call, if the operation was at the top level of the callee.
 
         Literals are skipped because they are outlined with their readers.
         """

@@ -84,7 +84,8 @@ def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
 
 
 def _pairs_in(block: Block) -> Iterator[DevicePair]:
-    """Yield the pairs of one block. If candidates share a body, the one with the most linked operands is taken."""
+    """Yield the pairs of one block. If candidates share a body, the candidate with the most linked operands is
+    taken."""
     bodies = [op for op in operations_in(block) if type(op) is ManualComputationOp]
     candidates = [
         pair

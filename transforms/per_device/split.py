@@ -206,7 +206,7 @@ class _Bodies:
         return forward.results[len(results) :]
 
     def _write_backward(self, block: Block, residuals: Sequence[SSAValue]) -> None:
-        """Insert the backward body. It reads the residuals."""
+        """Insert the backward body, which reads the residuals."""
         empty = self.step.backward
         inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
         cotangents, own = inputs[: len(self.parts.cotangents)], inputs[len(self.parts.cotangents) :]

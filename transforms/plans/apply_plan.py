@@ -84,7 +84,7 @@ def _at(location: LocationAttr, path: str) -> LocationAttr:
 
 @dataclass(frozen=True)
 class FreeNumbers:
-    """The next free ids for originals, and the next free channels for collectives, of a module."""
+    """The next free ids for originals and the next free channels for collectives in a module."""
 
     ids: Iterator[int]
     channels: Iterator[int]
@@ -169,7 +169,7 @@ class _CopyInserter:
 
         Args:
             batch: The batch.
-            gates: Values for which the token waits, in addition to those for which the batch itself waits.
+            gates: Values for which the token waits, in addition to the gates of the batch itself.
             cloner: The mapping from originals to their copies so far. The copies of this batch are added to it.
             copy_of: The copy number of each operation of the batch.
 

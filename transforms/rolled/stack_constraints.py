@@ -1,6 +1,6 @@
 """Drop the sharding constraints on the stacks of loops, so that the loops can be cut.
 
-On a mesh with explicit axes, JAX constrains the result of every operation, including those that write a stack:
+On a mesh with explicit axes, JAX constrains the result of every operation, including writes to a stack:
 
     while(…, %s = %zeros)                                                   while(…, %s = %zeros)
       %a = sdy.sharding_constraint %slice <@mesh, [{}, {"d"}]>                %u = dynamic_update_slice %s, %slice, %i
@@ -41,7 +41,8 @@ def drop_stack_constraints(module: ModuleOp) -> None:
 
 
 def _drop_around_stack(loop: CountedLoop, index: int) -> None:
-    """Drop the constraints on the stack that is carry `index` of the loop, if its slices keep their sharding."""
+    """Drop the constraints on the stack that is carry `index` of the loop, if the slices of the stack keep their
+    sharding."""
     constraint = _constraint_on(loop.yielded[index])
     update = None if constraint is None else constraint.input.owner
     if (
@@ -112,8 +113,8 @@ def _constraint_on(value: SSAValue) -> ShardingConstraintOp | None:
 
 
 def _read_slices(stack: SSAValue) -> Iterator[tuple[CountedLoop, DynamicSliceOp]]:
-    """Yield each loop that carries the stack unchanged, directly or through reshapes, paired with each of its reads of
-    a slice."""
+    """Yield each loop that carries the stack unchanged, directly or through reshapes, paired with each operation in the
+    loop that reads a slice of the stack."""
     for use in stack.uses:
         if keeps_order(use.operation):
             yield from _read_slices(use.operation.results[0])

@@ -114,8 +114,8 @@ def _rewritten(module: ModuleOp, options: RecomputeOptions) -> Rewritten | None:
 
 
 def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> BudgetedCompile:
-    """Return the compiled plain step as a result, with the limit that the budget sets. Raises as `compile_within`
-    does."""
+    """Return the compiled plain step as a result, with the limit that the budget sets. Raises the errors of
+    `compile_within`."""
     return BudgetedCompile(
         budget=budget,
         limit_bytes=limit_of_step(module, budget, plain),

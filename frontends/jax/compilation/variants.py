@@ -23,10 +23,10 @@ class Variant(Enum):
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """The compiled variant of a step that runs.
+    """A step after its variants were compiled and one of them was chosen.
 
     Attributes:
-        compiled: The compiled variant.
+        compiled: The compiled variant that runs.
         why: The reason why the plain step runs; None for a rewritten step.
         variant: The variant that runs.
         rewritten: The rewrite; None for a plain step.

@@ -73,7 +73,7 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def __repr__(self) -> str:
-        """Return the name, which printed jaxprs contain."""
+        """Return the name of the step, for printed jaxprs."""
         return self.name
 
     def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
@@ -173,7 +173,7 @@ def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) 
 def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     """Return a function that calls the rewritten module. If nothing is recomputed, warn and return None.
 
-    Raises as `Jitted.lower` does.
+    Raises the errors of `Jitted.lower`.
     """
     if step.options.named:
         demand_names(step.name, parse_module(exported.mlir_module(), step.name), step.options.named)

@@ -1,4 +1,4 @@
-"""The warnings of `recompute.jax`. They point to the user's line that calls the step."""
+"""The warnings of `recompute.jax`, which point to the line of the user's code that calls the step."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ class _Reader:
         self.values[node] = results[index]
 
     def _effect(self, node: torch.fx.Node) -> None:
-        """Add a call with an ordered effect. It takes a token, and returns a new token before its results."""
+        """Add a call with an ordered effect, which takes a token and returns a new token before its results."""
         token, target, *args = node.args
         if not isinstance(target, OpOverload):
             raise Unsupported(

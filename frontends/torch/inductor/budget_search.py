@@ -48,7 +48,7 @@ LOOSER_BOUNDS = (1.1, 1.25)
 
 
 def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
-    """Split the step such that its compiled peak is within the budget, with the least extra work that the search finds.
+    """Split the step so that its compiled peak is within the budget, with the least extra work that the search finds.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
     measured.
@@ -210,8 +210,8 @@ class _BudgetSearch:
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
     def _fewest_flops_within(self, limit: int) -> Measurement | None:
-        """Return the measured step that has the fewest FLOPs among those that are within the limit and can be split
-        again; None if there is none."""
+        """Return the measured step with the fewest FLOPs, among the steps within the limit that can be split again;
+        None if there is none."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
 

@@ -58,7 +58,7 @@ def smallest_rewrite(step: JointStep, options: RecomputeOptions) -> RewrittenSte
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
     """Rewrite the step within the budget. Raises `Refusal`.
 
-    Tangents count towards the peak that a budget limits, although they are arguments of the step.
+    The peak that a budget limits includes tangents, although they are arguments of the step.
     """
     if options.budget == MINIMUM:
         return _with_lowest_peak(step, options.rewrite)
