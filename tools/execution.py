@@ -33,8 +33,8 @@ def add_input_options(parser: argparse.ArgumentParser, default_kind: str) -> Non
     parser.add_argument(
         "--kind",
         choices=INPUT_KINDS,
-        help="the inputs to generate: small floats of both signs, the same without negative ones, or zeros, "
-        f"infinities, NaN and extreme values among them (default: {default_kind})",
+        help="the inputs to generate: small floats of both signs, small floats that are not negative, or floats "
+        f"that include zeros, infinities, NaN and extreme values (default: {default_kind})",
     )
     parser.add_argument(
         "--function", metavar="NAME", help="the function to run; by default 'main' or the only public function"

@@ -32,7 +32,7 @@ from ..dialects.sdy.shardings import ShardingAttr
 from ..support.operations import every_operation
 from ..support.remarks import Remark, tell
 
-NO_MESH = "recompute_slice_activation has no effect: the module has no mesh of several devices to shard values over"
+NO_MESH = "recompute_slice_activation has no effect: the module has no mesh with several devices"
 INSIDE = "recompute_slice_activation has no effect in loops and in per-device functions (shard_map)"
 NOT_DIVISIBLE = "the value is saved unsharded: no free axis of the mesh divides any of its dimensions after the first"
 

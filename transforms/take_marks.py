@@ -76,7 +76,7 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
             remarks.setdefault(reason, Remark(mark, reason, topic=Topic.NO_EFFECT))
         if _is_offload(mark):
             remarks.setdefault(_NOT_MOVED, Remark(mark, _NOT_MOVED, topic=Topic.NOT_MOVED))
-    # A line of a layer marks a value in each layer, and has an effect if one of these marks has.
+    # A source line may mark a value in each layer. The line has an effect if one of these marks has an effect.
     for reason, remark in remarks.items():
         if remark.topic is Topic.NO_EFFECT and position_of(remark.operation) in effective:
             remarks[reason] = replace(remark, topic=Topic.OTHER)

@@ -92,7 +92,7 @@ def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
     The phrase omits the peaks, because computing them would take a tenth of the time of a run.
     """
     copies = sum(map(is_copy, every_operation(module)))
-    return f"{_copies_text(copies)} (a call counts as one); {_verdict(proof)}" if copies else ""
+    return f"{_copies_text(copies)} (a call is counted as one); {_verdict(proof)}" if copies else ""
 
 
 def _copies_text(copies: int) -> str:

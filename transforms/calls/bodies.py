@@ -124,7 +124,9 @@ class MatchedCall:
                 f"it reads a different value where the called function reads the result of {name_of(template_value.op)}"
             )
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
-            raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
+            raise LeftInlined(
+                f"it reads the result of a {name_of(value.op)} outside the call instead of a result inside the call"
+            )
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
             # CSE merged a literal with an equal literal elsewhere, or merged two operations of this call.
             self._match(index, value.op)

@@ -60,7 +60,7 @@ class LocationsOut:
 
     def _convert(self, location: Attribute) -> ir.Location:
         if type(location) is NameLoc:
-            # This kind is tested first, since nearly all locations are of it.
+            # This kind is tested first, since nearly all locations are of this kind.
             child = location.location
             return build.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
         match location:

@@ -76,7 +76,7 @@ def compile_within(
     """
     first, budget = alternatives[0], options.budget
     assert budget is not None, "the caller checks for a budget"
-    # The time to compile the plain step counts, because the user also waits for it.
+    # The time to compile the plain step is included, because the user also waits for it.
     with stop_predicate(options.rewrite.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         plain = compilers.compile_plain()

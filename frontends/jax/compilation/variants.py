@@ -15,9 +15,9 @@ class Variant(Enum):
     """The variants of a step. If the temporaries of two variants differ by less than 1 %, the variant that is listed
     later in this class runs."""
 
-    MERGED = "the step with its own jax.checkpoint merged back, rewritten"
+    MERGED = "the rewritten step, after merging the copies of its own jax.checkpoint"
     RECOMPUTED = "the rewritten step"
-    KEEPING = "the plain step, with barriers of its own (jax.checkpoint) that stay"
+    KEEPING = "the plain step, with its own barriers (jax.checkpoint) kept"
     PLAIN = "the plain step, just as jax.jit runs it"
 
 

@@ -141,7 +141,7 @@ def _variants(lowered: StepVariants) -> list[Variant]:
     plain = [Variant.PLAIN]
     if lowered.own_barriers:
         # If `jax.jit` keeps barriers, the two plain variants are the same program. Without a measurement, the step
-        # keeps its barriers: they are there to save memory.
+        # keeps its barriers, whose purpose is to reduce memory.
         plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers and is_measured else [Variant.KEEPING]
     merged = [Variant.MERGED] if is_measured and lowered.own_barriers and lowered.merged is not None else []
     if lowered.why is not None or rewritten is None:

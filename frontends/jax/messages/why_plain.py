@@ -44,7 +44,7 @@ _REMEDIES: Mapping[Topic, str] = {
         "the body of each loop"
     ),
 }
-_CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
+_CHECKPOINTED = "its own jax.checkpoint already recomputes values, and the options select no others that could be freed"
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
 _MERGE_CHECKPOINT = (
     ", or leave out segments= and checkpoints=, which keep its copies: without these options, the copies may "

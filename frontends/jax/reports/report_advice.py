@@ -47,7 +47,7 @@ FAR_BELOW = 0.8
 allows."""
 _NOTHING_BETWEEN = (
     "the search found no plan with less extra work that needs between {least} and the {limit} that the budget leaves "
-    "for temporaries; of the compiled ones with less work, the next needs {next}"
+    "for temporaries; the next larger compiled plan with less work needs {next}"
 )
 _MERGED = (
     "next: the model's own jax.checkpoint can be removed: this step runs without its copies, and recomputes values "
