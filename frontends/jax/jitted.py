@@ -48,7 +48,7 @@ _OUTER: ContextVar[str | None] = ContextVar("the step that is being traced", def
 
 @dataclass
 class _Results(Generic[P, R]):
-    """The results that a step stores: by the key of a call (`key_of`), and by the budget for `within`."""
+    """The stored results of a step: by the key of a call (`key_of`), and for `within`, by the budget."""
 
     compiled: dict[Hashable, jax.stages.Compiled] = field(default_factory=dict[Hashable, jax.stages.Compiled])
     lowered: dict[Hashable, Lowered] = field(default_factory=dict[Hashable, Lowered])

@@ -90,7 +90,7 @@ class Diagnostic:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Diagnostic:
-        """Return the diagnostic that a record from `dataclasses.asdict`, stored as JSON, describes."""
+        """Return the diagnostic that a JSON record, made with `dataclasses.asdict`, describes."""
         facts = dict(record)
         amounts, others = facts.pop("amounts"), facts.pop("others")
         pairs = tuple([(str(name), int(amount)) for name, amount in amounts])

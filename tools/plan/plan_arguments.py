@@ -52,7 +52,7 @@ class PlanArguments:
         time_limit: The time limit in seconds; None for the default of the task.
         view_copies: Whether plans may also copy views.
         output: The file to which the copies of a plan are written, "-" for standard output; None to write none.
-        sequence: The file to which the order of execution is written, as `output`.
+        sequence: The file to which the order of execution is written; values as for `output`.
         split_input_file: The marker between the steps of the input; None if the input is a single step.
         quiet: Whether to show no progress.
     """
@@ -83,7 +83,7 @@ class PlanArguments:
 
     @property
     def sweep_seconds(self) -> float | None:
-        """The time limit of a sweep for each budget in seconds; None for no limit, if only an effort is given."""
+        """The time limit of a sweep for each budget in seconds; None (no limit) if only an effort is given."""
         if self.time_limit is None and self.effort is None:
             return SWEEP_SECONDS
         return self.time_limit

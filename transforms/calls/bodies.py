@@ -180,7 +180,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
     """Return the later of two values. One of them must be derived from the other through barriers.
 
-    The restored call may read the later value, because it may wait for more operations than the original call did.
+    The restored call may read the later value, because it may run later than the original call.
 
     Raises:
         LeftInlined: Neither value is derived from the other.

@@ -140,8 +140,8 @@ class Origins:
     def follow_copies(self, module: ModuleOp) -> None:
         """Record for each copy the origin of its original. Both have the same `recompute.id`.
 
-        A copy gets no origin, and stays inlined, if several originals share its id, or if it is in a different block
-        from its original, as in repeated loops.
+        A copy gets no origin, and stays inlined, in three cases: several originals share its id, it is in a different
+        block from its original (as in rerun loops), or it no longer contains the same operations as its original.
         """
         # Keyed by integer, because attributes are slow to hash.
         originals = dict[object, list[Operation]]()

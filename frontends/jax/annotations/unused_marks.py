@@ -55,5 +55,5 @@ def _marks(jaxpr: Any) -> Iterator[tuple[str, str, bool]]:
 
 
 def _place_of(equation: Any) -> str:
-    """Return the place of an equation in the user's code, `train.py:15:8`."""
+    """Return the place of an equation in the user's code, such as `train.py:15:8`."""
     return str(_SOURCE.summarize(equation.source_info)).partition(" (")[0]

@@ -3,8 +3,8 @@ the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
-`jax.export` returns the module of the step, and the rewritten module is called in its place. Under `jax.grad` and
-`jax.vmap`, the step runs as with `jax.jit`, and a warning is given.
+The module of the step, as `jax.export` returns it, is rewritten, and the rewritten module is called in place of the
+step. Under `jax.grad` and `jax.vmap`, the step runs as with `jax.jit`, and a warning is given.
 """
 
 from __future__ import annotations

@@ -159,7 +159,8 @@ class _BudgetSearch:
         return chosen.candidate.is_plain or self.measurements.is_settled(limit)
 
     def _search(self, limit: int) -> Measurement | None:
-        """Compile candidates until one is within the limit with little extra work. Return None if none is within it."""
+        """Compile candidates until one is within the limit with little extra work. Return None if no candidate is
+        within the limit."""
         earlier = [each for each in self.measurements.measured if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}

@@ -3,7 +3,7 @@
 A candidate is a plan of this package, or a partition by PyTorch.
 
 A `Candidate` is plain data. Later compilations in the same process may reuse it. `Splitter` creates the candidates of
-one step, and splits the step accordingly.
+one step, and splits the step according to a candidate.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Splitter:
-    """Creates the candidates of one step, and splits the step accordingly."""
+    """Creates the candidates of one step, and splits the step according to a candidate."""
 
     step: JointStep
     options: Options
