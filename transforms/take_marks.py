@@ -1,4 +1,4 @@
-"""recompute-take-marks: convert the marks that a frontend writes as calls to attributes of the marked operations.
+"""recompute-take-marks: convert marks, which a frontend writes as calls, to attributes of the marked operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
@@ -50,7 +50,7 @@ class ImportedMarks:
 
 
 def take_marks(module: ModuleOp) -> ImportedMarks:
-    """Convert all calls that mark values to attributes, in place.
+    """Replace all calls that mark values with attributes, in place.
 
     Raises:
         Refusal: A mark is unknown or malformed.

@@ -1,4 +1,4 @@
-"""recompute-take-scopes: convert the scopes that a frontend opens around marked calls to attributes of operations.
+"""recompute-take-scopes: convert scopes, which a frontend opens around marked calls, to attributes of operations.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")

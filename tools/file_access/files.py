@@ -101,7 +101,8 @@ def write_bytes(path: str, data: bytes) -> None:
 
 
 def demand_writable(paths: Iterable[str | None]) -> None:
-    """Raise `FileError` if a file cannot be written, so that tools report it before long work. Nothing is written.
+    """Raise `FileError` if a file cannot be written, so that tools report this error before long work. Nothing is
+    written.
 
     `paths`: the files; None and `-` mean standard output.
     """

@@ -1,7 +1,9 @@
 """Report the effect of all passes on a module, in the remark at the end of a run and in the last line of a long run.
 
-step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations
-of the result are copies, 12.1% more FLOPs; proved equal
+Example:
+
+    step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations
+    of the result are copies, 12.1% more FLOPs; proved equal
 """
 
 from __future__ import annotations

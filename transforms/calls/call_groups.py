@@ -257,7 +257,7 @@ def insert_call(call: CallOp, point: InsertionPoint, positions: Positions) -> No
 def redirect_passed_arguments(
     call: CallOp, group: Group, template: CallTemplate, enclosing: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Redirect uses of operands that the function returns unchanged to the corresponding results of the call.
+    """For each argument that the function returns unchanged, redirect uses of the operand to the result of the call.
 
     Before inlining, these uses read the results of the call.
 

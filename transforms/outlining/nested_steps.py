@@ -46,7 +46,7 @@ class NestedStep:
         first: The arguments of the block, if the step is a whole block.
         placeholder: The operation whose results replace the results of the outlined operations.
         parent: The name of the function from which the step is outlined.
-        is_later: Whether the step follows another one in its block.
+        is_later: Whether the step follows another step in its block.
         runs: The number of times that the step runs in one run of `parent`: the product of the trip counts of the
             enclosing loops.
     """

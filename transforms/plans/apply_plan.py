@@ -215,7 +215,7 @@ class _CopyInserter:
         return bisect_right(delays, self.step.position(reader), key=itemgetter(0))
 
     def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[int, SSAValue]) -> None:
-        """Redirect later uses of the values that the group replaces to the copies.
+        """Redirect later uses of the replaced values to the copies of the group.
 
         `mapping`: the copy of each value, by the id of the value.
         """

@@ -71,7 +71,7 @@ class _StackedValue:
 
 
 def _empty_stacks(values: Sequence[SSAValue], loop: CountedLoop) -> list[SSAValue]:
-    """Insert an empty stack before the loop for each value in `values`, which are values of the loop's body."""
+    """Insert, before the loop, an empty stack for each of the given values of the loop's body."""
     builder = builder_before(loop)
     return [builder.empty(loop.trips, shape_of(value), element_of(value)) for value in values]
 

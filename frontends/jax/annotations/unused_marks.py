@@ -1,7 +1,9 @@
 """Marks on values that no result of a step depends on. JAX removes such marks when it lowers the step.
 
-recompute.jax.save(h)        # its result is unused: nothing is marked
-h = recompute.jax.save(h)    # marked, if the loss depends on h
+Example:
+
+    recompute.jax.save(h)        # its result is unused: nothing is marked
+    h = recompute.jax.save(h)    # marked, if the loss depends on h
 """
 
 from __future__ import annotations

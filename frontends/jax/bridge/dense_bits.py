@@ -1,6 +1,6 @@
 """Convert dense constants bit by bit, without parsing numbers.
 
-The bindings expose the bits of a constant as a buffer for some element types. The bindings accept bits for all element
+The bindings accept the bits of a constant for all element types, but expose them, as a buffer, only for some element
 types.
 """
 

@@ -1,8 +1,10 @@
 """Errors for options that match no segment of a step. The errors list the scopes of the model, and are raised before
 anything is compiled.
 
-l: no segment matches 'block*': the step contains no scopes; in JAX, name parts of the model with jax.named_scope
-or recompute.jax.block
+Example:
+
+    train_step: no segment matches 'block*': the step contains no scopes; in JAX, name parts of the model with
+    jax.named_scope or recompute.jax.block
 """
 
 from __future__ import annotations

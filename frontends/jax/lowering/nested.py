@@ -1,5 +1,5 @@
-"""Steps that are called inside another `jax.jit`. Each is a single primitive in the outer trace, and is rewritten when
-the outer function is lowered.
+"""Steps that are called inside another `jax.jit`. Each step is a single primitive in the outer trace, and is rewritten
+when the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
@@ -84,8 +84,8 @@ class CallableStep:
 
 
 def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Return the step for these arguments. If it has effects, closes over traced values, or is called on each device
-    under `jax.shard_map`, warn and return None.
+    """Return the step for these arguments. If the step has effects, closes over traced values, or is called on each
+    device under `jax.shard_map`, warn and return None.
 
     Args:
         name: The name of the step.

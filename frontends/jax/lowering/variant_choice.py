@@ -38,7 +38,7 @@ def choose_variant(lowered: StepVariants, line: ProgressLine | None = None) -> C
         line: The progress line that counts the compilations, if one is shown.
 
     Raises:
-        Refusal: With the option `strict`, if the plain step needs fewer temporaries.
+        Refusal: With the option `strict`, if the plain step needs fewer bytes of temporaries.
     """
     variants = _variants(lowered)
     line = line or ProgressLine(lowered.name)

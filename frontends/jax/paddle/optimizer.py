@@ -123,7 +123,7 @@ class RecomputeOptimizer:
             checkpoints: The checkpoints for this call, in place of the checkpoints that are set.
 
         Raises:
-            ValueError: Without a program, and for unknown parameters.
+            ValueError: If there is no program, and for unknown parameters.
             TypeError: For a loss that is not a function returning a scalar, and for callbacks that are not callable.
         """
         program = _program("backward", startup_program)

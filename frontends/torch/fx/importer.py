@@ -141,7 +141,7 @@ class _NewOperation:
         name: The operation's name.
         operands: The operands.
         types: The result types.
-        attributes: The attributes, except for those that every operation has.
+        attributes: The attributes, except for the attributes that every operation has.
         is_late: Whether the operation belongs to the backward pass even if its node belongs to the forward pass.
     """
 

@@ -6,8 +6,9 @@ program order at which the compiled step is expected to be within the budget. If
 of candidates are added: a plan by segments, and the partitions of PyTorch's own partitioner if they are correct.
 
 Inductor does not implement the `CompilerBackend` of compiled JAX steps. The candidates of a `CompilerBackend` are plans
-for a module, and one of its compilations is the final one. Here, the partitions of PyTorch are candidates without a
-plan, new plans are made for bounds that depend on the measurements, and Inductor itself compiles the chosen step again.
+for a module, and the step that runs is one of the compiled candidates. Here, the partitions of PyTorch are candidates
+without a plan, new plans are made for bounds that depend on the measurements, and Inductor itself compiles the chosen
+step again.
 
 All budgets for a step share measurements: a step that was compiled for one budget is a candidate for the others
 (`measurements.py`). If the step chosen for a larger budget is also within a smaller budget, it is used without a

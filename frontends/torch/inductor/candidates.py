@@ -57,7 +57,7 @@ SplitSource: TypeAlias = StoredPlan | PlainPartition | TorchPartition
 
 @dataclass(frozen=True)
 class Candidate:
-    """One choice of how to split a step.
+    """A way to split a step.
 
     Attributes:
         words: A description for reports.
