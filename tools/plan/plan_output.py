@@ -94,7 +94,8 @@ def sweep_row(budget: int, outcome: Outcome, plain_peak: int, stopped: str) -> s
     """Return the row of a budget, with the columns of `SWEEP_HEADER`.
 
     `stopped`: the note that the search for this budget was ended, such as `stopped at the time limit of 30 s`; "" if
-    the search was completed."""
+    the search was completed.
+    """
     share = f"{budget / plain_peak:<13.4f}"
     if isinstance(outcome, Infeasible):
         minimum = minimum_clause(outcome.minimum_bytes)

@@ -190,8 +190,8 @@ def _budget_of(needs: int, plain: int) -> str:
 
 
 def _large_value(report: ReportData) -> dict[str, str] | None:
-    """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries and that
-    cannot be recomputed; None if there is no such value."""
+    """Return the fields of the message `_IN_PARTS` for a value that is still saved and makes up most of the plain
+    step's temporaries; None if there is no such value."""
     kept = [value for value in report.kept if value.reason != PLAIN_STEP]
     value = max(kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):
