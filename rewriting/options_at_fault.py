@@ -1,6 +1,6 @@
 """Find the option that prevents recomputation, for a rewrite that recomputes nothing.
 
-    recompute{primal-results=1}             result 1 is not the loss, so nearly all operations count as forward
+    recompute{primal-results=1}             result 1 is not the loss, so nearly all operations are forward
     recompute{policy=everything_saveable}   every value is saved
 
 The message names the option and the reason.

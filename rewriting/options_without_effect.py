@@ -40,7 +40,7 @@ def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[
 
 
 def without_repeated(remarks: Iterable[Remark], earlier: Iterable[Remark]) -> list[Remark]:
-    """Return the remarks whose reason no earlier remark gives."""
+    """Return the remarks with a reason that no earlier remark has."""
     reasons = {remark.reason for remark in earlier}
     return [remark for remark in remarks if remark.reason not in reasons]
 

@@ -100,7 +100,8 @@ def replace_content(module: ModuleOp, source: ModuleOp) -> None:
 
 
 def rewritten_copy(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
+    """Rewrite a copy of the module as `rewrite_in_place` does, and return the copy. The given module must have been
+    verified.
 
     With a budget, Ctrl-C or the time limit of the options ends the search with the best result so far. The default time
     limit is `default_seconds`.
@@ -189,8 +190,9 @@ def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> Rewr
 
 
 def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
-    """Run the stages. If the plan of the options does not match the step, it may have been made with joined branches,
-    so run the stages with joined branches. A planner needs no second run: it plans any step that it is given."""
+    """Run the stages. If the plan of the options does not match the step, run the stages again with joined branches,
+    because the plan may have been made for them. A planner needs no second run, because it plans every step that it
+    receives."""
     try:
         return run_stages(module, options)
     except Refusal:

@@ -99,7 +99,7 @@ def _after_segments(error: NoPlan, origins: Sequence[int]) -> NoPlan:
 
 def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:
     """Return the graph of the step with the copies for its segments. In this graph, an operation is marked as not
-    repeatable if a segment would have to save more values to repeat it."""
+    repeatable if repeating it would require a segment to save more values."""
     members = frozenset[int]().union(*limits.segments.values())
     saved = saved_after(graph, limits.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants

@@ -1,5 +1,5 @@
-"""Schedules that save some carries of a loop instead of its stacks, as data: every n-th carry, or a fixed number of
-slots. `search/local_choices/carries_to_save.py` chooses them.
+"""Data of the schedules that save some carries of a loop instead of its stacks: every n-th carry, or carries in a fixed
+number of slots. `search/local_choices/carries_to_save.py` chooses them.
 
     before   N slices are live between the writing loop and the reading loop
     chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
@@ -77,7 +77,7 @@ def needed_part(
 
 @dataclass(frozen=True)
 class SavedCarries(DroppedStacks, ABC):
-    """A schedule that saves carries of the writing loop, and drops the stacks `dropped`.
+    """A schedule that saves carries of the writing loop instead of the stacks in `dropped`.
 
     Attributes:
         recomputed_part: The part of the writing loop that recomputes the slices of the dropped stacks from the carries.

@@ -1,5 +1,5 @@
-"""Parse JAX's location paths, which contain the named scopes and called functions around an operation, and its
-direction.
+"""Parse JAX's location paths. A path contains the named scopes and called functions around an operation, and the
+operation's direction of differentiation.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 

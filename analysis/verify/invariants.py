@@ -227,7 +227,7 @@ def _identity(op: Operation) -> tuple[object, ...]:
 
 
 def _data(op: Operation, name: str) -> object:
-    """Return the string or the integer that an attribute contains, because hashing attributes is slow."""
+    """Return the string or the integer in an attribute, which is used as a key because hashing attributes is slow."""
     attribute = op.attributes.get(name)
     if isinstance(attribute, StringAttr):
         return attribute.data

@@ -25,5 +25,5 @@ def refusal_text(failure: str, limit: str, least: str, candidates: Iterable[obje
 
 
 def budget_verdict(fits: bool | None) -> str:
-    """Return the verdict on a measured candidate, to follow its size; "" for the budget `min`."""
+    """Return the verdict on a measured candidate, as a suffix of its size in a message; "" for the budget `min`."""
     return {True: ", within the budget", False: ", above the budget", None: ""}[fits]

@@ -43,7 +43,7 @@ class SolverRounds:
         limit_bytes: The limits of the functions; None for the lowest peak.
         reduction_bytes: The bytes by which the limits are lowered.
         chain: Whether copy groups are chained.
-        planned_bytes: For each function, the largest peak that the last plans of its steps have.
+        planned_bytes: For each function, the largest peak among the latest plans of its steps.
         kept: The results within the budget in program order.
     """
 

@@ -39,8 +39,8 @@ class Segmentation:
     Attributes:
         cuts: The cuts between segments that the graph's structure suggests; None for named segments.
         own_outputs: Whether to recompute the outputs of a segment for the segment's own gradient, and keep them for all
-            other readers. Between cuts, where gradients have no names, outputs are recomputed only for the copies of
-            the segment itself.
+            other readers. Gradients between cuts have no names, so there the outputs are recomputed only for the copies
+            of the segment itself.
     """
 
     cuts: Cuts | None = None

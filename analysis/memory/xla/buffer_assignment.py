@@ -6,8 +6,8 @@ the step until that result is written; a donated argument is copied if a reader 
 overwritten.
 
 As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one.
-The old value is copied first if one of its readers may run later. Whether it may is determined by use-def edges alone,
-not by the schedule.
+The old value is copied first if one of its readers may run later. Only use-def edges, not the schedule, determine
+whether a reader may run later.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 inside their readers.
 
 Library kernels are formed first, as in `xla/backends/cpu/transforms/library_rewriter.cc`. From the last reduction to
-the first, a kernel absorbs producers of its operands that have no other readers, and then the reader of its result if
-there is only one. A library kernel is never fused with others: its operands and results are stored.
+the first, a kernel absorbs producers of its operands that have no other readers. If its result has only one reader, it
+absorbs this reader next. A library kernel is never fused with others: its operands and results are stored.
 
 The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
 CPU subclass). A producer is fused into each reader that permits it. Its result is also stored if another reader does
@@ -93,8 +93,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of operands of `ops` that have no reader outside the group. Each producer comes in a pair
-        with True, because it precedes the group."""
+        """Yield the producers of operands of `ops` that have no reader outside the group. Each producer is paired with
+        True, because it precedes the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -154,9 +154,9 @@ def fusion(program: KernelProgram) -> Fusion:
 class _Descendants:
     """The transitive readers of each operation, as bit sets. Operations are added from the last to the first.
 
-    The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
-    A row is deleted once all producers of its operation have been added, so that the total memory is not quadratic in
-    the length of the program.
+    The row of an operation has one bit for the operation itself and one for each later operation. The last operation
+    has the lowest bit. A row is deleted once all producers of its operation have been added, so that the total memory
+    is not quadratic in the length of the program.
     """
 
     def __init__(self, program: KernelProgram):
@@ -255,8 +255,8 @@ class _Rules:
         return self._common_kernel(producer) >= 0
 
     def kernel(self, op: int) -> int:
-        """Return the kernel that computes an operation: itself, or the kernel into which it is fused; `_NOWHERE` or
-        `_SEVERAL` if it is not fused into exactly one kernel."""
+        """Return the kernel that computes an operation: its own kernel, or the kernel into which it is fused. Return
+        `_NOWHERE` or `_SEVERAL` if the operation is fused into no kernel or into several kernels."""
         kernel = self.computed_in.get(op)
         if kernel is None:
             # Set this entry before visiting the readers, since a reader may look it up.
