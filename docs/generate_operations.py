@@ -121,7 +121,7 @@ def _labels(kind: type[Operation]) -> set[str]:
 def _verifiers(kind: type[Operation]) -> Iterator[FunctionType]:
     """Yield the verifiers of a class and of its bases.
 
-    xDSL wraps the first one, and keeps the wrapped function in the closure.
+    xDSL wraps the first verifier, and keeps the wrapped function in the closure of the wrapper.
     """
     for base in kind.__mro__:
         verifier = base.__dict__.get("verify_")

@@ -257,7 +257,7 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
 
 
 def _with_reason(module: ModuleOp, remarks: Sequence[Remark], reason: str, topic: Topic) -> tuple[Remark, ...]:
-    """Return the remarks, followed by a remark with the reason why the module stays unchanged.
+    """Return the remarks, followed by a remark with the reason that the module stays unchanged.
 
     No remark is added if the last remark already reports that the step is left unchanged.
     """

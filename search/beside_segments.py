@@ -1,9 +1,9 @@
 """Plan a step within a budget if some of its segments have their own budgets. These segments are planned first, then
 all other operations.
 
-The planner for the other operations receives the graph of the step with the copies that the segment budgets require. It
-must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment would have
-to save this value.
+The planner for the other operations receives the graph of the step with the copies that the segment budgets require.
+The planner must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment
+would have to save this value.
 """
 
 from __future__ import annotations

@@ -276,7 +276,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:
-    """Return each stretch in the candidate order with the lowest peak; in a tie, in program order."""
+    """Reorder each stretch by the candidate order with the lowest peak. In a tie, keep the program order."""
     precedence = Precedence.of(order, classified)
     footprint = Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)

@@ -32,7 +32,7 @@ class LoopPart:
     """The part of a loop that computes certain values.
 
     Attributes:
-        carries: The indices of the carries that iterations change, without the counter.
+        carries: The indices of the carries that iterations change, except the counter.
         operations: The operations of the body, in program order.
     """
 
@@ -179,8 +179,8 @@ class Slots(SavedCarries):
     @property
     @override
     def iterations(self) -> int:
-        """Number of iterations that are rerun: those that advance from a slot to a later carry, and each iteration once
-        more to recompute its slices."""
+        """Number of iterations that are rerun. They include the iterations that advance from a slot to a later carry,
+        and one run of each iteration to recompute its slices."""
         trips = self.pair.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 

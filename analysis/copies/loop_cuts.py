@@ -1,7 +1,7 @@
 """Cuts of loops that stack values for their gradient, as data.
 
 A cut applies to a loop that writes stacks and a later loop that reads them. It divides the values of the writing loop's
-body into those that stay stacked and those that the reading loop recomputes from the stacked values.
+body into values that stay stacked and values that the reading loop recomputes from the stacked values.
 `search/local_choices/min_loop_cut.py` chooses the cuts.
 """
 

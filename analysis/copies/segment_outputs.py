@@ -13,7 +13,7 @@ def is_live_after_backward(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """Return the segment's values that forward operations outside it read, and the owners of their storage.
+    """Return the segment's values that forward operations outside the segment read, and the owners of their storage.
 
     These values are kept so that recomputing a segment does not require recomputing the segment before it.
     """

@@ -141,7 +141,7 @@ def still_saved(phases: Phases, reasons: Mapping[str, str]) -> tuple[SavedValue,
 def _maker(value: SSAValue, op: Operation) -> Operation:
     """Return the operation that computes a value, looking through barriers and sharding constraints.
 
-    If the barriers and constraints lead to an argument of the step, return the one that reads the argument.
+    If the barriers and constraints lead to an argument of the step, return the barrier or constraint that reads it.
 
     `op`: the operation that defines the value.
     """

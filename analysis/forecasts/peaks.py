@@ -154,8 +154,8 @@ class Forecast:
         return cls(step.graph, lambda: plain.value, emission.keeps_barriers, emission.staggered)
 
     def read_function(self) -> None:
-        """Read the function now, so that later changes to it do not affect this forecast or the peaks that it has
-        returned."""
+        """Read the function now, so that later changes to the function affect neither this forecast nor the peaks that
+        the forecast has returned."""
         _ = self.plain()
 
     def detach(self) -> Forecast:

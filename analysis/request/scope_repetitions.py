@@ -36,7 +36,7 @@ def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> l
     because it is the first operation of a loop inside the scope, a repetition starts at every m-th occurrence.
     Constants are ignored, because called functions share their locations. Operations of called functions are ignored as
     well, because the scope may call a function twice. If all operations that occur n times lie between operations that
-    occur once, the scope was entered once: they are the iterations of an unrolled loop.
+    occur once, these operations are the iterations of an unrolled loop, and the scope was entered once.
     """
     places = [None if not op.operands else (name_of(op), numbers.number_of(op.location)) for op in operations]
     own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]

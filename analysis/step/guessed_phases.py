@@ -105,7 +105,7 @@ class _Turn:
 
 
 def _turn(order: Order) -> _Turn | None:
-    """Return the position at which the forward pass seems to end; None if no position is accepted."""
+    """Return the turn at which the forward pass seems to end; None if no turn is accepted."""
     spans = _read_again(order)
     changes = [0] * (len(order.operations) + 1)
     for size, reads in spans:

@@ -109,7 +109,8 @@ class Order:
         values.update([result for op in operations for result in op.results])
 
     def _constant_operations(self, constants: set[int]) -> list[Operation]:
-        """Return the operations with results that are computed only from constants, without executing an operation.
+        """Return the operations with results that are computed only from constants. Operations that run even if all
+        their operands are constants (`is_executed`) are excluded.
 
         `constants`: the ids of captured constants, to which the ids of the results are added. Ids are several times as
         fast to look up as values.

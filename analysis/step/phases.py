@@ -221,7 +221,7 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Return the backward operations, and the operations after the boundary on which a backward operation depends."""
+    """Return the backward operations, and the operations after the boundary that backward operations depend on."""
     gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]

@@ -8,8 +8,8 @@ the operations after that are update. Dependences alone cannot separate local de
 the gradient is folded into a constant, neither `1 - y²` nor `2 (y - t) / n` depends on a backward operation.
 
 Instead of a result, a value that is not returned may be named: primal-values=%loss. Operations that only the primal
-results need but that come after the gradient, such as a loss that is computed last, must first be moved before it
-(`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
+results need but that come after the gradient, such as a loss that is computed last, must first be moved before the
+gradient (`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
 Cotangent arguments may be given instead of primal results: operations that depend on a cotangent are gradient, and
 results that depend on no cotangent are primal.

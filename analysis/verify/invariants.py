@@ -54,7 +54,7 @@ class RecomputedStep:
 
     @cached_property
     def tokens_and_delays(self) -> list[Operation]:
-        """The tokens, and the operations that forward their operands, in program order."""
+        """The tokens, and the delays, which are operations that forward their operands, in program order."""
         operations = self.phases.order.operations
         names = {name for name in set(map(name_of, operations)) if name == "recompute.token" or name in FORWARDS}
         return [op for op in operations if name_of(op) in names]

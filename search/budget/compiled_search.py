@@ -1,10 +1,10 @@
 """Search for a plan within a budget by compiling candidates: plan, compile, correct the model, repeat.
 
 The XLA:CPU model predicts the temporaries of every candidate. The candidate with the least extra work that is predicted
-to fit is compiled. Its measured size corrects the predictions for all remaining candidates (`CalibratedSearch`). This
-repeats until no cheaper candidate is predicted to fit, or until `tries` candidates have been compiled. If none of them
-fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`rounds.py`), and finally the choice without a
-budget.
+to fit is compiled. Its measured size corrects the predictions for all remaining candidates (`CalibratedSearch`). These
+steps are repeated until no cheaper candidate is predicted to fit, or until `tries` candidates have been compiled. If
+none of them fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`rounds.py`), and finally the choice
+without a budget.
 
 A `CompilerBackend` rewrites and compiles the step; the search decides which candidates it compiles.
 """

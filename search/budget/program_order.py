@@ -32,7 +32,7 @@ def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
 
 
 class _Skipped(Enum):
-    """The reason why the search skips a loop schedule."""
+    """The reason that the search skips a loop schedule."""
 
     SAME_GRAPHS = "it leads to the same graphs as another schedule"
     TOO_MUCH_WORK = "its loop cuts alone cost at least as much as a result with another schedule"

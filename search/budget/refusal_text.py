@@ -17,7 +17,7 @@ def refusal_text(failure: str, limit: str, least: str, candidates: Iterable[obje
     Args:
         failure: The failure, such as `no plan is within the budget 5%`.
         limit: The limit with the name of the limited quantity.
-        least: The smallest measured need as a phrase, or the reason why nothing was measured.
+        least: The smallest measured need as a phrase, or the reason that nothing was measured.
         candidates: The measured candidates, whose strings give their needs.
         separator: The string between the first part and the candidates.
     """

@@ -83,8 +83,8 @@ class Rounds(Generic[C, T]):
         return rounds + (bool(self.measured_needs) if self.limit is None else self.extra_candidates)
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates in addition to those of earlier searches. If none is within the limit,
-        measure up to `extra_candidates` further candidates of kinds without a measurement.
+        """Measure at most `rounds` candidates, not counting measurements of earlier searches. If no candidate is within
+        the limit, measure up to `extra_candidates` further candidates of kinds without a measurement.
 
         Returns:
             The result with the least work within the limit, or, for the budget `min`, the result with the lowest need;

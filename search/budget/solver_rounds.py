@@ -147,6 +147,6 @@ class SolverRounds:
         return plan
 
     def _reason_of(self, error: NoPlan, around: int, name: NameOfOperation | None) -> str:
-        """Return the reason why a step has no plan, with the bytes `around` it."""
+        """Return the reason that a step has no plan. The reason includes the bytes `around` the step."""
         besides = f"; the operations outside the block need a further {readable_bytes(around)}" if around else ""
         return f"{error.reason(name)}{besides}; {self.problem.counted_values}"

@@ -36,7 +36,7 @@ class ReducedPlans:
 
 def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
     """Return the indices of the attempts that are also tried with fewer segments: up to `MAX_THINNED` attempts with
-    their own policy, and up to `MAX_THINNED` attempts without."""
+    their own policy, and up to `MAX_THINNED` attempts without their own policy."""
     return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
 
 

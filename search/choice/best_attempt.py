@@ -8,8 +8,8 @@
 `choose.py` makes and scores the attempts and calls these functions. The best attempt may still be worse than the
 unchanged step. `why_refused` checks this before the choice is applied, and `why_worse` in `vetoes.py` afterwards.
 
-Named segments are preferred most, then repeated blocks of the program, and last the segments that are derived only from
-the graph's structure (*by structure*).
+Named segments have the highest preference, followed by repeated blocks of the program. Segments that are derived only
+from the graph's structure (*by structure*) have the lowest preference.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt, before: Peaks,
 
 
 def why_refused(attempt: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better than the attempt; None if the attempt is better.
+    """Return the reason that the unchanged step is better than the attempt; None if the attempt is better.
 
     `before`: the peaks of the unchanged step.
     """

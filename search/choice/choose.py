@@ -215,8 +215,8 @@ class _StepAttempts:
                 yield planned
 
     def _plan_all(self) -> Iterator[PlannedAttempt]:
-        """Yield each attempt with its plan, and also with the plan that repeats the copies in each backward pass if
-        this plan differs."""
+        """Yield each attempt with its plan. If the plan that repeats the copies in each backward pass is different,
+        also yield the attempt with that plan."""
         for attempt in attempts_at(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)
             yield planned

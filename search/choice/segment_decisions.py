@@ -135,7 +135,8 @@ class _SegmentAnalysis:
     ) -> Decision:
         """Return the decision for one segment.
 
-        `outputs`: whether to recompute its outputs as well; None to follow the selection's option `outputs`.
+        `outputs`: whether to recompute the outputs of the segment as well; None to follow the selection's option
+        `outputs`.
         """
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs

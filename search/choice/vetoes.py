@@ -56,8 +56,8 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
 
 
 def why_too_much_work(work: int, extra_work: int, before: Sequence[int], after: Sequence[int]) -> str | None:
-    """Return the reason why the unchanged step is better if the copies take too much work for their reduction of
-    memory, and None otherwise.
+    """Return the reason that the unchanged step is better if the copies take too much work for their reduction of
+    memory; otherwise None.
 
     Args:
         work: The cost of the unchanged step, such as its FLOPs.
@@ -76,8 +76,8 @@ def why_too_much_work(work: int, extra_work: int, before: Sequence[int], after: 
 
 
 def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better if a peak rises, and None otherwise. The peak under the model
-    of XLA:CPU is not considered."""
+    """Return the reason that the unchanged step is better if a peak rises; otherwise None. The peak under the XLA:CPU
+    model is not considered."""
     for peak_name, old, new in _peaks_without_xla(before, after, keeps_barriers):
         if raises_peak(old, new):
             return f"recomputing raises {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"

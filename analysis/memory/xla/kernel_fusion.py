@@ -9,8 +9,9 @@ The remaining operations are fused by the rules of XLA's instruction fusion (`xl
 CPU subclass). A producer is fused into each reader that permits it. Its result is also stored if another reader does
 not permit fusion: a matrix product, for example, reads its operands from memory. Two cases affect the bytes most:
 
-- A cheap producer with one large operand is fused into several readers. Each reader recomputes its result, so that its
-    *operand* is live until the last reader: for a dropout, for example, the random bits instead of the mask.
+- A cheap producer with one large operand is fused into several readers. Each reader recomputes the producer's result,
+    so that the producer's *operand* is live until the last reader: for a dropout, for example, the random bits instead
+    of the mask.
 - An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 """
 
@@ -32,7 +33,7 @@ _MAX_KERNEL_SIZE = 100
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:
-    """Map each operation inside a library kernel to the root of the kernel, whose result is stored."""
+    """Map each operation inside a library kernel to the root of the kernel: the operation whose result is stored."""
     grouping = _Grouping(program)
     for op in reversed(range(len(program))):
         if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
@@ -57,8 +58,8 @@ class _Grouping:
             pass
 
     def _grow_once(self, group: _Group) -> bool:
-        """Absorb neighbours breadth first until none is left or the kernel is full; return whether the group has
-        grown."""
+        """Absorb neighbours breadth first until no neighbour can be absorbed or the kernel is full. Return whether the
+        group has grown."""
         queue = deque[tuple[int, bool]]()
         visited = set[int]()
         changed = False

@@ -181,7 +181,7 @@ class PlainStep:
 
     @classmethod
     def of(cls, function: FuncOp, order: Order | None = None) -> PlainStep:
-        """Convert a function.
+        """Convert a function to a `PlainStep`.
 
         `order`: the order of its block, if it is already computed.
 

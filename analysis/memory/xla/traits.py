@@ -263,7 +263,7 @@ def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
 
 
 def divides_cheaply(op: Operation, constant: Container[SSAValue]) -> bool:
-    """Return whether XLA turns the division into a multiplication: by a constant, or by a broadcast of reciprocals."""
+    """Return whether XLA turns the division into a multiplication, because the divisor is a constant or a broadcast."""
     return op.operands[1] in constant or _is_spread(op.operands[1].owner)
 
 
