@@ -44,6 +44,14 @@ def _is_function(op: Operation) -> bool:
     return isinstance(op, FuncOp)
 
 
+def _is_module(op: Operation) -> bool:
+    return isinstance(op, ModuleOp)
+
+
+def _is_no_copy(op: Operation) -> bool:
+    return Names.COPY not in op.attributes
+
+
 def _is_no_segment(op: Operation) -> bool:
     return not isinstance(op, SegmentOp)
 
@@ -59,8 +67,23 @@ _OF_SEGMENTS = (
     f"only recompute.segment reads it; to let a single operation run twice, use {Names.REPEATABLE}, and to save its "
     f"results, {Names.RECOMPUTE} = false"
 )
+_OF_OPERATIONS = {
+    Names.RECOMPUTE: "mark the operations to recompute",
+    Names.SEGMENT: "give it to the operations of the segment",
+    Names.PHASE: "give it to the operations of the phase",
+    Names.NAME: "give it to the operations whose results it names",
+}
+"""The attributes that belong to single operations, with the remedy for one on a function or a module."""
+_OF_COPIES = (
+    f"the passes write it on the copies that they make; to recompute an operation, use {Names.RECOMPUTE} = true"
+)
 MISPLACEMENTS = (
-    Misplacement(Names.RECOMPUTE, "function", _is_function, "mark the operations to recompute"),
+    *(
+        Misplacement(name, noun, is_container, remedy)
+        for name, remedy in _OF_OPERATIONS.items()
+        for noun, is_container in (("function", _is_function), ("module", _is_module))
+    ),
+    *(Misplacement(name, "operation", _is_no_copy, _OF_COPIES) for name in (Names.DUPLICATED, Names.NEED_CSE)),
     *(
         Misplacement(name, "operation", _is_no_segment, _OF_SEGMENTS)
         for name in (
