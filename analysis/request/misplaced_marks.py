@@ -57,7 +57,7 @@ def _is_no_segment(op: Operation) -> bool:
 
 
 def _is_unaffected_by_repeatable(op: Operation) -> bool:
-    """Return whether `recompute.repeatable` does not change whether the operation may run twice."""
+    """Return whether `recompute.repeatable` has no influence on whether the operation may run twice."""
     if isinstance(op, CustomCallOp):
         return has_side_effect(op)
     return not is_collective(op) and name_of(op) not in HIDDEN_STATE
