@@ -32,7 +32,7 @@ class _Argument:
 
 
 class FunctionSyntax(FuncOp):
-    """A parser for the custom form of functions. It creates xDSL's `FuncOp`."""
+    """A parser for the custom form of functions, which creates xDSL's `FuncOp`."""
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:

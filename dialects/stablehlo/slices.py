@@ -162,8 +162,8 @@ SLICES: list[type[Operation]] = [SliceOp, ConcatenateOp]
 
 @irdl_op_definition
 class DynamicSliceOp(FunctionTypeOp):
-    """Return a slice of the first operand. The other operands give its start indices, which are clamped so that the
-    slice is in bounds.
+    """Return a slice of the first operand. The other operands give the start indices of the slice, which are clamped so
+    that the slice is in bounds.
 
     stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]
     """
