@@ -2,11 +2,12 @@
 
 The patterns preserve the order of operations, and the token for which each used value waits.
 
-recompute.token %g, %g                      ->  recompute.token %g
-%x1 = recompute.depend %x after %t
-%y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
-%x2 = recompute.depend %x1 after %t         ->  %x1
-a token or a depend without uses            ->  erased
+Rewrites:
+    recompute.token %g, %g                      ->  recompute.token %g
+    %x1 = recompute.depend %x after %t
+    %y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
+    %x2 = recompute.depend %x1 after %t         ->  %x1
+    a token or a depend without uses            ->  erased
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Parsers of custom forms that xDSL 0.73 and 0.74 parse differently from MLIR. The parsers create xDSL's own
 operations.
 
-%1 = arith.trunci %0 overflow<nsw> : i64 to i32
-%3 = tensor.reshape %2(%shape) {tag = "a"} : (tensor<8xf32>, tensor<2xindex>) -> tensor<?x?xf32>
+Examples:
+    %1 = arith.trunci %0 overflow<nsw> : i64 to i32
+    %3 = tensor.reshape %2(%shape) {tag = "a"} : (tensor<8xf32>, tensor<2xindex>) -> tensor<?x?xf32>
 """
 
 from __future__ import annotations

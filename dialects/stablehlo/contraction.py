@@ -45,7 +45,8 @@ RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dime
 class DotGeneralOp(FunctionTypeOp):
     """Multiply tensors, and sum the products over the contracting dimensions.
 
-    %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]
+    Example:
+        stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]
 
     The result has the batching dimensions, then the free dimensions (neither batching nor contracting) of the left
     operand, then the free dimensions of the right operand.

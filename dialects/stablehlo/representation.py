@@ -141,7 +141,8 @@ class IsFiniteOp(FunctionTypeOp):
 class ComplexOp(SameTypeOp):
     """Form complex numbers from real and imaginary parts. Only the type of the result is printed.
 
-    stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>
+    Example:
+        stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>
     """
 
     name = "stablehlo.complex"

@@ -1,8 +1,9 @@
 """Kernels of Shardy, which operate on global values that are not divided among the devices.
 
-%1 = sdy.all_gather [{"x"}] %0 …       the same global value, of which each device holds a larger part
-%1 = sdy.all_reduce {"x"} %0 …         the same global value, unless %0 is unreduced along x: then it is the sum (or
-                                       maximum, minimum) of the values on the devices along x
+Examples:
+    %1 = sdy.all_gather [{"x"}] %0 …       the same global value, of which each device holds a larger part
+    %1 = sdy.all_reduce {"x"} %0 …         the same global value, unless %0 is unreduced along x: then it is the sum (or
+                                           maximum, minimum) of the values on the devices along x
 """
 
 from __future__ import annotations

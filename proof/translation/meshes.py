@@ -1,7 +1,8 @@
 """Find unused Shardy meshes. The proof ignores a mesh to which no operation refers, because it neither computes nor
 shards a value.
 
-sdy.mesh @unused = <["a"=2]>
+Example:
+    sdy.mesh @unused = <["a"=2]>
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ MAX_REWRITES = 6
 """Maximum number of candidates in a search under the XLA:CPU model. Each candidate costs a rewrite and a run of the
 model. Beyond the limit, the best result so far is returned, or the budget is refused."""
 LOWER_SHARE = 0.97
-"""After a search for `min`, budgets of this share of the lowest peak are searched, as long as they are met. Only a budget
-makes the pool plan smaller variants of its candidates, because only then the need of a promising variant is known."""
+"""After a search for `min`, budgets of this share of the lowest peak are searched while they are met. The pool plans
+smaller variants of its candidates only for a budget, because a limit decides which variants are promising."""
 MAX_LOWER_LIMITS = 3
 """Maximum number of budgets that are searched after a search for `min`."""
 REWRITES_PER_LIMIT = 2
