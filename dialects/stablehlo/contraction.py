@@ -46,7 +46,7 @@ class DotGeneralOp(FunctionTypeOp):
     """Multiply tensors, and sum the products over the contracting dimensions.
 
     Example:
-        stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]
+        stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1]
 
     The result has the batching dimensions, then the free dimensions (neither batching nor contracting) of the left
     operand, then the free dimensions of the right operand.
