@@ -249,7 +249,7 @@ class Graph:
         """Return the values that the operations read but do not make, in order of use.
 
         Constants are left out, unless an operation that is not a constant depends only on them, such as a loop that
-        draws random numbers from a constant key: nothing else could delay a copy of it.
+        draws random numbers from a constant key. Nothing else could delay a copy of such an operation.
         """
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}

@@ -1,4 +1,4 @@
-"""Make a plan from pairs (place, operation). Each pair stands for a copy of `operation` that is inserted before the
+"""Make a plan from pairs (place, operation). Each pair represents a copy of `operation` that is inserted before the
 operation `place`.
 
 Solvers return pairs; the gates, inputs and readers of the copies follow from the graph. Any set of pairs whose

@@ -1,4 +1,4 @@
-"""Apply a plan to a graph, so that its peak is known before any program is rewritten.
+"""Apply a plan to a graph, so that the peak of the plan is known before any program is rewritten.
 
 `recompute-clone` and `recompute-lower` write the same program as IR; a test compares the two, operation by operation.
 
@@ -220,8 +220,7 @@ class _GraphWriter:
         return self.copy_of[value][0] if value in self.copy_of else value
 
     def _after_barriers(self, value: int) -> int:
-        """Return the value that currently stands for a gate: the result of the last barrier that waited for the
-        gate."""
+        """Return the current replacement of a gate: the result of the last barrier that waited for the gate."""
         while value in self.gated:
             value = self.gated[value]
         return value

@@ -1,5 +1,5 @@
-"""The reasons for which segments or values are not recomputed. A reason may follow several segments in a message, so it
-does not refer to them as "it"."""
+"""The reasons for which segments or values are not recomputed. A message may list several segments before the reason,
+so the text of a reason does not refer to a segment as "it"."""
 
 from __future__ import annotations
 

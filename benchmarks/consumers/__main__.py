@@ -39,7 +39,7 @@ HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.chec
 
 
 def measure_apart(name: str, options: Sequence[str]) -> Iterator[CheckRow]:
-    """Measure one step in a new process, and yield its rows. If the process fails, the last row reports how."""
+    """Measure one step in a new process, and yield its rows. If the process fails, the last row reports the failure."""
     chosen = ["--options", *options] if options else []
     outcome = run_module("recompute.benchmarks.consumers", name, "--json", *chosen)
     rows = [CheckRow(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]

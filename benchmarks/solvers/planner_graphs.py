@@ -58,7 +58,7 @@ class GraphNet:
     def node(self, name: str, deps: Sequence[int], size: int, flops: int = 0, alias: int = -1, kind: str = "op") -> int:
         """Add a node of `size` elements, and return its index.
 
-        `alias`: the index of the node of which the new node is a view; -1 if it is not a view.
+        `alias`: the index of the node that the new node views; -1 if it is not a view.
         """
         moved = 0 if alias != -1 or kind != "op" else size + sum(self.sizes[dep] for dep in deps)
         cost = flops + 16 * BYTES * moved

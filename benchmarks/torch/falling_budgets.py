@@ -1,5 +1,5 @@
-"""Run the programs from PyTorch's issues at falling budgets. Check their results, and that no smaller budget has a
-higher peak.
+"""Run the programs from PyTorch's issues at falling budgets. Check their results, and check that no smaller budget has
+a higher peak.
 
     python -m recompute.benchmarks.torch.falling_budgets  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling_budgets --backend aot_eager --only 'pytorch 190717'

@@ -121,7 +121,7 @@ def row_or_error(build: Builder, compiled: int) -> dict[str, Any]:
 
 
 def steps_in(path: Path) -> set[str]:
-    """Return the names of the steps that a file of rows contains. A missing file contains none."""
+    """Return the names of the steps that a file of rows contains. If the file is missing, the result is empty."""
     return {json.loads(line)["step"] for line in path.read_text().splitlines()} if path.exists() else set()
 
 

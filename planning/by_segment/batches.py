@@ -58,7 +58,8 @@ def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: 
     Args:
         graph: The graph of the step.
         groups: The operations of each batch, in the order of the batches.
-        live_out: The values that are read after the copies. A batch waits for those that the preceding batch computes.
+        live_out: The values that are read after the copies. Each batch waits for the live-out values of the preceding
+            batch.
     """
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
@@ -73,8 +74,9 @@ def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: 
 
 
 def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether a large share of the second part could run concurrently with the first part. Its operations that
-    do not depend on the first part must need more bytes than the first part leaves live."""
+    """Return whether a large share of the second part could run concurrently with the first part. This is the case if
+    the operations of the second part that do not depend on the first part need more bytes than the first part leaves
+    live."""
     dependent = {value for value in graph.results_of(first) if value not in graph.constants}
     independent = list[int]()
     for op in second:
@@ -154,7 +156,7 @@ def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int
 
 
 def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
-    """Return the results of the part that operations outside it read. Updates do not count as readers."""
+    """Return the results of the part that are read by operations outside the part, other than updates."""
     inside = set(part)
     return [
         value

@@ -33,7 +33,7 @@ computed for every number of segments."""
 
 
 class CutMethod(Enum):
-    """The method that places the cuts. Remarks quote the values of methods that make several segments.
+    """The method that places the cuts. Remarks quote the values of `BLOCKS` and `STRUCTURE`.
 
     Attributes:
         BLOCKS: Cut at the boundaries of repeated blocks.
@@ -53,7 +53,7 @@ class Cuts:
     Attributes:
         bounds: The operations at which segments begin, followed by the position after the last forward operation.
         cut_bytes: The live bytes, summed over all cuts.
-        inside_bytes: The largest total of residual bytes in a single segment.
+        inside_bytes: The residual bytes of the segment with the most residual bytes.
         method: The method that placed the cuts.
     """
 
@@ -86,8 +86,9 @@ convolutional network often holds such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
-    """Return distinct cuts into at most `most` segments. The cuts with the lowest estimated peak come first, then the
-    even cuts, then the uneven cuts, each kind by increasing score."""
+    """Return distinct cuts into at most `most` segments. The cuts with the lowest estimated peak come first. Cuts that
+    limit each segment to 1/k of the residual bytes follow, then cuts with a larger limit (`UNEVEN_SHARES`), each kind
+    by increasing score."""
     places = _CutPlaces.of(graph)
     even = places.cuts_within([places.total // count for count in range(2, most + 1)])
     lowest = places.cuts_with_lowest_peak()
@@ -270,7 +271,7 @@ class _CutPlaces:
         return self.cuts_at([self.places[index] for index in reversed(path)]) if len(path) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int], method: CutMethod = CutMethod.STRUCTURE) -> Cuts:
-        """Return the cuts that the method placed at these bounds. Each bound must be one of the places."""
+        """Return the cuts at these bounds, with the method that placed them. Each bound must be one of the places."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest, method)

@@ -92,7 +92,7 @@ def _requests_by_arrival(
 ) -> list[CopyRequest]:
     """Return one request for each *arrival*, a position where the backward pass enters the segment.
 
-    Each operation is copied at the arrival that needs it first. `uses`: the first use of each operation.
+    Each operation is copied at the first arrival that needs it. `uses`: the first use of each operation.
     """
     starts = arrivals(graph, uses, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}

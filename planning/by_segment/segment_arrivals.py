@@ -50,8 +50,8 @@ def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     """Return a union-find forest of the operations inside the segment, as the parent of each operation. A root is its
     own parent.
 
-    A value of another segment connects the operations that read it. Arguments connect nothing, because all entries read
-    the same weights.
+    A value of another segment connects the operations that read it. Arguments do not connect operations, because all
+    entries read the same weights.
     """
     leader, reader = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
@@ -123,7 +123,7 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
     """Return the sorted arrivals. If an operation would be copied before it has run, add an arrival: the earliest first
-    use of this operation or of a later one.
+    use of this operation or of any later operation.
 
     This happens only in steps with several gradients in sequence.
 
@@ -143,8 +143,8 @@ def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[i
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return, for each operation in `uses`, how often a data-flow path to it leaves the segment and re-enters it. If
-    there are several paths, the maximum counts."""
+    """Return, for each operation in `uses`, the maximum number of times that a data-flow path to the operation leaves
+    the segment and re-enters it."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]

@@ -2,7 +2,7 @@
 solutions.
 
 First the relaxation is solved at about a dozen single cuts, then the integer program at the best few of them:
-integrality raises the bound more than further cuts do. Every bound is valid, and the highest one is kept.
+integrality raises the bound more than additional cuts would. Every bound is valid, and the highest one is kept.
 `more_cuts.py` continues with several cuts at once.
 """
 
@@ -43,7 +43,7 @@ class CutBounds:
         bound_by: The cuts that prove the bound.
         infeasible: The cuts that prove the budget infeasible; "" if there is no such proof.
         starts: Start solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
-        best_cut: The best single cut; -1 without one.
+        best_cut: The best single cut; -1 if there is none.
     """
 
     problem: Problem
@@ -122,13 +122,13 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def min_distance(problem: Problem) -> int:
-    """Return the distance, in operations, up to which two cuts are too close to each other."""
+    """Return the largest distance, in operations, at which two cuts are too close to each other."""
     return max(1, len(problem) // 128)
 
 
 def places_above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Return the operations in whose stages the copies exceed the budget, by decreasing overflow, without those within
-    `min_distance` of an earlier one."""
+    """Return the operations in whose stages the copies exceed the budget, in order of decreasing overflow. Operations
+    within `min_distance` of an operation earlier in this order are left out."""
     excess = overflow(problem, pairs, budget)
     places = list[int]()
     for t in np.argsort(-excess, kind="stable").tolist():

@@ -69,7 +69,7 @@ def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
     """Return all copies of a plan after the copies in the stages from `first` to `last` (exclusive) are re-optimized.
-    If the result is not cheaper, or exceeds the budget, return the same copies. See `cheaper_copies` for the
+    If the result is not cheaper, or exceeds the budget, return the original copies. See `cheaper_copies` for the
     arguments."""
     candidate = cheaper_copies(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
@@ -84,7 +84,7 @@ class _Execution:
     Attributes:
         op: The operation.
         start: Its position: an integer or a variable.
-        active: The Boolean variable for whether it runs; None if it always runs.
+        active: The Boolean variable that is true if it runs; None if it always runs.
         ends: For each result, the variable for the position up to which it is kept.
         hint: Its position in the present plan; None if it does not run there.
     """

@@ -10,8 +10,8 @@ are live from their operation to their last use in every schedule. Storages belo
 as always live.
 
 Pebble games on graphs with recomputation are of this form (R. Sethi, "Complete register allocation problems", 1975).
-The number of states is exponential. If there are more than `MAX_STATES`, some are omitted: copies may still be found,
-but if none are found, nothing is proved.
+The number of states is exponential. If there are more than `MAX_STATES` states, some are omitted. The search may still
+find copies, but if it finds no copies, nothing is proved.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class _StateSearch:
     """The search for one budget.
 
     Attributes:
-        any_order: Whether the copies in a stage may run in any order, and more than once. Their order is not recorded
-            then.
+        any_order: Whether the copies in a stage may run in any order, and more than once. In this case their order is
+            not recorded.
         layers: The states after each execution so far.
         omitted: The number of states that were omitted after each execution that led to too many states.
     """
@@ -272,8 +272,8 @@ class _StateSearch:
 
     @cached_property
     def _bytes_outside(self) -> Ints:
-        """For each stage and for the end, the bytes of the live storages that states omit. They include the results of
-        the stage's operation."""
+        """For each stage and for the end, the bytes of the live storages that states omit. The bytes of the results of
+        the stage's operation are included."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)
         for v in range(len(problem.storage_bytes)):
@@ -320,7 +320,7 @@ def _has_superset(states: States, needed: int) -> bool:
 
 
 def _maximal(states: States, bits: States) -> States:
-    """Return the sorted states, except each state that another one extends by exactly one storage."""
+    """Return the sorted states without each state that another state extends by exactly one storage."""
     larger = states[:, None] | bits
     # The states are sorted and distinct, so a binary search finds a larger one faster than `np.isin`.
     places = np.minimum(np.searchsorted(states, larger), len(states) - 1)

@@ -21,7 +21,7 @@ are tried."""
 def portfolio_result_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
 ) -> Result | Infeasible:
-    """Return the best plan of the portfolio with copies of views. Its bound holds for any copies of views.
+    """Return the best plan of the portfolio with copies of views. Its bound is valid for any copies of views.
 
     Args:
         best: The incumbent of the problem without copies of views, with the budget and the limits.

@@ -65,8 +65,9 @@ class KernelChoice:
     plain_seconds: float = 0.0
 
     def kernels(self, operations: int) -> Kernels:
-        """Return the kernels to use next for a problem with this number of operations. With a time limit that compiling
-        would exceed, a small problem keeps the plain kernels, unless they are already compiled."""
+        """Return the kernels to use next for a problem with this number of operations. If compiling the kernels would
+        exceed the time limit, a small problem keeps the plain kernels, unless an earlier process has already compiled
+        them."""
         if not is_available():
             return PLAIN
         is_small = operations <= MAX_PLAIN_OPERATIONS and chosen_path() != "compiled"

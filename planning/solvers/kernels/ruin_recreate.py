@@ -1,4 +1,4 @@
-"""Ruin and recreate: remove some copies, repair the rest with the greedy search, run reverse delete, and accept cheaper
+"""Ruin and recreate: remove some copies, repair the plan with the greedy search, run reverse delete, and accept cheaper
 results.
 
 The kind of each ruin is drawn at random. It may remove, for example, the copies in a window of stages or of operations,
@@ -197,7 +197,8 @@ def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bo
 
 @kernel
 def _add_random_copy(board: Board) -> None:
-    """Copy the maker of a random storage before a random use of this storage, with its dead operands."""
+    """Copy the maker of a random storage before a random use of this storage, and recompute the dead operands of the
+    maker."""
     storage = draw(board, length_of(board, STORAGE_BYTES))
     operation = board[board[MAKERS] + storage]
     uses = uses_at(board, storage)
