@@ -1,10 +1,10 @@
 """Find the gates of copies: the cotangents that copies wait for, so that they do not run in the forward pass.
 
 A gate is a gradient value that is defined before the copies and is not computed from constants alone. Since a gate
-precedes the copies in program order, waiting for it cannot create a cycle. A gate must not be available too early. If a
-gradient operation reads only values of the segment, or earlier values, it could run in the forward pass; the copies
-that wait for it could then run there too. The choice follows `jax.checkpoint`, whose barrier takes the incoming
-cotangents and all inputs.
+precedes the copies in program order, waiting for it cannot create a cycle. A gate must not be available too early. A
+gradient operation that reads only values of the segment, or earlier values, could run in the forward pass, together
+with the copies that wait for it. The choice follows `jax.checkpoint`, whose barrier takes the incoming cotangents and
+all inputs.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Table:
 
 
 class Hang(Exception):
-    """Raised if a program exceeds the time limit."""
+    """The error for a program that exceeds the time limit."""
 
 
 @contextmanager

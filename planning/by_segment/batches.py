@@ -34,8 +34,8 @@ def split_into_batches(
         operations: The copied operations, in program order.
         freed_bytes: The bytes that the group frees.
         only_concurrent: Whether to split only if a part of the second batch could run concurrently with the first
-            batch, and this part is larger than the inputs of the second token. The token makes a fusing compiler store
-            these inputs, which it might otherwise never materialize.
+            batch, and needs more bytes than the values that the second token waits for. The token makes a fusing
+            compiler store these values, which it might otherwise never materialize.
 
     Returns:
         One or two batches.

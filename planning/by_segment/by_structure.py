@@ -1,9 +1,9 @@
 """Cut a forward pass into segments by data flow alone, where few bytes are live.
 
 For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among the divisions
-within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is then about the live bytes at
-the cuts plus the residuals of the largest segment. A further candidate has larger segments at the start than at the end
-of the forward pass, because the backward pass frees the values at the last cuts before it reaches the early segments.
+within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is about the live bytes at the
+cuts plus the residuals of the largest segment. A further candidate has larger segments at the start of the forward pass
+than at its end: when the backward pass reaches the early segments, it has freed the values at the last cuts.
 
 Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where all layers are
 equal and k is the square root of their number. For unequal layers, a dynamic program finds the cuts: N. Kumar, S.

@@ -1,7 +1,7 @@
 """Find the arrivals at a segment: the positions where the backward pass first uses a copy after it enters the segment.
 
-The backward pass enters a segment several times in two cases: a data-flow path leaves the segment and returns to it, or
-the segment consists of independent parts of the same kind, such as one layer that is applied to two inputs.
+The backward pass enters a segment several times in two cases. Either a data-flow path leaves the segment and returns to
+it, or the segment consists of independent parts of the same kind, such as one layer that is applied to two inputs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compute lower bounds on the extra cost with the coarse-stage program (`stage_program.py`), and derive copies from its
 solutions.
 
-First the relaxation is solved at about a dozen single cuts, then the integer program at the best few of them:
-integrality raises the bound more than additional cuts would. Every bound is valid, and the highest one is kept.
-`more_cuts.py` continues with several cuts at once.
+First the relaxation is solved at about a dozen single cuts. Then the integer program is solved at the best of these
+cuts, because integrality raises the bound more than additional cuts would. Every bound is valid, and the highest one is
+kept. `more_cuts.py` continues with several cuts at once.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ the search, and are used for comparison.
 cross segment boundaries, and recompute all remaining values at their first use in the backward pass. About sqrt(n)
 segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
 
-*Greedy at the peak*, as in XLA's rematerialization pass: recompute the storage that frees the most bytes at the peak
-for its cost, and keep its inputs live instead, until the peak is within the budget.
+*Greedy at the peak*, as in XLA's rematerialization pass: until the peak is within the budget, recompute the storage
+that frees the most bytes at the peak per unit of cost, and keep its inputs live instead.
 
 *Look-ahead eviction*, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
-2021), but with knowledge of the future uses: run the step, and whenever memory is short, evict the storage with the
-least recomputation cost, divided by its bytes and by the number of operations until its next use. Missing operands are
-recomputed recursively.
+2021), but with knowledge of the future uses. The step is run, and whenever memory is short, a storage is evicted: the
+storage with the least recomputation cost, divided by its bytes and by the number of operations until its next use.
+Missing operands are recomputed recursively.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Each execution in the window keeps each of its results for an interval of positi
 the budget. Each read lies inside an interval of its operand. A storage that the rest of the step reads has an interval
 up to the end of the window. Storages that exist before the window may be kept up to it if the stages in between have
 enough free bytes. Nothing changes after the end of the window. The model never counts too few bytes. It may count too
-many for a use that reads an instance other than the latest one, so the flat order of the result is evaluated as well.
-This is the model of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search. The
-present copies are a complete hint.
+many bytes for a use that reads an instance other than the latest one, so the flat order of the result is evaluated as
+well. This is the model of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search.
+The present copies are a complete hint.
 
 OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). Results are reproducible, because CP-SAT runs with one
 worker, a fixed seed and a limit in deterministic time.

@@ -7,7 +7,8 @@ Four methods run one after the other. Each of them starts from the plan of the p
 search ends when the peak is equal to the proven lower bound:
 
 1. the greedy search, by bisection above the largest working set;
-2. ruin and recreate, which needs only milliseconds for a plan below a limit, because its start is the best plan so far;
+2. ruin and recreate, which needs only milliseconds for a plan below a limit, because it starts from the best plan so
+   far;
 3. the portfolio, which is tried for few limits, because its cuts find plans that differ from the best plan in most
    copies;
 4. for a small problem, an exhaustive search of all sets of live storages.

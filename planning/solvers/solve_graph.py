@@ -147,8 +147,8 @@ class SearchOptions:
         stop: A predicate that ends the search with the best plan so far.
         repeats_on_small: Whether to repeat the search with more effort if a brief search finds no plan for a small
             problem. This takes one or two seconds with numba, and minutes without numba.
-        searches_longer: Whether to search longer if the solver finds no plan: for the plan with the lowest peak, and
-            among the sets of live storages of a small problem. This takes seconds.
+        searches_longer: Whether to search longer if the solver finds no plan. The longer search looks for the plan with
+            the lowest peak and, for a small problem, searches all sets of live storages. This takes seconds.
         chain: As in `plan_of_pairs`, for eager executors.
     """
 

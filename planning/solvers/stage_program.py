@@ -262,8 +262,8 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
 
 
 def _is_alive_at(problem: Problem, copy_stages: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Return whether storage v is live when the operation `cut` runs for the first time: an instance of v exists then,
-    and is read by this execution or later, or kept to the end.
+    """Return whether storage v is live when the operation `cut` runs for the first time. An instance of v must exist at
+    this point, and this execution or a later one must read it, or it must be kept to the end.
 
     `copy_stages`: for each copied operation, the stages of its copies in ascending order.
     """
