@@ -25,10 +25,10 @@ EQUAL_WORK_FACTOR = 1.03
 lowest predicted need is tried first."""
 PROMISING_FACTOR = 1.1
 """In a search for the lowest need, a plan is tried only if its predicted need is at most this multiple of the lowest
-measured need. Beyond it, the prediction is unlikely to be wrong by as much."""
+measured need. An error of the prediction by a larger factor is unlikely."""
 MAX_FAILURES = 2
-"""A search for the lowest need ends after this number of successive tries without an improvement. After a single one,
-the second of two similar plans would end the search before a plan of a different kind."""
+"""A search for the lowest need ends after this number of successive tries without an improvement. If a single failure
+ended the search, the second of two similar plans would end it before a plan of a different kind is tried."""
 
 Ratio = Callable[["Prediction"], float]
 """A function that maps the prediction for a plan to its expected need, as a multiple of the limit. For the limit 0,

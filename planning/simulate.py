@@ -295,7 +295,7 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     a barrier shares the storage of the corresponding operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
-    # A value that owns its storage is its own root already, and so is a copy of it.
+    # A value that owns its storage, or a copy of such a value, is already its own root.
     sharing = graph.aliasing | {BARRIER_ORIGIN}
     for op in [op for op, origin in enumerate(program.columns[0]) if origin in sharing]:
         origin, _, _, reads, makes = program.operations[op]

@@ -90,7 +90,7 @@ class BudgetRow:
         if self.compiles > MAX_COMPILES:
             yield f"{name}: {self.compiles} compilations, more than {MAX_COMPILES}"
         if self.theirs is not None and self.work is None:
-            yield f"{name}: refused, although the step of jax.checkpoint is within this budget"
+            yield f"{name}: refused, although the step with jax.checkpoint is within this budget"
         elif self.theirs is not None and self.work is not None and self.work > self.theirs:
             yield f"{name}: {self.work} × the plain step's FLOPs, but {self.theirs} with jax.checkpoint"
 

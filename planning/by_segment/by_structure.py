@@ -113,7 +113,7 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
     residuals_before = [0, *accumulate(_residual_bytes(graph, end))]
     starts = set[int]()
     for run in runs:
-        # All blocks of a run are equal, so the live bytes of the second block stand for all of them.
+        # All blocks of a run are equal, so the live bytes of the second block represent all of them.
         places = range(run.start + run.period, run.start + 2 * run.period)
         first = min(places, key=lambda place: live[operations[place]]) - run.period
         last = min(run.start + run.length, len(operations) - 1)
@@ -308,8 +308,8 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 NEAR_END_SHARE = 0.9
 """If the last primal operation lies beyond this share of the forward pass, the primal operations are assumed to make up
-the whole forward pass. If it lies before, the step is probably a gradient without its loss, whose forward operations
-are mostly residual."""
+the whole forward pass. If it lies before this share, the step is probably a gradient without its loss, in which the
+forward operations are mostly residual."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:

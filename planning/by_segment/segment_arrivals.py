@@ -133,7 +133,7 @@ def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[i
     """
     arrival_places = sorted(starts)
     operations = sorted(uses)
-    # For each operation, the earliest first use of the operation or of a later one. This use follows the operation
+    # For each operation, the earliest first use of this or any later operation. This use follows the operation
     # itself.
     soonest = list(accumulate((uses[op] for op in reversed(operations)), min))
     for op, use in zip(operations, reversed(soonest), strict=True):

@@ -23,8 +23,8 @@ from .stage_program import StageProgram, stage_program
 CUT_OFFSETS = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
 """Offsets of candidate cuts from the first backward operation: the best cut is usually a few operations after it."""
 MAX_SINGLE_CUTS = 3
-"""Maximum number of single cuts at which the integer program is solved: those with the highest bounds of the relaxed
-program, because they limit the plan the most."""
+"""Maximum number of single cuts at which the integer program is solved. The cuts with the highest bounds of the relaxed
+program are chosen, because they limit the plan the most."""
 SOLVED_GAP = 1e-3
 """The integer program stops once the gap between cost and bound is at most this value, in percentage points."""
 ROUNDING_GAP = 1e-5

@@ -26,8 +26,8 @@ MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
 """Maximum number of operations for programs with two cuts; and maximum number of pairs that combine the best single cut
 with a cut where its solution exceeds the budget."""
 MAX_IDLE_PAIRS = 4
-"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped, because each pair
-requires an integer program."""
+"""After this number of consecutive pairs of cuts without improvement, the remaining pairs are skipped, because each
+pair requires an integer program."""
 MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 """Maximum number of cuts; and number of consecutive rounds without improvement after which the search ends."""
 

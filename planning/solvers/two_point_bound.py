@@ -23,7 +23,7 @@ from .working_set import last_pinned_operations
 
 MAX_DISTANCE = 64
 """The maximum distance from s to t, in operations. It keeps the time linear in the length of the step; more distant
-pairs are not tried, so the bound may be lower, but it holds."""
+pairs are not tried, so the bound may be lower, but it is valid."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ MAX_PLAIN_OPERATIONS = 500
 would exceed the time limits below."""
 CACHED_SECONDS, UNCACHED_SECONDS = 0.5, 6.0
 """CPU seconds of plain kernels after which the compiled kernels are used. The first limit applies if an earlier process
-has compiled the kernels, the second limit if none has."""
+has compiled the kernels, and the second limit otherwise."""
 COMPILING = (
     f"compiling the search for plans with numba, once per installation: about {COMPILE_SECONDS:.0f} s of CPU time"
 )
