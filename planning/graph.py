@@ -62,7 +62,7 @@ class Graph:
         flops: The FLOPs of one execution.
         inner_bytes: The bytes that the regions need beyond the results.
         viewed: The operand that the result views or casts; None for other operations.
-        effects: The reason that the operation must not run twice; None if it may.
+        effects: The reason that the operation must not run twice; None if it may run twice.
         costs: The cost of one execution, which planners minimize; an empty tuple if the cost is `flops`.
         maker: The operation that makes the value, or `NO_MAKER`.
         root: The value that owns the storage of the value.

@@ -43,7 +43,7 @@ class SimulatedProgram:
 
     @cached_property
     def columns(self) -> Columns:
-        """The attributes of all operations, as five columns: origin, phase, whether it is new, reads, and results."""
+        """The attributes of all operations, as five columns: `origin`, `phase`, `is_new`, `reads` and `makes`."""
         if not self.operations:
             return (), (), (), (), ()
         return cast(Columns, tuple(zip(*self.operations, strict=True)))

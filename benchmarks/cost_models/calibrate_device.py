@@ -50,7 +50,7 @@ class Rate:
 
 
 def rate(work: Callable[[], object], amount: float, rounds: int) -> Rate:
-    """Measure the rate of a function whose calls do `amount` of work each, after a warm-up call."""
+    """Measure the rate of a function after a warm-up call. Each call does `amount` of work."""
     work()
     durations = [seconds(work) for _ in range(rounds)]
     return Rate(amount / min(durations), amount / float(np.median(durations)))

@@ -1,4 +1,4 @@
-"""Format the lines that `savings.py` writes as Markdown tables, each with a summary.
+"""Format the output lines of `savings.py` as Markdown tables, each with a summary.
 
     python -m recompute.benchmarks.unseen.savings_page open.jsonl                          # print the table
     python -m recompute.benchmarks.unseen.savings_page --write open.jsonl held_back.jsonl  # write the page

@@ -245,7 +245,7 @@ class _CutPlaces:
         if there are no such cuts.
 
         This is a dynamic program over the places. A place that is too far back for one segment is too far back for all
-        later ones, so it leaves the heap for good.
+        later segments, so it is removed from the heap.
         """
         cost, previous = [0], [0]
         starts = [(0, 0)]

@@ -161,7 +161,7 @@ class _EvictionRun:
         in_memory: The live storages.
         live_bytes: Their bytes.
         stage: The next operation that runs for the first time.
-        pending_reads: For each storage, the number of pending reads, during which it must not be evicted.
+        pending_reads: For each storage, the number of pending reads. A storage with pending reads must not be evicted.
         pairs: The copies so far.
     """
 

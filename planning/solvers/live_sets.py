@@ -1,4 +1,5 @@
-"""Search all sets of live storages of a small problem, for copies within a budget or a proof that there are none.
+"""Search all sets of live storages of a small problem, for copies within a budget or for a proof that no such copies
+exist.
 
 The state of a schedule between two executions is the set of live storages. Before any execution, any storage may be
 dropped. The search enumerates all states that the budget allows, stage by stage. It omits a state that is a subset of
@@ -107,7 +108,7 @@ class _StateSearch:
         any_order: Whether the copies in a stage may run in any order, and more than once. In this case their order is
             not recorded.
         layers: The states after each execution so far.
-        omitted: The number of states that were omitted after each execution that led to too many states.
+        omitted: For each execution that led to too many states, the number of omitted states.
     """
 
     problem: Problem

@@ -70,8 +70,8 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
 def solve_with_more_cuts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
 ) -> None:
-    """Solve programs with the best single cut and further cuts, which are added until all previous solutions exceed the
-    budget at one of the cuts.
+    """Solve programs with the best single cut and further cuts, which are added until each previous solution exceeds
+    the budget at one of the cuts.
 
     Args:
         best: The incumbent, to which solutions are offered.

@@ -80,7 +80,8 @@ class KernelChoice:
 
     @contextmanager
     def timed(self, kernels: Kernels) -> Generator[None, None, None]:
-        """Measure the code in the context. If the kernels are plain, add its CPU time to `plain_seconds`."""
+        """Measure the CPU time of the code in the context. If the kernels are plain, add this time to
+        `plain_seconds`."""
         start = thread_time()
         yield
         if kernels is PLAIN:

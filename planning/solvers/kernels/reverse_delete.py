@@ -39,7 +39,7 @@ def reverse_delete(board: Board, discards_log: bool, passes: int) -> None:
     copies that become unused.
 
     Args:
-        discards_log: Whether the log is discarded, because nothing will be undone.
+        discards_log: Whether to discard the log. This is possible if nothing will be undone.
         passes: The maximum number of passes over all copies.
     """
     stride, ordered = board[OPERATION_COUNT] + 1, board[ORDERED_COPIES]

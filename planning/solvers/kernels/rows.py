@@ -63,7 +63,7 @@ def contains(board: Board, row: int, value: int) -> bool:
 
 @kernel
 def last_use_in(board: Board, storage: int, stage: int) -> int:
-    """Return the stage at which the storage's most recent instance, as of `stage`, is last used."""
+    """Return the stage of the last use of an instance: the most recent instance of the storage at `stage`."""
     run = count_below(board, board[board[MAKERS] + storage], stage + 1) - 1
     return entry(board, board[LAST_USE_ROWS] + storage, run)
 

@@ -60,7 +60,7 @@ close to the budget, or live in it. NEAR_BUDGET: those near such a stage."""
 
 @kernel
 def record_best(board: Board) -> None:
-    """Record the copies of the state as the best ones."""
+    """Record the copies of the state as the best copies."""
     board[BEST_COST] = board[EXTRA_COST]
     board[BEST_COUNT] = list_copies(board, BEST_COPIES)
 
@@ -128,7 +128,7 @@ def _run_round(board: Board, keys: Keys) -> None:
 
 @kernel
 def _ruin(board: Board) -> None:
-    """Remove copies around a random copy, by a random kind of ruin."""
+    """Remove copies around a random copy, with a random kind of ruin."""
     kind = draw(board, 8)
     n = board[OPERATION_COUNT]
     ordered = board[ORDERED_COPIES]
