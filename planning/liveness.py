@@ -3,7 +3,7 @@
 Every result is stored, views share the storage of their operand, and a storage is freed after its last reader.
 Temporaries are the storages of results that are not returned; with `Graph.counts_returned`, also the storages of
 returned results. Constants, and values computed only from constants, take no memory. The operands and results of an
-operation are live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
+operation, and the memory of its regions (`Graph.inner_bytes`), are live while it runs.
 
 The function `live_bytes` evaluates a whole order. The class `LiveSet` is updated operation by operation, for schedulers
 that choose an order incrementally. Both give the same numbers.

@@ -37,7 +37,7 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
 
 def text_of(name: str) -> str:
-    """Return the program text of an example, whose name is, for instance, `gpt.large`."""
+    """Return the program text of an example, given its name, such as `gpt.large`."""
     return (EXAMPLES / f"{name}.mlir").read_text()
 
 

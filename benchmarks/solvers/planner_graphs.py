@@ -186,7 +186,7 @@ def inception(blocks: int = 9, size: int = 1 << 18) -> GraphNet:
 
 
 def lstm(steps: int = 12, size: int = 1 << 14) -> GraphNet:
-    """Return an LSTM that is unrolled over time, and whose loss reads the result of every time step."""
+    """Return an LSTM that is unrolled over time, with a loss that reads the result of every time step."""
     net = GraphNet()
     h = c = net.matmul(net.given(size), size, 128)
     seen = list[int]()

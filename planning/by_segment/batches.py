@@ -3,9 +3,9 @@
 A segment often consists of two computations that meet late. One draws random bits, which takes many large temporaries
 and yields a small mask; the other is the layer itself. An eager executor would run both concurrently, with the
 temporaries of both live. Therefore the part whose peak is far above its live-out bytes runs first, and the second part
-waits for its results. For two independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D.
-Ullman, "The generation of optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized
-tree pebbling to sparse matrix factorization", 1987.
+waits for its results. For two independent computations, it is optimal to run the one with the larger difference between
+peak and live-out bytes first: R. Sethi, J. D. Ullman, "The generation of optimal code for arithmetic expressions",
+1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse matrix factorization", 1987.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
-    """Return the targets in a segment whose copies the operation `reader` reads."""
+    """Return the targets in a segment that the operation `reader` reads as copies."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value

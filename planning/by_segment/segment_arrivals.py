@@ -16,7 +16,8 @@ from .plan_targets import Targets
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """Yield the first use of each further entry into a segment that begins after the last use of all earlier entries.
+    """Yield the first use of each further entry into a segment. A further entry begins after the last use of all
+    earlier entries.
 
     A connected part of the segment counts as a further entry only if it has the same operation names as the first part.
     All other parts belong to the same entry as the first part.

@@ -42,7 +42,7 @@ class CutBounds:
         percent: The lower bound on the extra cost, in percent of the cost of the plain step.
         bound_by: The cuts that prove the bound.
         infeasible: The cuts that prove the budget infeasible; "" if there is no such proof.
-        starts: Start solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
+        starts: Starting solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
         best_cut: The best single cut; -1 if there is none.
     """
 

@@ -38,7 +38,7 @@ def _cp_model() -> Any:
 def cheaper_copies(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """Return the copies of a plan after CP-SAT has re-optimized those in a window.
+    """Return the copies of a plan after CP-SAT has re-optimized the copies in a window.
 
     Args:
         problem: The problem.
@@ -171,7 +171,7 @@ class _Model:
             self._require_live(v, self.window.end, None, self.window.end)
 
     def _require_live(self, v: int, at: Any, active: Any, hint: int | None) -> None:
-        """Require that an instance of the storage is live at position `at`, if `active`.
+        """Require that an instance of the storage is live at position `at` if `active` is true.
 
         `hint`: the position of the read in the present plan.
         """

@@ -3,8 +3,8 @@ gap is closed or the effort is spent.
 
     solve(problem, budget)                         a `Result`, or `Infeasible` with the proven minimum
 
-It starts from the plain step, from the solutions at cuts, from segments of equal size (Chen) and from given plans. The
-greedy search repairs each start, and unnecessary copies are removed.
+The solver starts from the plain step, from the solutions at cuts, from segments of equal size (Chen) and from given
+plans. The greedy search repairs each start, and unnecessary copies are removed.
 """
 
 from __future__ import annotations

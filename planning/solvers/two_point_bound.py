@@ -86,8 +86,8 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
 
 
 def _values_and_stages_before(problem: Problem, values: Iterable[int], t: int) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a value and an operation s, at most `MAX_DISTANCE` before t, at which the value has been computed.
-    For each value, the last operation comes first."""
+    """Yield pairs of a value and an operation s that is at most `MAX_DISTANCE` before t. The value is computed before s
+    runs. For each value, the last operation comes first."""
     for v in values:
         first = max(problem.earliest_stage, int(problem.makers[v]) + 1, t - MAX_DISTANCE)
         for s in range(t - 1, first - 1, -1):

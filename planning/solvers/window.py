@@ -16,7 +16,7 @@ there. It limits the size of the program that CP-SAT solves for the window."""
 
 @dataclass(frozen=True)
 class Room:
-    """The memory use in a range of positions before the window, which limits the storages that are kept up to it.
+    """The memory use in a range of positions before the window. It limits the storages that are kept up to the window.
 
     Attributes:
         bytes: The maximum of the live bytes in the range, without `kept`.

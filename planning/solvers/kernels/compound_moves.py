@@ -4,7 +4,7 @@ them.
 A move has one of three modes:
 
 - HOLD: the dead operands are kept live longer.
-- RECOMPUTE: the dead operands are recomputed, and their dead operands in turn.
+- RECOMPUTE: the dead operands are recomputed, and recursively their own dead operands.
 - CHEAPER: a dead operand is recomputed if that leaves less overflow than keeping it live.
 """
 

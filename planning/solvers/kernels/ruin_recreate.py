@@ -70,7 +70,7 @@ def anneal(board: Board, keys: Keys, first: int, last: int, total: int, step_cos
     """Run the rounds from `first` to `last` (exclusive) of an annealing of `total` rounds.
 
     Before the call, no stage may be pending. On return, the state contains the copies of the last round, and
-    `BEST_COPIES` the best copies.
+    `BEST_COPIES` contains the best copies.
 
     Args:
         step_cost: The cost of the plain step.
@@ -105,8 +105,8 @@ def _accepted_rise(board: Board, temperature: float) -> float:
 
 @kernel
 def _run_round(board: Board, keys: Keys) -> None:
-    """Run one round: a ruin, in some rounds random copies and stage weights, then the greedy search and reverse
-    delete."""
+    """Run one round: a ruin, the greedy search and reverse delete. Some rounds also add random copies and set stage
+    weights."""
     n = board[OPERATION_COUNT]
     _ruin(board)
     settle(board)
