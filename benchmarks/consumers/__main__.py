@@ -6,7 +6,7 @@
 
 Results: verdicts, and distances in units of rounding, in docs/measured/consumers.md. Time: about 15 minutes.
 
-The steps use two devices of the host. Each runs in its own process, so that an abort of XLA becomes a line of the
+The steps use two devices of the host. Each step runs in its own process, so that an abort of XLA becomes a line of the
 table. The exit status is 1 if a program is not proved, differs in numpy, does not compile, or is more than four times
 as far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
 """

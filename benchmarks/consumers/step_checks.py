@@ -1,4 +1,4 @@
-"""Measure one step with each set of options: rewrite, prove, execute in numpy, and compile and run with XLA."""
+"""Measure one step with each set of options: rewrite it, prove it equal, execute it in numpy, and run it with XLA."""
 
 # pyright: basic
 

@@ -80,7 +80,7 @@ def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains gated convolutions. The filters are as long as the sequence, and use Fourier
+    """Build a step that trains gated convolutions with filters as long as the sequence, applied by Fourier
     transforms."""
     run = Blocks(checkpoint, scopes)
 
