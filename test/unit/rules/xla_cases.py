@@ -258,7 +258,8 @@ TEXTS: Mapping[str, str] = {
     "window over nearly a whole dimension": _window("<6x9xf32>", "[0, 0], [7, 7]", "1, 15"),
 }
 DIFFERENT: Mapping[str, str] = {
-    "batch_norm_training": "XLA does not count this operation; this project counts 8 FLOPs for each element, as in the formula",
+    "batch_norm_training": "XLA does not count this operation; this project counts 8 FLOPs for each element, "
+    "as in the formula",
     "batch_norm_inference": "XLA does not count this operation; this project counts 4 FLOPs for each element",
     "batch_norm_grad": "XLA does not count this operation; this project counts 12 FLOPs for each element",
     "top_k": "XLA does not count this operation; this project counts the FLOPs of a sort",
