@@ -122,7 +122,7 @@ class Moves:
     Attributes:
         values: The number of offloaded values.
         bytes_to_host: The bytes moved to the host.
-        bytes_from_host: The bytes fetched from the host. A value that is fetched several times counts each time.
+        bytes_from_host: The bytes fetched from the host. Each fetch of a value is counted.
     """
 
     values: int = 0
@@ -139,8 +139,7 @@ class Moves:
     def waiting_time(self, speed: int, forward: int, backward: int) -> int:
         """Return the time that computation waits for transfers, in picoseconds.
 
-        Transfers to the host overlap with the computation of the forward pass, transfers from the host with that of the
-        backward pass.
+        Transfers to the host overlap with the forward pass, and transfers from the host overlap with the backward pass.
 
         Args:
             speed: The transfer speed in bytes per second; 0 if transfers are free.
@@ -168,7 +167,7 @@ def insert_host_moves(
         module: The module, which is changed in place.
         selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
             values; all of them are always moved.
-        offload: The offloading option. It says whether marked values are moved, and the transfer speed.
+        offload: The offloading option: whether marked values are moved, and the transfer speed.
         offered: Further values of each step. They are moved only if moving them reduces memory.
 
     Returns:

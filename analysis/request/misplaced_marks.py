@@ -44,12 +44,20 @@ def _is_function(op: Operation) -> bool:
     return isinstance(op, FuncOp)
 
 
+def _is_module(op: Operation) -> bool:
+    return isinstance(op, ModuleOp)
+
+
+def _is_no_copy(op: Operation) -> bool:
+    return Names.COPY not in op.attributes
+
+
 def _is_no_segment(op: Operation) -> bool:
     return not isinstance(op, SegmentOp)
 
 
 def _is_unaffected_by_repeatable(op: Operation) -> bool:
-    """Return whether `recompute.repeatable` does not change whether the operation may run twice."""
+    """Return whether `recompute.repeatable` has no influence on whether the operation may run twice."""
     if isinstance(op, CustomCallOp):
         return has_side_effect(op)
     return not is_collective(op) and name_of(op) not in HIDDEN_STATE
@@ -59,8 +67,23 @@ _OF_SEGMENTS = (
     f"only recompute.segment reads it; to let a single operation run twice, use {Names.REPEATABLE}, and to save its "
     f"results, {Names.RECOMPUTE} = false"
 )
+_OF_OPERATIONS = {
+    Names.RECOMPUTE: "mark the operations to recompute",
+    Names.SEGMENT: "give it to the operations of the segment",
+    Names.PHASE: "give it to the operations of the phase",
+    Names.NAME: "give it to the operations whose results it names",
+}
+"""The attributes that belong to single operations, with the remedy for one on a function or a module."""
+_OF_COPIES = (
+    f"the passes write it on the copies that they make; to recompute an operation, use {Names.RECOMPUTE} = true"
+)
 MISPLACEMENTS = (
-    Misplacement(Names.RECOMPUTE, "function", _is_function, "mark the operations to recompute"),
+    *(
+        Misplacement(name, noun, is_container, remedy)
+        for name, remedy in _OF_OPERATIONS.items()
+        for noun, is_container in (("function", _is_function), ("module", _is_module))
+    ),
+    *(Misplacement(name, "operation", _is_no_copy, _OF_COPIES) for name in (Names.DUPLICATED, Names.NEED_CSE)),
     *(
         Misplacement(name, "operation", _is_no_segment, _OF_SEGMENTS)
         for name in (
@@ -81,8 +104,8 @@ _NAMES = frozenset(misplacement.name for misplacement in MISPLACEMENTS)
 
 
 def misplaced_marks(module: ModuleOp) -> list[Remark]:
-    """Return a remark for each kind of attribute that no pass reads where it is, located at the first operation that
-    has it; for attributes of arguments and results, at their function."""
+    """Return a remark for each kind of attribute that has no effect in its place. The remark is located at the first
+    operation with the attribute, or at the function if the attribute is on an argument or a result."""
     misplaced = dict[Misplacement, list[Operation]]()
     on_values = dict[tuple[str, str], list[Operation]]()
     for op in every_operation(module):

@@ -1,9 +1,9 @@
 """Rewrite a module within a memory budget: plan, rewrite, measure, and re-plan if necessary.
 
 In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in a different order.
-For XLA:CPU, the XLA:CPU model forecasts plans of all kinds; those that are predicted to fit are applied, the cheapest
-first, until one fits. Before a refusal and for `min`, the choice that is made without a budget is also tried, so that a
-budget that this choice meets is never refused.
+Therefore, the XLA:CPU model forecasts plans of all kinds. The plans that are predicted to fit are applied in order of
+increasing cost, until a rewritten step fits. Before a refusal and for `min`, the choice that is made without a budget
+is also tried, so that a budget that this choice meets is never refused.
 """
 
 from __future__ import annotations

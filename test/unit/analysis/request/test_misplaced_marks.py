@@ -39,10 +39,32 @@ def test_each_attribute_is_reported_once_at_its_first_operation(name: str, value
     assert remark.startswith(f"{begin} 'recompute.{name}' of 3 operations has no effect: {reason}")
 
 
-def test_mark_on_a_function_is_reported_at_the_function() -> None:
-    assert remarks(function(of_function="recompute.recompute = true")) == [
-        "step.mlir:1:1: remark: the attribute 'recompute.recompute' of 1 function has no effect: mark the operations "
-        "to recompute"
+@pytest.mark.parametrize("name", ["duplicated", "need_cse"])
+def test_attributes_of_copies_are_reported_on_operations_that_are_none(name: str) -> None:
+    (remark,) = remarks(function(f"recompute.{name}"))
+    assert remark == (
+        f"step.mlir:2:8: remark: the attribute 'recompute.{name}' of 3 operations has no effect: the passes write it "
+        "on the copies that they make; to recompute an operation, use recompute.recompute = true"
+    )
+    assert not remarks(function(f"recompute.{name}, recompute.copy = 1 : i64, recompute.id = 1 : i64"))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "remedy"),
+    [
+        ("recompute = true", "mark the operations to recompute"),
+        ('segment = "block"', "give it to the operations of the segment"),
+        ('phase = "gradient"', "give it to the operations of the phase"),
+        ('name = "hidden"', "give it to the operations whose results it names"),
+    ],
+)
+def test_attributes_of_operations_are_reported_on_functions_and_modules(attribute: str, remedy: str) -> None:
+    name = attribute.split()[0]
+    assert remarks(function(of_function=f"recompute.{attribute}")) == [
+        f"step.mlir:1:1: remark: the attribute 'recompute.{name}' of 1 function has no effect: {remedy}"
+    ]
+    assert remarks(f"module attributes {{recompute.{attribute}}} {{\n{function()}\n}}") == [
+        f"step.mlir:1:1: remark: the attribute 'recompute.{name}' of 1 module has no effect: {remedy}"
     ]
 
 

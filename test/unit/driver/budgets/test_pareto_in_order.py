@@ -72,7 +72,7 @@ def assert_monotone(outcomes: Sequence[Outcome]) -> list[Result]:
     return results
 
 
-@pytest.mark.slow("branches", "unet", "gpt_bf16", "mindspore_attention", "mlp20", "resnet")
+@pytest.mark.slow("branches", "unet", "gpt", "mindspore_attention", "mlp20", "resnet")
 @pytest.mark.parametrize("name", SMALL)
 def test_curves_of_steps_are_monotone(name: str) -> None:
     for item in swept(name):

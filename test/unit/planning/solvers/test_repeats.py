@@ -131,6 +131,7 @@ def test_every_spread_is_a_valid_order(alike: Repeats) -> None:
             evaluate(problem, sequence_of(problem, pairs))
 
 
+@pytest.mark.slow("0.15", "0.25")
 @pytest.mark.parametrize("share", [0.15, 0.2, 0.25, 0.3])
 def test_block_transfer_is_cheaper_than_greedy_alone(share: float) -> None:
     """On a deep step of equal layers, the plan is cheaper than that of the greedy search, without annealing and within

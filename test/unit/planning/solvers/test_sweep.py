@@ -65,7 +65,7 @@ def test_curves_are_monotone(name: str) -> None:
 
 
 def test_least_budget_has_a_plan() -> None:
-    problem = net("unet")
+    problem = net("densenet")
     least = lowest_peak_plan(problem).peak_bytes
     outcome = solve(problem, least, effort=QUICK)
     assert isinstance(outcome, Result) and outcome.peak_bytes <= least < plain_peak(problem)
