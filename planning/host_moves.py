@@ -56,7 +56,7 @@ class Offload:
 
     @property
     def assumed_speed(self) -> int:
-        """The link bandwidth from which plans compute the charge of a move, in bytes per second."""
+        """The link bandwidth, in bytes per second, that planners assume when they charge for a move."""
         return self.speed * 100 // self.charged
 
 

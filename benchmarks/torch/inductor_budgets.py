@@ -60,11 +60,11 @@ def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
 
 @dataclass(frozen=True)
 class InductorRow:
-    """The measurement of a model that Inductor compiles. None stands for values that do not apply.
+    """The measurement of a model that Inductor compiles. Values that do not apply are None.
 
     Attributes:
         model: The name of the model.
-        form: The share of the plain peak within which the step is compiled, or the name of another form.
+        form: The budget as a share of the plain peak, or the name of a variant without a budget.
         budget_bytes: The budget.
         peak_bytes: The measured peak, or the lowest peak that the refusal of the budget reports.
         is_refused: Whether the budget was refused.

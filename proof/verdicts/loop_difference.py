@@ -114,8 +114,8 @@ def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | 
     """Return the names and positions of the first pair of body operations with different names; None if all names
     agree."""
     bodies = [
-        [op for op in region.walk() if name_of(op) not in _NOT_COMPARED]
-        for region in (before.regions[-1], after.regions[-1])
+        [op for region in loop.regions[-1:] for op in region.walk() if name_of(op) not in _NOT_COMPARED]
+        for loop in (before, after)
     ]
     for a, b in zip(*bodies, strict=False):
         if name_of(a) != name_of(b):
