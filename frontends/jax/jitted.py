@@ -206,8 +206,8 @@ class Jitted(Generic[P, R]):
                     raise
                 refusal = NoGradient(error.operation, in_terms(error.reason))
                 raise refusal.with_traceback(error.__traceback__) from error.__cause__
-        why = None if lowered.why is None else in_terms(lowered.why)
-        return replace(lowered, why=why, package=self._package)
+        reason = None if lowered.plain_reason is None else lowered.plain_reason.reworded(in_terms)
+        return replace(lowered, plain_reason=reason, package=self._package)
 
     def within(self, budget: str) -> Jitted[P, R]:
         """Return a step like this one, with a budget in place of its plan, planner or pipeline.

@@ -80,7 +80,7 @@ class Lowered(StepVariants):
     @property
     def is_surely_plain(self) -> bool:
         """Whether it is known, before anything is compiled, that no variant of the step recomputes anything."""
-        return self.why is not None and not self.own_barriers
+        return self.plain_reason is not None and not self.own_barriers
 
     @property
     def warning(self) -> str | None:
@@ -88,7 +88,9 @@ class Lowered(StepVariants):
         if there is a budget. Reading this property compiles the step."""
         choice = self.compiled_step
         keeps_saving = choice.variant is Variant.KEEPING and self.drops_barriers
-        return None if keeps_saving or self.options.budget is not None else choice.why
+        if keeps_saving or self.options.budget is not None or choice.plain_reason is None:
+            return None
+        return str(choice.plain_reason)
 
     @shortened
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:
