@@ -98,7 +98,7 @@ def test_locations_point_to_user_code():
     step = recompute.jax.jit(mlp().step)
     text = step.lower(weights(), batch()).plain.as_text(debug_info=True)
     assert "steps.py" in text and __file__ in text
-    assert "frontends/jax/jitted.py" not in text
+    assert "frontends/jax/jitted.py" not in text and "lowering/step_tracer.py" not in text
 
 
 def test_plain_and_rewritten_executables_stay_distinct():
@@ -172,9 +172,8 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     chosen = variant_choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.plain_reason is not None
-    assert (
-        "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B"
-        in str(chosen.plain_reason)
+    assert "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B" in str(
+        chosen.plain_reason
     )
     assert "segments='block*'" in str(chosen.plain_reason)
 
