@@ -17,7 +17,8 @@ from xdsl.utils.target import Target
 
 from .mlir_io.workarounds import install
 
-# `recompute-inline-gradient` is `InlineGradientPass` in `transforms/inline_gradient.py`, and so on.
+# The class and the file of a pass follow from its name: `recompute-inline-gradient` is `InlineGradientPass` in
+# `transforms/inline_gradient.py`.
 _PASS_NAMES = (
     "flatten-tuples",
     "inline-composites",

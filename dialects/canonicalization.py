@@ -1,12 +1,13 @@
 """Canonicalization patterns for `recompute.token` and `recompute.depend`.
 
-The patterns preserve the order of operations, and the token that each used value waits for.
+The patterns preserve the order of operations, and the token for which each used value waits.
 
-recompute.token %g, %g                      ->  recompute.token %g
-%x1 = recompute.depend %x after %t
-%y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
-%x2 = recompute.depend %x1 after %t         ->  %x1
-a token or a depend without uses            ->  erased
+Rewrites:
+    recompute.token %g, %g                      ->  recompute.token %g
+    %x1 = recompute.depend %x after %t
+    %y1 = recompute.depend %y after %t          ->  %x1, %y1 = recompute.depend %x, %y after %t
+    %x2 = recompute.depend %x1 after %t         ->  %x1
+    a token or a depend without uses            ->  erased
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .recompute import DependOp, TokenOp
 
 
 class DropUnreadToken(RewritePattern):
-    """Erase a token without uses: it orders no operations."""
+    """Erase a token without uses, because it orders no operations."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: TokenOp, rewriter: PatternRewriter, /) -> None:
@@ -95,7 +96,7 @@ def _mergeable(op: DependOp) -> list[DependOp]:
 
 
 def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Return whether the value is defined before `op`. It must be visible in the block of `op`."""
+    """Return whether the value is defined before `op`. The value must be visible in the block of `op`."""
     owner = value.owner
     return not isinstance(owner, Operation) or owner.parent is not op.parent or owner.is_before_in_block(op)
 

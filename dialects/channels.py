@@ -37,7 +37,7 @@ def take_channels(copies: Iterable[Operation], channels: Iterator[int]) -> None:
 
 
 def _take_channel(copy: Operation, channels: Iterator[int]) -> None:
-    """Replace the channel id of an operation. An operation with id 0 has no channel, and is not changed."""
+    """Replace the channel id of an operation. An operation with id 0 has no channel and is not changed."""
     attribute = _channel(copy)
     if not isinstance(attribute, UnregisteredAttr) or not channel_of(copy):
         return

@@ -6,8 +6,8 @@
     copies = [cloner.clone(op) for op in body]
 
 xDSL looks up values with a hash function written in Python, sets the operands of each operation twice, and checks each
-operation that it inserts into a block. A clone needs none of this, because its operations are new, and valid if the
-originals are.
+operation that it inserts into a block. A clone needs none of this, because its operations are new and are valid if the
+original operations are valid.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def _is_dead(op: Operation) -> bool:
 
 
 def is_erasable(op: Operation) -> bool:
-    """Return whether the operation may be erased if its results are unread. This requires that it has no effects and is
-    not a sharding constraint."""
+    """Return whether the operation may be erased if its results are unread: it must have no effects and must not be a
+    sharding constraint."""
     return _never_has_effects(type(op)) or would_be_trivially_dead(op)
 
 
@@ -70,7 +70,8 @@ def is_erasable(op: Operation) -> bool:
 def _never_has_effects(kind: type[Operation]) -> bool:
     """Return whether the traits of the class rule out side effects.
 
-    It must have memory effect traits, all of them `NoMemoryEffect`, and must be neither a terminator nor a symbol.
+    The class must have memory-effect traits, all of which must be `NoMemoryEffect`, and must be neither a terminator
+    nor a symbol.
     """
     effects = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]
     is_free = bool(effects) and all(isinstance(trait, NoMemoryEffect) for trait in effects)

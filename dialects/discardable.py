@@ -57,8 +57,8 @@ def _is_path(value: Attribute) -> bool:
 
 
 def _is_name(value: Attribute) -> bool:
-    """Return whether the attribute is a name or a list of names. An operation whose result an inlined call returns has
-    two names: the name of the call and its own."""
+    """Return whether the attribute is a name or a list of names. If an inlined call returned the result of the
+    operation, the operation has two names: the name of the call and its own."""
     if isinstance(value, ArrayAttr):
         return all(isinstance(name, StringAttr) for name in cast(ArrayAttr[Attribute], value))
     return isinstance(value, StringAttr)
@@ -74,7 +74,7 @@ class AttributeRule:
 
     Attributes:
         carrier: The operations that carry the attribute.
-        expected: A description of its valid values.
+        expected: A description of the valid values.
         is_valid: A predicate that accepts the valid values.
         meaning: The meaning of the attribute for its operation.
     """

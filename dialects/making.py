@@ -1,4 +1,4 @@
-"""Create xDSL operations and fill blocks without xDSL's checks, whose conditions hold here by construction.
+"""Create xDSL operations and fill blocks without xDSL's checks, whose conditions are met here by construction.
 
 When xDSL inserts an operation into a block, it checks that the operation has no parent and does not contain the block,
 and it fills in default properties. Here, blocks and operations are new, and each operation is a clone or comes from

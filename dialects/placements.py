@@ -4,7 +4,7 @@
              has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}}
     %d = stablehlo.custom_call @annotate_device_placement(%h) { … {_xla_buffer_placement = "device"}}
 
-Both calls return their operand. `%h` is in host memory, and takes no device memory. JAX lowers
+Both calls return their operand. `%h` is in host memory and takes up no device memory. JAX lowers
 `jax.device_put(x, jax.memory.Space.Host)` to this form for GPU and TPU; for CPU it emits nothing.
 
 Moves that this project inserts have the attribute `recompute.offload`. No other moves may be recomputed.

@@ -45,10 +45,12 @@ RESERVED_NAMES: tuple[ReservedName, ...] = (
 
 
 def reserved_name(name: str) -> ReservedName | None:
-    """Return the table entry that a symbol name matches; None if there is none. `name`: without the '@'."""
+    """Return the table entry that a symbol name matches; None if there is none. `name`: the symbol name without the
+    '@'."""
     return next((entry for entry in RESERVED_NAMES if entry.part in name), None)
 
 
 def is_reserved(name: str) -> bool:
-    """Return whether a consumer of the program searches for a function of this name. `name`: without the '@'."""
+    """Return whether a consumer of the program searches for a function of this name. `name`: the symbol name without
+    the '@'."""
     return reserved_name(name) is not None

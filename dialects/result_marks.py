@@ -5,8 +5,9 @@
     {recompute.recompute = [false, "must_recompute"]}   one entry for each result
     {recompute.recompute = [false, unit]}               the second result has no mark
 
-`true` and `"must_recompute"` have the same meaning, and so do `false` and `"must_save"`, alone or in a list. Passes
-write their decisions as `true` and `false`, and framework annotations by name; no pass distinguishes the two spellings.
+`true` means the same as `"must_recompute"`, and `false` means the same as `"must_save"`, alone or in a list. Passes
+write their own decisions as `true` and `false` and the annotations of frameworks by name, but no pass distinguishes the
+two spellings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The structured form of a step. Its regions enclose the forward parts to recompute and the backward parts.
+"""The structured form of a step, in which regions enclose the parts of the forward pass to recompute and the parts of
+the backward pass.
 
     %y = recompute.segment "block0" {
       %a = stablehlo.sine %x : tensor<8xf32>
@@ -9,10 +10,11 @@
       ...
     } : tensor<8xf32>
 
-The operations in the regions run in place, and use values from outside directly. The passes work on the flat form.
+The operations in the regions run in place and use values from outside directly. The passes work on the flat form.
 `recompute-inline-segments`, `recompute-inline-gradient` and `recompute-outline-gradient` convert between the forms. The
-attributes of a segment apply to its operations. Its name becomes their `recompute.segment`. With `recompute.recompute`
-set to false, their results are saved. With `recompute.output_recompute`, the outputs are also recomputed.
+attributes of a segment apply to its operations. The name of the segment becomes the attribute `recompute.segment` of
+its operations. If `recompute.recompute` is false, the results of the operations are saved. With
+`recompute.output_recompute`, the outputs are also recomputed.
 """
 
 from __future__ import annotations
@@ -116,13 +118,13 @@ class GroupOp(IRDLOperation):
             printer.print_list(self.result_types, printer.print_attribute)
 
     def _print_name(self, printer: Printer) -> Sequence[str]:
-        """Print the attributes that the custom form shows outside the attribute dictionary. Return their names."""
+        """Print the attributes that the custom form shows outside the attribute dictionary, and return their names."""
         return ()
 
 
 @irdl_op_definition
 class SegmentOp(GroupOp):
-    """Run a named forward part that is to be recomputed. Return the operands of `recompute.yield`.
+    """Run a named part of the forward pass that is to be recomputed, and return the operands of `recompute.yield`.
 
     Outputs with forward uses are saved, unless `recompute.output_recompute` is set.
     """
@@ -164,7 +166,7 @@ class SegmentOp(GroupOp):
 
 @irdl_op_definition
 class GradientOp(GroupOp):
-    """Run a part of the backward pass. Return the operands of `recompute.yield`."""
+    """Run a part of the backward pass, and return the operands of `recompute.yield`."""
 
     name = "recompute.gradient"
 
@@ -176,7 +178,7 @@ class GradientOp(GroupOp):
 
 
 def splice(group: GroupOp) -> list[Operation]:
-    """Replace the group with the operations of its region. Return these operations in order.
+    """Replace the group with the operations of its region, and return these operations in order.
 
     Raises `Refusal` if the group has an attribute of another dialect, since the attribute would be lost.
     """

@@ -106,7 +106,7 @@ _EXPECTED = "expected the arguments of one call, such as '%0, [1], keepdim=True'
 
 @lru_cache(maxsize=10_000)
 def parse_arguments(text: str) -> Arguments:
-    """Parse an argument list. Raises `ValueError` if the text is not a valid one."""
+    """Parse an argument list. Raises `ValueError` if the text is not a valid argument list."""
     call = _OPERAND.sub(lambda match: match[1] or f"_{match[2]}", text)
     try:
         tree = ast.parse(f"f({call})", mode="eval").body

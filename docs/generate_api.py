@@ -2,9 +2,9 @@
 
     python docs/generate_api.py
 
-The names of `recompute` and `recompute.jax` are imported, because only the imported objects contain default values and
-inherited dataclass fields. flax, equinox and PyTorch need not be installed, so the modules for them are parsed instead.
-A test compares the file with the output of this script.
+The public names of `recompute` and `recompute.jax` are imported, because only imported objects contain default values
+and inherited dataclass fields. flax, equinox and PyTorch need not be installed, so the modules for them are parsed
+instead. A test compares the file with the output of this script.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _text(annotation: Any) -> str:
 def documentation(public: Any) -> str:
     """Return the docstring of an object, or "" if it is the signature that `dataclass` generates.
 
-    The docstring of a class without a section on attributes is followed by this section of its base class.
+    If the docstring of a class has no section on attributes, the section of its base class is appended.
     """
     text = inspect.cleandoc(public.__doc__ or "")
     if not isinstance(public, type):

@@ -43,11 +43,11 @@ LEFT_OUT = re.compile(
     r"|aten\.(native|cudnn|miopen)_batch_norm\.|aten\.batch_norm_(gather|update)|aten\._batch_norm_impl"
     r"|aten\._?(resize|set)(_as|_output)?(_sparse)?\.|prims\._make_token|aten\._cudnn_rnn_flatten_weight"
 )
-# Their schemas do not say that they return their operand with a different shape.
+# Operations that return their operand with a different shape, although their schemas do not say so.
 UNSTATED_VIEWS = frozenset(
     {"aten._unsafe_view.default", "aten.unsafe_split.Tensor", "aten.unsafe_split_with_sizes.default"}
 )
-# Their shapes depend on data only if a mask is among the indices.
+# Operations whose result shapes depend on data only if a mask is among the indices.
 STATIC = frozenset({"aten.index.Tensor"})
 EXCLUDED_TAGS = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape})
 

@@ -18,13 +18,13 @@ OUTPUT = Path(__file__).with_name("measured") / "conformance.md"
 TITLES = {"mindspore": "MindSpore", "paddle": "Paddle"}
 HEAD = """# Conformance
 
-This page lists the behaviour of recomputation in MindSpore 2.10.0 and Paddle 3.3.1, as measured, and the test here that
-shows the same or a better behaviour. It is generated from `test/conformance` by
-`docs/generate_conformance.py`; do not edit.
+This page lists the measured behaviour of recomputation in MindSpore 2.10.0 and Paddle 3.3.1. For each behaviour, it
+names the test which shows that this project behaves in the same way or better. The page is generated from
+`test/conformance` by `docs/generate_conformance.py`; do not edit it.
 
-In the column "need", "must" and "parity" denote behaviour of these systems that this project matches, "better" denotes
-behaviour that falls short of a user's expectation, and "define" denotes behaviour that they leave undefined.
-`make conformance` runs these systems and this one on the same models.
+The column "need" classifies the behaviour of these systems. "must" and "parity" denote behaviour that this project
+matches, "better" denotes behaviour that falls short of a user's expectation, and "define" denotes behaviour that these
+systems leave undefined. `make conformance` runs both systems and this project on the same models.
 """
 
 

@@ -1,5 +1,5 @@
-"""Draw docs/curve.svg: the extra work of plans over their memory, for the graph of a 24-layer GPT, with lower bounds
-and the points that PyTorch's partitioner reaches.
+"""Draw docs/curve.svg: the extra work of plans as a function of their memory, for the graph of a 24-layer GPT. The
+chart also shows lower bounds and the points that PyTorch's partitioner reaches.
 
     python docs/generate_curve.py
 

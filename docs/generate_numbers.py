@@ -2,8 +2,8 @@
 
     python docs/generate_numbers.py
 
-`benchmarks/xla_memory/against_jax_checkpoint.py --write` measures them, and then runs this script. A test compares the
-pages with its output.
+`benchmarks/xla_memory/against_jax_checkpoint.py --write` measures these numbers, and then runs this script. A test
+compares the pages with its output.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ def _is_executed(kind: type[Operation]) -> bool:
 
 
 def _labels(kind: type[Operation]) -> set[str]:
-    """Return the labels of constraints in the verifiers of a class and its bases, and in the tables that they use."""
+    """Return the labels of constraints in the verifiers of a class and of its bases, and in the tables that these
+    verifiers use."""
     labels = set[str]()
     for verifier in _verifiers(kind):
         source = inspect.getsource(verifier)
@@ -120,7 +121,7 @@ def _labels(kind: type[Operation]) -> set[str]:
 def _verifiers(kind: type[Operation]) -> Iterator[FunctionType]:
     """Yield the verifiers of a class and of its bases.
 
-    xDSL wraps the first one, and keeps the wrapped function in the closure.
+    xDSL wraps the first verifier, and keeps the wrapped function in the closure of the wrapper.
     """
     for base in kind.__mro__:
         verifier = base.__dict__.get("verify_")

@@ -89,7 +89,7 @@ def prove(before: StepInput, after: StepInput, *, repeatable: Collection[str] = 
             `Selection.repeatable`. Targets that `before` marks with `recompute.repeatable` need not be listed.
 
     Returns:
-        The proof, or the first difference that prevents one.
+        The proof, or the first difference that prevents a proof.
 
     Raises:
         ParseError: For text that is not MLIR.

@@ -1,8 +1,8 @@
 """Checks of option values that are given as keywords, derived from the types of the option fields.
 
-`recompute.rewrite` and `recompute.jax.jit` use them. The name that a check receives begins with the function that the
-user called, as in `recompute.jax.jit: budget`. Of plans, loop schedules and moves to the host, only the Python type is
-checked here, because the constructor of `RecomputeOptions` parses these values for every interface.
+`recompute.rewrite` and `recompute.jax.jit` use these checks. The name that a check receives begins with the function
+that the user called, as in `recompute.jax.jit: budget`. For plans, loop schedules and moves to the host, only the
+Python type is checked here, because the constructor of `RecomputeOptions` parses their values for every interface.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def bits(array: np.ndarray) -> bytes:
 
 
 def units_of_rounding(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the largest difference, in multiples of the rounding unit of the type at the largest number of `a`.
+    """Return the largest difference, in multiples of the type's unit roundoff times the largest magnitude in `a`.
 
     Integers are not rounded, so a difference between them is infinite.
     """

@@ -1,8 +1,9 @@
-"""Recompute values in a real program to save memory: a complete Adam step of a six-layer GPT, as JAX lowers it.
+"""Recompute values in a real program to reduce its memory: a complete Adam step of a six-layer GPT, as JAX lowers it.
 
     python examples/demo.py [FILE.mlir] [--segments PATTERN] [--folder demo]
 
-The script prints the savings and the result of the proof. It writes the new step, and a chart of both memory timelines.
+The script prints the memory reduction and the result of the proof. It writes the new step, and a chart of both memory
+timelines.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
 
 The script needs `pip install 'xdsl-recompute[jax,plot]'`. The first example prints the gradient that MindSpore's page
 shows, [[2, 4], [4, 8]] in each channel. The second example is the tutorial's network of ten self-attention blocks:
-plain, with `cell.recompute()`, and with `jax.checkpoint` around the same blocks. It also draws a chart of the memory.
+plain, with `cell.recompute()`, and with `jax.checkpoint` around the same blocks. The script also draws a chart of the
+memory.
 """
 
 # pyright: basic

@@ -1,4 +1,4 @@
-"""The network of Paddle's Fleet page on recomputation: five blocks, two of which are recomputed, with equal losses.
+"""The network of Paddle's Fleet page on recomputation: five blocks. Recomputing two of them does not change the losses.
 
     python examples/paddle_network.py [--width 512 --batch 1024] [--folder demo]
 

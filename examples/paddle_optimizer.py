@@ -4,7 +4,7 @@
 
 The script runs ten steps with `minimize`, then the same steps with `backward` and `apply_gradients`, and with
 `backward` and `apply_optimize`. It writes a chart of the memory before and after recomputation. In this example,
-recomputation saves no memory, because the backward pass reads only the checkpoints; a warning reports this.
+recomputation frees no memory, because the backward pass reads only the checkpoints; a warning reports this.
 """
 
 # pyright: basic

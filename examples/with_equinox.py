@@ -1,4 +1,4 @@
-"""Train an Equinox network, for whose modules `recompute.jax.named` adds named scopes.
+"""Train an Equinox network. `recompute.jax.named` adds named scopes to its modules.
 
     python examples/with_equinox.py
 

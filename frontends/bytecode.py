@@ -51,7 +51,7 @@ def bytecode_of_text(text: str) -> bytes:
 
 
 def _bindings() -> tuple[Any, Any]:
-    """Return jaxlib's MLIR bindings, and a context with JAX's dialects. Raises `BytecodeError` without jaxlib."""
+    """Return jaxlib's MLIR bindings, and a context with JAX's dialects. Raises `BytecodeError` if jaxlib is missing."""
     try:
         # jaxlib's bindings have no types.
         from jax._src.interpreters import mlir  # pyright: ignore[reportMissingTypeStubs]

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 class NothingSaved(UserWarning):
-    """Warns that a step runs as it would without this package, or that copies raise its predicted peak because marks or
-    segment budgets demand them. The message gives the reason and, if there is one, a remedy."""
+    """Warns that a step runs as it would without this package, or that its predicted peak rises because of copies that
+    marks or segment budgets demand. The message gives the reason and, if there is one, a remedy."""

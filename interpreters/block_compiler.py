@@ -49,7 +49,8 @@ from .user_kernels import CUSTOM_CALL, registered_kernel, target_of
 
 
 class BlockCompiler:
-    """Compiles blocks to programs. It records which values are views, and caches the programs of called functions.
+    """Compiles blocks to programs. The compiler records which values are views and caches the programs of called
+    functions.
 
     Args:
         observer: Receives the values of each run.
@@ -138,8 +139,8 @@ class BlockCompiler:
         return next((kernel for kernel in kernels if kernel is not None), None)
 
     def group(self, op: GroupOp) -> Kernel:
-        """Return the kernel of a group. The kernel runs the group's body. A result is a view if the yielded value is a
-        view or is defined outside the group."""
+        """Return the kernel of a group, which runs the group's body. A result is a view if the yielded value is a view
+        or is defined outside the group."""
         run = self.block(op.body.block, captures_of(op)).run
         for result, value in zip(op.results, op.terminator.operands, strict=True):
             if value in self.strided:
@@ -149,7 +150,7 @@ class BlockCompiler:
         return run
 
     def composite(self, op: Operation) -> Kernel:
-        """Return the kernel of a `stablehlo.composite`. The kernel runs the decomposition."""
+        """Return the kernel of a `stablehlo.composite`, which runs the decomposition."""
         name = symbol(op, "decomposition")
         types = FunctionType.from_lists(
             [operand.type for operand in op.operands], [result.type for result in op.results]
@@ -183,8 +184,8 @@ class BlockCompiler:
         return structured_kernel(op, combine, [inner.dim.value.data for inner in index_ops])
 
     def _following_layout(self, op: Operation, kernel: Kernel) -> Kernel:
-        """Record which results are views. Return the kernel. The kernel of a dense view copies an operand that is not
-        row-major."""
+        """Record which results are views, and return the kernel. For a dense view of an operand that is not row-major,
+        return a kernel that copies the operand first."""
         name = name_of(op)
         if name in FORWARDS:
             pairs = list(zip(op.results, op.operands, strict=False))

@@ -1,4 +1,4 @@
-"""Blocks compiled to lists of kernels. Kernels read and write slots. A slot is cleared after its last use."""
+"""Blocks compiled to lists of kernels, which read and write slots. A slot is cleared after its last use."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
     another.
 
     Args:
-        program: The compiled block. It takes the arguments of the block, `numbers` loop indices, and the captures,
+        program: The compiled block, which takes the arguments of the block, `numbers` loop indices, and the captures,
             which are the same for all elements.
         block: The block of the region.
         numbers: Number of loop indices.
@@ -50,7 +50,7 @@ def combiner(program: BlockProgram, block: Block, numbers: int = 0) -> Combine:
 
 
 def _with_filled_constants(step: ProgramStep) -> ProgramStep:
-    """Return a step that fills a vector with the constant of `step`; the vector is as long as the first argument.
+    """If `step` is a constant, return a step that fills a vector with it; the vector is as long as the first argument.
     Return any other step unchanged."""
     if step.op.name not in CONSTANTS:
         return step

@@ -1,8 +1,9 @@
-"""Kernels of loops and branches. They store values as the static timeline (`analysis/memory/timeline.py`) assumes.
+"""Kernels of loops and branches, which store values as the static timeline (`analysis/memory/timeline.py`) assumes.
 
 On entry to a loop, each initial value is copied into a buffer of its own. These buffers store the results of the loop,
-and the region arguments alias them. A value that an iteration yields becomes the next carry. It is moved if the
-iteration allocated it and yields it for the first time, and copied otherwise. Then the previous carry is freed.
+and the region arguments alias them. A value that an iteration yields becomes the next carry. The value is moved if the
+iteration allocated it and yields it for the first time; otherwise, it is copied. After that, the previous carry is
+freed.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _computation(programs: Programs, op: Operation) -> Kernel:
 
 
 def _scan(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `chlo.scan`. It runs the body on each slice in order, and passes the carries from one run to
+    """Make the kernel of `chlo.scan`, which runs the body on each slice in order and passes the carries from one run to
     the next."""
     assert isinstance(op, ScanOp), "the table maps only chlo.scan"
     body = _body(programs, op, op.body)
@@ -133,7 +134,7 @@ def _scan(programs: Programs, op: Operation) -> Kernel:
 
 
 def _async_start(programs: Programs, op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.async_start`. It runs the region immediately, and returns the results as the
+    """Make the kernel of `stablehlo.async_start`, which runs the region immediately and returns the results as the
     future."""
     body = _body(programs, op, op.regions[0])
     return lambda *values: (tuple(body.take_results(body.program.run(*values))),)  # pyright: ignore[reportReturnType]
@@ -288,8 +289,8 @@ def branches(
 
 
 def yield_moves(block: Block, views: Container[SSAValue], flags: int = 0) -> list[bool]:
-    """Return, for each yielded value, whether it can be moved. This requires that the block allocates it and yields it
-    for the first time.
+    """Return, for each yielded value, whether the value can be moved. This requires that the block allocates the value
+    and yields it for the first time.
 
     `flags`: the number of leading operands of the terminator to skip.
     """

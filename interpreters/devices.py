@@ -60,7 +60,7 @@ class _Meetings:
 
 
 class _PeerEnded(ValueError):
-    """The error on a device whose collective waits for a device that has finished."""
+    """Raised on a device when its collective waits for a device that has already finished."""
 
 
 class _Meeting(SimulatedDevice):

@@ -1,5 +1,5 @@
-"""An observer of long executions. It reports the progress of a run, and stops the run at a time limit. The limit is
-checked after each operation, also inside loops and branches. A running numpy kernel is not interrupted.
+"""An observer of long executions, which reports the progress of a run and stops the run at a time limit. The limit is
+checked after each operation, also inside loops and branches, but a running numpy kernel is not interrupted.
 """
 
 from __future__ import annotations

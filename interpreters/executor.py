@@ -28,7 +28,7 @@ def execute(function: FuncOp, inputs: Sequence[Any], observer: Observer | None =
     """Run a function on numpy arrays. The results may alias the inputs.
 
     Args:
-        function: The function to run. Its callees are looked up in its module.
+        function: The function to run. The functions that it calls are looked up in its module.
         inputs: One array for each argument.
         observer: Receives the values that the run computes.
 

@@ -25,7 +25,7 @@ def _first(*operands: Any) -> tuple[Any, ...]:
 
 
 def _copy_operands(*operands: Any) -> tuple[Any, ...]:
-    """Return copies of the operands, as a transfer to another memory would."""
+    """Return copies of the operands, which is the effect of a transfer to another memory."""
     return tuple([operand.copy() for operand in operands])
 
 

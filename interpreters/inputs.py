@@ -152,7 +152,7 @@ def cannot_be_given(argument: BlockArgument, reason: str) -> Refusal:
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Any]) -> list[Array]:
-    """Check the inputs of a function. Return them as row-major arrays.
+    """Check the inputs of a function, and return them as row-major arrays.
 
     Raises:
         ValueError: The number of inputs, or the shape or element type of an input, does not match the arguments.

@@ -1,4 +1,4 @@
-"""Measure the memory of a run. Each numpy buffer counts from its allocation until Python frees it.
+"""Measure the memory of a run. Each numpy buffer is counted from its allocation until Python frees it.
 
 A finalizer on the array that owns a buffer reports when the buffer is freed, so the measurement does not need to know
 which operations are views. As in the static timeline (`analysis/memory/timeline.py`), arguments and results are not
@@ -31,7 +31,7 @@ CALLS = ("func.call", "stablehlo.composite")
 
 
 class BufferRole(Enum):
-    """The role of a buffer in the measurement. Only temporaries and constants count towards the peaks."""
+    """The role of a buffer in the measurement. Only temporaries and constants are included in the peaks."""
 
     ARGUMENT = "argument"
     RESULT = "result"
@@ -109,7 +109,7 @@ class BufferRoles:
         return BufferRole.RESULT if value in self.results else BufferRole.TEMPORARY
 
     def _constants_of(self, block: Block) -> frozenset[SSAValue]:
-        """Return the constants of a block. In a loop that reads only constants, all values count as constants,
+        """Return the constants of a block. In a loop that reads only constants, all values are treated as constants,
         including the region arguments.
         """
         if block not in self.constants:
@@ -184,7 +184,7 @@ class Ledger:
             self.highest[kind] = max(self.highest[kind], self.alive[kind])
 
     def _next_operation(self) -> None:
-        """Record the peaks of the current top-level operation, and reset them for the next one."""
+        """Record the peaks of the current top-level operation and reset them for the next one."""
         self.live_bytes.append(self.highest[BufferRole.TEMPORARY])
         self.constant_bytes.append(self.highest[BufferRole.CONSTANT])
         self.highest = dict.fromkeys(BufferRole, 0)

@@ -27,8 +27,8 @@ def register_kernel(name: str, make: MakeKernel, *, target: str | None = None) -
     """Register a function that makes the kernels of all operations with this name. A later registration replaces an
     earlier one.
 
-    A kernel takes and returns numpy arrays; scalars are arrays of rank 0. It must not modify its arguments. The kernels
-    define how arrays represent values of types from other dialects.
+    A kernel takes and returns numpy arrays; scalars are arrays of rank 0. A kernel must not modify its arguments. The
+    kernels define how arrays represent values of types from other dialects.
 
     Args:
         name: Name of the operation with its dialect, such as `acme.swish`.

@@ -180,7 +180,7 @@ class AliasParser(Parser):
     def _count_location(self, location: LocationAttr, start: Position, end: Position) -> None:
         """Add the length of a location inside an attribute to the total. Such a location is printed in full.
 
-        A location that is the whole value of the current definition does not count.
+        Do nothing if the location is the whole value of the current definition.
         """
         if start == self._value_start:
             return
@@ -224,7 +224,7 @@ class AliasParser(Parser):
         return definition is not None and isinstance(definition.attribute, LocationAttr)
 
     def aliased_location(self, alias: str) -> LocationAttr:
-        """Return the location that an alias defines, anywhere in the text.
+        """Return the location of an alias that may be defined anywhere in the text.
 
         Raises:
             ParseError: The alias is undefined, or does not define a location.
@@ -251,8 +251,8 @@ class AliasParser(Parser):
         return parsed
 
     def _check_comments(self, start: Position) -> None:
-        """Raise `ParseError` for a bracket in a comment: MLIR counts such brackets when it looks for the end of the
-        body."""
+        """Raise `ParseError` for a bracket in a comment, because MLIR counts such brackets when it looks for the end of
+        the body."""
         end = self._raw_scan_balanced(start + len("<")) + len(">")
         if self._position_after_gap(end) != self.pos:
             self.raise_error(

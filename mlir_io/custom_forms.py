@@ -37,7 +37,7 @@ def start_of_name(text: str, start: Position) -> Position:
 
 
 def _hint_at_attributes(text: str, start: Position, error: ParseError) -> str | None:
-    """Return the message for attributes in a custom form for which xDSL has no syntax; None for another error.
+    """Return the error message for attributes that xDSL does not accept in a custom form; None for any other error.
 
     Args:
         text: The text of the module.
@@ -101,7 +101,7 @@ class CustomSyntaxParser(Parser):
         return super().parse_comma_separated_list(delimiter, parse, context_msg)
 
     def _follows_arrow(self) -> bool:
-        """Return whether the current token follows `->`, and is not a parenthesis."""
+        """Return whether the current token follows `->` and is not a parenthesis."""
         text = self.lexer.input.content
         return not text.startswith("(", self.pos) and _ARROW.search(text, max(self.pos - 80, 0), self.pos) is not None
 
@@ -200,8 +200,8 @@ def _has_lossless_form(op: Operation, with_locations: bool) -> bool:
 
 
 def _is_a_function(types: Sequence[Attribute]) -> bool:
-    """Return whether the operation has a single result type, and this is a function type. xDSL omits the parentheses
-    that such a type requires."""
+    """Return whether the operation has a single result and the result type is a function type. xDSL omits the
+    parentheses that such a type requires."""
     return len(types) == 1 and isinstance(types[0], FunctionType)
 
 
@@ -221,7 +221,7 @@ def _loses_terminator(op: Operation) -> bool:
 
 
 def _has_default_body(op: NamedOperation) -> bool:
-    """Return whether the body and the indexing maps are those that the name of the operation implies."""
+    """Return whether the operation has the default body and the default indexing maps of operations with its name."""
     definitions = op.get_irdl_definition().properties
     has_defaults = all(
         (op.properties | op.attributes).get(name)

@@ -1,7 +1,8 @@
 """The complete custom form of `func.func`, including the argument and result attributes of declarations, which xDSL
 drops.
 
-func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
+Example:
+    func.func private @f(f32 {a.b}, %x: f32 loc("x")) -> (f32 {a.c}) attributes {…} {…}
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class _Argument:
 
 
 class FunctionSyntax(FuncOp):
-    """A parser for the custom form of functions. It creates xDSL's `FuncOp`."""
+    """A parser for the custom form of functions, which creates xDSL's `FuncOp`."""
 
     @classmethod
     def parse(cls, parser: Parser) -> FuncOp:

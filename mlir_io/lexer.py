@@ -31,7 +31,7 @@ class Lexer(MLIRLexer):
     _whitespace_regex = re.compile(r"(?://[^\n]*+\n?|[ \t\r\n]++)*+")
 
     def lex(self) -> MLIRToken:
-        """Return the next token. One regular expression matches the most common tokens. xDSL's lexer reads them
+        """Return the next token. One regular expression matches the most common tokens, which xDSL's lexer reads
         character by character."""
         match = _COMMON.match(self.input.content, self.pos)
         if match is None or (group := match.lastindex) is None:

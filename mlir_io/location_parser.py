@@ -40,7 +40,8 @@ class LocationParser(AliasParser):
         return self._share(CallSiteLoc(*parts) if text is None else NameLoc(StringAttr(text), *parts))
 
     def _share(self, location: LocationAttr) -> LocationAttr:
-        """Return the unique object that equals this location. Its parts must already be unique objects."""
+        """Return the unique object that equals this location. The parts of the location must already be unique
+        objects."""
         return self._shared.setdefault(key_of_location(location, id), location)
 
     def named_location(self, text: str, alias: str) -> LocationAttr:

@@ -1,4 +1,4 @@
-"""The parser from MLIR text to xDSL. It accepts the text that JAX prints, with or without debug information."""
+"""The parser from MLIR text to xDSL. The parser accepts the text that JAX prints, with or without debug information."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _parse_top_level(self, allow_implicit_module: bool) -> ModuleOp:
         """Parse the module. As in MLIR, input that contains only type or attribute aliases is an empty module.
 
-        A text that contains only location aliases is an error, because it is the end of a truncated module.
+        Input that contains only location aliases is an error, because it is the end of a truncated module.
         """
         try:
             return super().parse_module(allow_implicit_module)
@@ -162,8 +162,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
     def _explain(self, error: ParseError) -> ParseError:
         """Return a clearer error in place of two of xDSL's errors, or the error itself.
 
-        An undefined value is reported at its first use instead of the end of the file. For a text without operations,
-        the error says what was expected.
+        An undefined value is reported at its first use instead of the end of the file. For text without operations, the
+        error states that an operation is expected.
         """
         if error.msg.startswith("Could not parse entire input"):
             is_empty = _EMPTY.fullmatch(self.lexer.input.content) is not None
@@ -304,9 +304,9 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return parsed
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """Parse the name of a resource. Return a unique name for it.
+        """Parse the name of a resource, and return a unique name for the resource.
 
-        Without this method, if the name of a resource is taken, xDSL would rename its uses but not its definition.
+        If the parsed name is already taken, xDSL's method would rename the uses of the resource but not its definition.
         """
         key = dialect_name, self.parse_identifier(" for resource handle")
         if key[1] == ELIDED:
@@ -316,8 +316,8 @@ class ModuleParser(NumberParser, RepeatedLineParser):
         return self._resources[key]
 
     def _parse_resource(self, dialect_name: str, interface: OpAsmDialectInterface) -> None:
-        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits, which xDSL
-        would print unchanged, and for two contents of one name."""
+        """Parse a resource. Unlike xDSL, raise `ParseError` for white space between the hexadecimal digits and for a
+        second content of the same name. xDSL would print the white space unchanged."""
         blob = _BLOB.match(self.lexer.input.content, self.pos)
         if blob is None:
             self.raise_error("expected a name and a string of hexadecimal digits: 'name: \"0x…\"'")

@@ -1,4 +1,4 @@
-"""The printer of modules. MLIR and this project parse its text to the same program, with bit-exact constants.
+"""The printer of modules. MLIR and this project parse the printed text to the same program, with bit-exact constants.
 
 With debug information, every location is printed as an alias, such as `loc(#loc7)`. As in MLIR, the definitions of
 location aliases are at the end of the file.
@@ -26,7 +26,7 @@ MAX_CACHED_LENGTH = 200
 
 
 def print_module(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """Return the text of the module. It is deterministic.
+    """Return the text of the module. The same module always gives the same text.
 
     Args:
         module: The module to print.

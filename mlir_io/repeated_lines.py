@@ -3,8 +3,8 @@
 The types and properties of a line depend only on its text without these names. Therefore a later line with the same
 text becomes an operation with the same types and properties, but with its own operands.
 
-An operation in generic form with one short region, such as a reduction, also counts as one line. The region must not
-read values from outside, and its values are renamed to consecutive numbers:
+An operation in generic form with one short region, such as a reduction, is also treated as one line. The region must
+not read values from outside, and its values are renamed to consecutive numbers:
 
     %7 = "stablehlo.reduce"(%5, %6) <{dimensions = array<i64: 0>}> ({
     ^bb0(%8: tensor<f32>, %9: tensor<f32>):
@@ -250,7 +250,7 @@ def _without_location(line: str) -> tuple[str, str]:
 
 
 def _places_of(block: Block) -> Sequence[BlockArgument | Operation]:
-    """Return the block's arguments and operations in textual order. These are the places of locations."""
+    """Return the block's arguments and operations, each of which has a location, in textual order."""
     return [*block.args, *block.ops]
 
 

@@ -67,7 +67,8 @@ class VerifiedOperations:
             op = op.next_op
 
     def _key(self, op: Operation) -> tuple[object, ...] | None:
-        """Return the key of an operation; None if it has none. Indices represent types and properties in the key.
+        """Return the key of an operation; None if the operation has no key. Indices represent types and properties in
+        the key.
 
         Unlike `key_of`, this also returns keys for operations that apply a small region to elements.
         """
@@ -97,8 +98,8 @@ def verify_nested(root: Operation) -> None:
 
 
 def _verify_pointers(block: Block, region: Region) -> None:
-    """Verify the parent pointer of a block. Also verify that a block without operations is allowed there. xDSL makes
-    the same checks."""
+    """Verify the parent pointer of a block and, for a block without operations, that its region may contain such a
+    block. xDSL makes the same checks."""
     if block.parent is not region:
         raise ValueError("the parent pointer of a block does not refer to the region that contains it")
     if block.is_empty:
@@ -124,10 +125,10 @@ def _may_be_inside(kind: type[Operation]) -> bool:
 
 
 def key_of(op: Operation) -> tuple[object, ...] | None:
-    """Return a key such that operations with equal keys are either all valid or all invalid.
+    """Return a key of the operation. Operations with equal keys are either all valid or all invalid.
 
-    Returns None if the validity of the operation depends on anything else. The key contains the ids of types and
-    properties, and is meaningful only while these objects are alive.
+    Returns None if the validity of the operation depends on anything that a key does not contain. The key contains the
+    ids of types and properties, so it is meaningful only while these objects are alive.
     """
     if op.regions or not _is_local(type(op)):
         return None

@@ -1,7 +1,9 @@
-"""Parsers of custom forms that xDSL 0.73 and 0.74 parse differently from MLIR. They create xDSL's own operations.
+"""Parsers of custom forms that xDSL 0.73 and 0.74 parse differently from MLIR. The parsers create xDSL's own
+operations.
 
-%1 = arith.trunci %0 overflow<nsw> : i64 to i32
-%3 = tensor.reshape %2(%shape) {tag = "a"} : (tensor<8xf32>, tensor<2xindex>) -> tensor<?x?xf32>
+Examples:
+    %1 = arith.trunci %0 overflow<nsw> : i64 to i32
+    %3 = tensor.reshape %2(%shape) {tag = "a"} : (tensor<8xf32>, tensor<2xindex>) -> tensor<?x?xf32>
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ PREDICATES: dict[type[Operation], Sequence[str]] = {
 
 
 class TruncISyntax(TruncIOp):
-    """A parser for `arith.trunci`. It stores the property `overflowFlags`, which xDSL lacks, as an attribute."""
+    """A parser for `arith.trunci` that stores the property `overflowFlags`, which xDSL lacks, as an attribute."""
 
     @classmethod
     def parse(cls, parser: Parser) -> TruncIOp:
@@ -181,7 +183,8 @@ class CmpfSyntax(CmpfOp):
 
 
 class SelectSyntax(SelectOp):
-    """A parser for `arith.select`. The type of the condition comes first, and is omitted for a scalar."""
+    """A parser for `arith.select`. The type of the condition comes first; it is omitted if the condition is a
+    scalar."""
 
     @classmethod
     def parse(cls, parser: Parser) -> SelectOp:

@@ -1,1 +1,1 @@
-"""Options of a rewrite as frozen dataclasses. They are parsed and validated once, and then passed whole."""
+"""Options of a rewrite as frozen dataclasses, which are parsed and validated once and passed whole."""

@@ -40,7 +40,7 @@ class Conflict(NamedTuple):
         options: The names of the options in the first group.
         others: The names of the options in the second group.
         message: The reason or the remedy, as a format string with the fields `option` and `other`.
-        entry_points: The entry points where the rule holds.
+        entry_points: The entry points to which the rule applies.
     """
 
     options: Collection[str]

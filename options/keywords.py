@@ -1,5 +1,5 @@
-"""The types of the options when they are given as keywords. A test compares them with the fields of `Selection` and
-`RecomputeOptions`.
+"""The types of the options when they are given as keywords. A test compares the types with the fields of `Selection`
+and `RecomputeOptions`.
 
 The docstrings of these two classes describe the options.
 """

@@ -1,8 +1,8 @@
 """The option `offload`: the values that may be stored in host memory between the forward pass and their gradient.
 
 - `marked`: the values marked `recompute.recompute = "offload"`, or selected by an offloading policy.
-- `auto`: as `marked`; with a budget, also values that are cheaper to move than to recompute. The transfer speed is the
-    link speed of the device in the option `cost`.
+- `auto`: the same values as `marked` and, with a budget, values that are cheaper to move than to recompute. The
+    transfer speed is the link speed of the device in the option `cost`.
 - `25GB/s`: like `auto`, but with this transfer speed in each direction.
 """
 
@@ -26,7 +26,7 @@ def parse_offload(text: str, cost: str) -> Offload:
 
     Args:
         text: The option as a string; if it is empty, nothing is offloaded.
-        cost: The option `cost`. It names the device.
+        cost: The option `cost`, which names the device.
 
     Raises:
         BadOffload: For an invalid value, and for a device that is missing or has no known transfer speed.
@@ -51,7 +51,7 @@ def parse_offload(text: str, cost: str) -> Offload:
 
 
 def _parse_speed(text: str) -> int:
-    """Parse a speed such as `25GB/s`. Return it in bytes per second. Raises `BadOffload`."""
+    """Parse a speed such as `25GB/s`, and return it in bytes per second. Raises `BadOffload`."""
     try:
         if not text.endswith("/s") or text[:1].isspace():
             raise ValueError

@@ -61,6 +61,7 @@ def _pass_type(option: Field[Any]) -> Any:
 def option_sources(declared: type[Any]) -> tuple[type[Any], ...]:
     """Return the classes whose docstrings describe the options of a pass or a target, the most specific class last.
 
-    The docstring of a pass describes only the options that mean something else there than in the declared classes.
+    The docstring of a pass describes only the options that have a different meaning in the pass than in the declared
+    classes.
     """
     return (*getattr(declared, "option_sources", ()), *reversed(declared.__mro__))

@@ -1,7 +1,8 @@
 """The options of a rewrite, as one frozen object that is passed whole.
 
-The pass `recompute`, the command line, `recompute.rewrite`, `recompute.jax.jit` and `recompute.torch` build it. Its
-constructor parses strings and checks each value; `options/conflicts.py` lists the options that exclude one another.
+The pass `recompute`, the command line, `recompute.rewrite`, `recompute.jax.jit` and `recompute.torch` build this
+object. Its constructor parses strings and checks each value; `options/conflicts.py` lists the options that exclude one
+another.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class RecomputeOptions:
 
     @classmethod
     def of_pass(cls, options: ModulePass) -> RecomputeOptions:
-        """Return the options from the fields of a pass, except for its plan. The pass reads the plan from a file.
+        """Return the options in the fields of a pass, except for the plan, which the pass reads from a file.
 
         Raises `ValueError` as the constructor does.
         """

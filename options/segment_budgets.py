@@ -1,6 +1,6 @@
 """Segment budgets: limits on the bytes that segments save for the backward pass, such as `layer*:30%,head:8MiB`.
 
-The budget follows the last colon of an entry. It is a number of bytes, a share of the bytes that the segment saves
+The budget, which follows the last colon of an entry, is a number of bytes, a share of the bytes that the segment saves
 without recomputation, or `min`.
 """
 

@@ -1,1 +1,2 @@
-"""Choose the operations to recompute and the positions of their copies. Planners work on integers, not on IR."""
+"""Choose the operations to recompute and the positions of their copies. Planners read a graph of integer indices, not
+IR."""

@@ -1,8 +1,8 @@
-"""Binomial checkpointing schedules. They reverse a loop with a fixed number of slots, where each slot stores one loop
-carry.
+"""Binomial checkpointing schedules. Each schedule reverses a loop with a fixed number of slots, where each slot stores
+one loop carry.
 
 A. Griewank, A. Walther, "Algorithm 799: Revolve", 2000. The iterations are needed in reverse order, and an iteration
-can run only from its carry. The first slot holds the carry of iteration 0. The schedule runs the minimum number of
+can run only from its carry. The first slot stores the carry of iteration 0. Each schedule runs the minimum number of
 iterations (`advances`).
 """
 
@@ -52,7 +52,7 @@ class Reversal:
 
 
 def reversal(iterations: int, slots: int) -> Reversal:
-    """Return the schedule that reverses a loop of this many iterations, with these slots, and runs the fewest
+    """Return the schedule that reverses a loop of `iterations` iterations with `slots` slots, and that runs the fewest
     iterations forwards. Both arguments must be at least 1."""
     steps = list(_backward_steps(iterations, slots))
     first = steps[0]

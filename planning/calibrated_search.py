@@ -4,8 +4,8 @@ A *need* is the memory that a plan takes. Measurements correct the predictions: 
 interpolation, and outside the measured range in proportion to the nearest measurement. Interpolation corrects a model
 that is off by a constant factor and offset. Plans of one kind have similar errors, so each kind is interpolated between
 its own measurements. A kind without measurements is interpolated between the measurements of all other kinds. If no
-untried candidate is predicted to fit, kinds without a measurement use their uncorrected predictions, except for the
-last try.
+untried candidate is predicted to fit, and more than one try remains, kinds without a measurement use their uncorrected
+predictions.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ EQUAL_WORK_FACTOR = 1.03
 lowest predicted need is tried first."""
 PROMISING_FACTOR = 1.1
 """In a search for the lowest need, a plan is tried only if its predicted need is at most this multiple of the lowest
-measured need. Beyond it, the prediction is unlikely to be wrong by as much."""
+measured need. An error of the prediction by a larger factor is unlikely."""
 MAX_FAILURES = 2
-"""A search for the lowest need ends after this number of successive tries without an improvement. After a single one,
-the second of two similar plans would end the search before a plan of a different kind."""
+"""A search for the lowest need ends after this number of successive tries without an improvement. If a single failure
+ended the search, the second of two similar plans would end it before a plan of a different kind is tried."""
 
 Ratio = Callable[["Prediction"], float]
 """A function that maps the prediction for a plan to its expected need, as a multiple of the limit. For the limit 0,
@@ -99,7 +99,7 @@ class CalibratedSearch:
 
     def _expected_within(self, needs: Mapping[int, float], tries_left: int) -> list[int]:
         """Return the untried candidates whose expected need is within the limit. If there are none, and this is not the
-        last try, return the unexplored ones. Without a limit, return none.
+        last try, return the unexplored candidates. Without a limit, return no candidates.
 
         `needs`: the expected needs of the untried candidates.
         """
@@ -112,7 +112,7 @@ class CalibratedSearch:
         return within
 
     def _cheapest(self, candidates: Sequence[int], needs: Mapping[int, float]) -> int:
-        """Return the candidate with the lowest need among those whose work is close to the minimum."""
+        """Return the candidate with the lowest need among the candidates with nearly the least work."""
         most = EQUAL_WORK_FACTOR * min(self.choices[index].work for index in candidates)
         cheap = [index for index in candidates if self.choices[index].work <= most]
         return min(cheap, key=lambda index: (needs[index], self.choices[index].work))

@@ -1,10 +1,10 @@
 """Find the gates of copies: the cotangents that copies wait for, so that they do not run in the forward pass.
 
 A gate is a gradient value that is defined before the copies and is not computed from constants alone. Since a gate
-precedes the copies in program order, waiting for it cannot create a cycle. A gate must not be available too early. If a
-gradient operation reads only values of the segment, or earlier values, it could run in the forward pass; the copies
-that wait for it could then run there too. The choice follows `jax.checkpoint`, whose barrier takes the incoming
-cotangents and all inputs.
+precedes the copies in program order, waiting for it cannot create a cycle. A gate must not be available too early. A
+gradient operation that reads only values of the segment, or earlier values, could run in the forward pass, together
+with the copies that wait for it. The choice follows `jax.checkpoint`, whose barrier takes the incoming cotangents and
+all inputs.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ older parts, and values that are not expanded are stored as they are."""
 
 
 def _smallest_sources(graph: Graph, value: int, expandable: Set[int]) -> list[int]:
-    """Return the values to store in place of `value`: the latest parts from which a compiler recomputes it in a fused
-    reader, if these parts take fewer bytes than the value. Otherwise return the value itself."""
+    """Return the values to store in place of `value`. An expandable value is replaced by its parts, which take fewer
+    bytes and from which a compiler recomputes the value in a fused reader. Any other value is returned unchanged."""
     leaves, pending = list[int](), deque([value])
     for _ in range(MAX_SUMMANDS):
         if not pending:
@@ -148,8 +148,8 @@ def _smallest_sources(graph: Graph, value: int, expandable: Set[int]) -> list[in
 
 
 def is_gate(graph: Graph, value: int) -> bool:
-    """Return whether the value can be a gate: a gradient value that the backward pass itself computes, and neither a
-    constant nor a delayed forward value."""
+    """Return whether the value can be a gate: a gradient value that the backward pass itself computes, and that is
+    neither a constant nor a delayed forward value."""
     maker = graph.maker[value]
     return (
         maker >= 0
@@ -193,7 +193,7 @@ def _latest_gate(graph: Graph, after: int, before: int) -> int | None:
 
 
 def _delays_forward_value(graph: Graph, value: int) -> bool:
-    """Return whether the value is a delayed forward value: the result of a barrier, or of a `depend` operation of an
-    earlier run."""
+    """Return whether the value is a delayed forward value: the result of a barrier or of a `depend` operation that an
+    earlier run of the passes inserted."""
     maker = graph.maker[graph.root[value]]
     return maker < 0 or graph.forward[maker]

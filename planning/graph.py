@@ -62,7 +62,7 @@ class Graph:
         flops: The FLOPs of one execution.
         inner_bytes: The bytes that the regions need beyond the results.
         viewed: The operand that the result views or casts; None for other operations.
-        effects: The reason that the operation must not run twice; None if it may.
+        effects: The reason that the operation must not run twice; None if it may run twice.
         costs: The cost of one execution, which planners minimize; an empty tuple if the cost is `flops`.
         maker: The operation that makes the value, or `NO_MAKER`.
         root: The value that owns the storage of the value.
@@ -249,7 +249,7 @@ class Graph:
         """Return the values that the operations read but do not make, in order of use.
 
         Constants are left out, unless an operation that is not a constant depends only on them, such as a loop that
-        draws random numbers from a constant key: nothing else could delay a copy of it.
+        draws random numbers from a constant key. Nothing else could delay a copy of such an operation.
         """
         members = list(operations)
         inside = {value for op in members for value in self.makes[op]}

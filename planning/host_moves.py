@@ -59,7 +59,7 @@ class Offload:
 
     @property
     def assumed_speed(self) -> int:
-        """The link bandwidth from which plans compute the charge of a move, in bytes per second."""
+        """The link bandwidth, in bytes per second, that planners assume when they charge for a move."""
         return self.speed * 100 // self.charged
 
 
@@ -73,7 +73,7 @@ class Moves:
     Attributes:
         values: The number of offloaded values.
         bytes_to_host: The bytes moved to the host.
-        bytes_from_host: The bytes fetched from the host. A value that is fetched several times counts each time.
+        bytes_from_host: The bytes fetched from the host. Each fetch of a value is counted.
     """
 
     values: int = 0
@@ -90,8 +90,7 @@ class Moves:
     def waiting_time(self, speed: int, forward: int, backward: int) -> int:
         """Return the time that computation waits for transfers, in picoseconds.
 
-        Transfers to the host overlap with the computation of the forward pass, transfers from the host with that of the
-        backward pass.
+        Transfers to the host overlap with the forward pass, and transfers from the host overlap with the backward pass.
 
         Args:
             speed: The transfer speed in bytes per second; 0 if transfers are free.

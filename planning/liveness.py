@@ -3,7 +3,7 @@
 Every result is stored, views share the storage of their operand, and a storage is freed after its last reader.
 Temporaries are the storages of results that are not returned; with `Graph.counts_returned`, also the storages of
 returned results. Constants, and values computed only from constants, take no memory. The operands and results of an
-operation are live while it runs, and so is the memory of its regions (`Graph.inner_bytes`).
+operation, and the memory of its regions (`Graph.inner_bytes`), are live while it runs.
 
 The function `live_bytes` evaluates a whole order. The class `LiveSet` is updated operation by operation, for schedulers
 that choose an order incrementally. Both give the same numbers.
@@ -31,7 +31,8 @@ class CountedStorages:
         owners: For each storage, the value that owns it, in ascending order.
         sizes: For each storage, its bytes.
         makers: For each storage, the operation that makes it.
-        read, reader: For each read of a storage, through any view, its index in these arrays and the reading operation.
+        read, reader: For each read of a storage, through any view, the index of the storage in these arrays, and the
+            operation that reads it.
     """
 
     owners: Numbers
@@ -42,8 +43,8 @@ class CountedStorages:
 
     @classmethod
     def of(cls, graph: Graph, includes_returned: bool = False) -> CountedStorages:
-        """Collect the temporaries of a graph. `includes_returned`: whether returned values count, as in the body of a
-        loop."""
+        """Collect the temporaries of a graph. `includes_returned`: whether returned values are temporaries, as in the
+        body of a loop."""
         counted = includes_returned or graph.counts_returned
         free = graph.constants if counted else graph.constants | {graph.root[v] for v in graph.returned}
         roots = [v for values in graph.makes for v in values if graph.root[v] == v and v not in free]
@@ -66,7 +67,7 @@ class StorageRanges:
     Attributes:
         owners: The value that owns each storage.
         sizes: The bytes of each storage.
-        first, last: The first and the last position of its live range in the order, both inclusive.
+        first, last: The first and the last position of each live range in the order, both inclusive.
     """
 
     owners: Numbers
@@ -91,7 +92,7 @@ def storages(
     Args:
         graph: The graph.
         order: The operations in the order in which they run; program order if not given.
-        includes_returned: Whether returned values count, as in the body of a loop.
+        includes_returned: Whether returned values are temporaries, as in the body of a loop.
         counted: The storages of the graph, if they are already computed.
     """
     counted, step_of = counted or CountedStorages.of(graph, includes_returned), _steps(graph, order)

@@ -1,8 +1,8 @@
-"""The objective of planning: what is minimized, and when a plan is worth applying.
+"""The objective of planning: the quantities to minimize, and the thresholds for applying a plan.
 
-Without a budget, the plan with the lowest peak wins (`search/choice/best_attempt.py`). It is applied only if it reduces
-the peak enough, and if it also reduces the peak under an executor that starts operations as soon as they are ready.
-With a budget in bytes, the cost of the copies is minimized, among the plans whose peak is within the budget
+Without a budget, the plan with the lowest peak is chosen (`search/choice/best_attempt.py`). This plan is applied only
+if it reduces the peak enough. It must also reduce the peak under an executor that starts operations as soon as they are
+ready. With a budget in bytes, the cost of the copies is minimized, among the plans whose peak is within the budget
 (`solvers/`).
 
 The peak counts temporaries in program order (`liveness.py`), and the cost is the sum of `Graph.cost` over all copies.

@@ -1,4 +1,4 @@
-"""Make a plan from pairs (place, operation). Each pair stands for a copy of `operation` that is inserted before the
+"""Make a plan from pairs (place, operation). Each pair represents a copy of `operation` that is inserted before the
 operation `place`.
 
 Solvers return pairs; the gates, inputs and readers of the copies follow from the graph. Any set of pairs whose
@@ -23,7 +23,7 @@ def plan_of_pairs(graph: Graph, pairs: Iterable[tuple[int, int]], segment: str =
 
     Args:
         graph: The graph of the step.
-        pairs: The pairs (place, operation), with the operation before the place.
+        pairs: The pairs (place, operation), where the operation precedes the place.
         segment: The segment of all groups.
         chain: Whether each group also waits for the last gradient value before it.
 

@@ -5,7 +5,7 @@ Copies are inserted in groups. A group waits for its *gates*, which are gradient
 a value that exists once the gates exist. A plan is made for one graph, by a planner or by hand, and refers to
 operations and values by their indices in this graph. `to_json` and `from_json` of `plan_file.py` store it for another
 run; `analysis/verify/emitted.py` checks a program against it. Any copy groups that read only values computed before
-them give a valid program; `liveness.py` computes its peak.
+them give a valid program. `liveness.py` computes the peak of this program.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ Mark = bool | str
 
 @dataclass(frozen=True)
 class OperationNote:
-    """The attributes that a plan file records for one operation, to be written on it.
+    """The attributes that a plan file records for one operation, and that are set on this operation.
 
     Attributes:
         operation: The index of the operation.

@@ -1,4 +1,4 @@
-"""Apply a plan to a graph, so that its peak is known before any program is rewritten.
+"""Apply a plan to a graph, so that the peak of the plan is known before any program is rewritten.
 
 `recompute-clone` and `recompute-lower` write the same program as IR; a test compares the two, operation by operation.
 
@@ -43,7 +43,7 @@ class SimulatedProgram:
 
     @cached_property
     def columns(self) -> Columns:
-        """The attributes of all operations, as five columns: origin, phase, whether it is new, reads, and results."""
+        """The attributes of all operations, as five columns: `origin`, `phase`, `is_new`, `reads` and `makes`."""
         if not self.operations:
             return (), (), (), (), ()
         return cast(Columns, tuple(zip(*self.operations, strict=True)))
@@ -220,8 +220,7 @@ class _GraphWriter:
         return self.copy_of[value][0] if value in self.copy_of else value
 
     def _after_barriers(self, value: int) -> int:
-        """Return the value that currently stands for a gate: the result of the last barrier that waited for the
-        gate."""
+        """Return the current replacement of a gate: the result of the last barrier that waited for the gate."""
         while value in self.gated:
             value = self.gated[value]
         return value
@@ -296,7 +295,7 @@ def _roots(graph: Graph, program: SimulatedProgram) -> tuple[int, ...]:
     a barrier shares the storage of the corresponding operand."""
     roots = list(range(len(program.stands_for)))
     roots[: len(graph.root)] = graph.root
-    # A value that owns its storage is its own root already, and so is a copy of it.
+    # A value that owns its storage, or a copy of such a value, is already its own root.
     sharing = graph.aliasing | {BARRIER_ORIGIN}
     for op in [op for op, origin in enumerate(program.columns[0]) if origin in sharing]:
         origin, _, _, reads, makes = program.operations[op]

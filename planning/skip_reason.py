@@ -1,5 +1,5 @@
-"""The reasons for which segments or values are not recomputed. A reason may follow several segments in a message, so it
-does not refer to them as "it"."""
+"""The reasons why segments or values are not recomputed. A message may list several segments before the reason, so the
+text of a reason does not refer to a segment as "it"."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from enum import StrEnum
 
 
 class SkipReason(StrEnum):
-    """A reason for which a segment or a value is not recomputed, with its text for messages. Code distinguishes the
-    members, and never compares their text."""
+    """A reason why a segment or a value is not recomputed, with its text for messages. Code distinguishes the members,
+    and never compares their text."""
 
     NO_GATE = "the backward pass begins with these values, so recomputing them would free nothing"
     FROM_CONSTANTS = "all values are computed only from constants, and keeping them costs nothing"
@@ -43,7 +43,7 @@ FREES_NOTHING = (
     SkipReason.ALL_TO_SAVE,
     SkipReason.ALL_KEPT,
 )
-"""Reasons for which copies of a segment would free no memory, found before its copies are planned."""
+"""Reasons why copies of a segment would free no memory, found before these copies are planned."""
 
 
 def frees_nothing(reason: str | None) -> bool:

@@ -10,8 +10,8 @@ from .plan import Batch, CopyGroup
 
 
 def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies free: the total size of the storages that no operation from `before` on reads any
-    more.
+    """Return the bytes that copies free: the total size of the storages that operations from `before` on no longer
+    read.
 
     Args:
         graph: The graph of the step.
@@ -34,8 +34,8 @@ def freed_bytes(graph: Graph, replaced: Iterable[int], inputs: Iterable[int], be
 
 
 def pinned_bytes(graph: Graph, inputs: Iterable[int], before: int) -> int:
-    """Return the bytes that copies pin: the total size of those inputs that would otherwise be dead. Arguments do not
-    count, because they never die.
+    """Return the bytes that copies pin: the total size of those inputs that would otherwise be dead. Arguments are
+    excluded, because they never die.
 
     Args:
         graph: The graph of the step.

@@ -36,7 +36,7 @@ Trusted code and declarations
 The rules, applied to both programs alike
 -----------------------------------------
 * Equal pure operations are one term, wherever they are. Unused operations and their attributes are ignored. The
-  rewritten program may repeat a sharding constraint, but must not drop it (`PRESERVED`) or move it out of its loop.
+  rewritten program may repeat a sharding constraint but must not drop it (`PRESERVED`) or move it out of its loop.
 * An operation with a run-time condition (`conditions.py`: dynamic extents, an integer division, an index out of range,
   indices declared to be unique) may be removed, but the rewritten program may run it only where the original program
   does. An operation that has already run with the same operands may run again.
@@ -52,8 +52,8 @@ The rules, applied to both programs alike
 * Collectives (`per_device.py`) outside all regions, except bodies of `sdy.manual_computation`, are functions of their
   operands on the participating devices, which run the same program. The channel id is only a name, but operations that
   share a channel in the rewritten program must share one in the original program. These operations are compared as
-  multisets: an operation in a function that is called twice counts twice. `send` and similar operations count as well.
-  Inside other regions, collectives are effects.
+  multisets: an operation in a function that is called twice is counted twice. `send` and similar operations are counted
+  as well. Inside other regions, collectives are effects.
 * An `sdy.manual_computation` without attributes other than its axes and shardings computes, on each device, on the
   parts of its operands (`per_device.py`). If a whole value is assembled from parts and divided again with the same
   sharding, the parts are the original ones. The proof trusts a sharding that omits an axis: all devices along the axis
@@ -68,9 +68,9 @@ The rules, applied to both programs alike
   programs.
 * A `stablehlo.composite` without regions equals the inlined body of its decomposition. Its name, attributes and version
   are ignored, but the proof reports the composites that only one program has.
-* If a barrier, group, call or composite has attributes, or if the callee, its arguments, results or return have some,
-  the values that pass through it are wrapped in terms that contain these attributes (`transparent_ops.py`). The effects
-  inside it are wrapped in the same way.
+* If a barrier, group, call or composite has attributes, the values that pass through it are wrapped in terms that
+  contain these attributes (`transparent_ops.py`). The same applies to attributes of the callee and of its arguments,
+  results and return. The effects inside the operation are wrapped in the same way.
 * A custom call without side effects is a function of its operands if `pure_operations.py` lists its target, or if the
   caller or the original program declares it pure (`program_declarations.py`). The rewritten program may run it only
   where the original program does. All other custom calls are effects.
@@ -101,10 +101,10 @@ The rules, applied to both programs alike
 * Two files with identical bytes are equal, whatever they contain. A module and a module made from it are equal if their
   generic text is identical.
 
-Unless the two texts are identical, the proof refuses programs with regions of several blocks, dense resources without
-content, attribute aliases in unregistered attributes, symbols that name functions (except `callee` and
-`decomposition`), symbols defined inside operations, or composites of functions without a body, because equal text would
-not imply equal content.
+Unless the two texts are identical, the proof refuses programs in which equal text would not imply equal content. Such
+programs contain regions of several blocks, dense resources without content, attribute aliases in unregistered
+attributes, symbols that name functions (except `callee` and `decomposition`), symbols defined inside operations, or
+composites of functions without a body.
 
 The proof does not recognize programs as equal if one of them has the operands of a commutative operation swapped,
 operations folded or simplified beyond the rules above, cloned calls to unknown targets, or collectives cloned inside
@@ -212,7 +212,7 @@ def prove(before: ModuleOp, after: ModuleOp, options: ProofOptions = DEFAULT) ->
         options: Assumptions that the proof may make.
 
     Returns:
-        The proof. It is falsy, and contains the reason, if the programs are not proved equal. A valid module never
+        The proof. If the programs are not proved equal, it is falsy and contains the reason. A valid module never
         causes an exception.
     """
     declared = options.declared_pure(before)
@@ -275,9 +275,9 @@ def _compare(before: ModuleOp, after: ModuleOp, options: ProofOptions, declared:
 def _clearer(first: Proof, second: Proof) -> Proof:
     """Return the failed proof with the clearer explanation: `first` (tier 1) or `second` (tier 2).
 
-    The explanation of tier 1 names operations, unless it ends at two loops, which may differ only in stacks that
-    recomputation removes. The explanation of tier 2 may name an operation inside a loop. The explanation of tier 2 is
-    also clearer if tier 2 proves the equality of the value that differs in tier 1.
+    The explanation of tier 1 names operations, so it is preferred, with two exceptions. If it ends at two loops, which
+    may differ only in stacks that recomputation removes, the explanation of tier 2 may name an operation inside a loop.
+    If tier 2 proves the equality of the value that differs in tier 1, the explanation of tier 2 is clearer.
     """
     if first.difference is None or second.difference is None or COUNT_DIFFERENTLY in first.difference.loops:
         return first
@@ -390,7 +390,7 @@ class _Comparison:
 
 
 def _flatten_tuples(terms: Terms, function: Operation, outcome: FunctionTerms) -> FunctionTerms:
-    """Replace each result of a function that is a tuple with its elements."""
+    """Replace each tuple among the results of a function with the elements of the tuple."""
     pairs = zip(outcome.results, result_types(function), strict=True)
     return outcome._replace(results=tuple(leaf for number, type_ in pairs for leaf in leaves(terms, number, type_)))
 
@@ -418,7 +418,7 @@ def _proof_of_difference(where: str, difference: Difference) -> Proof:
 
 
 def _with_loops(proof: Proof) -> Proof:
-    """Return the proof. If it failed at two loops, add a description of the difference between them."""
+    """Return the proof, with a description of the difference between two loops if it failed at them."""
     return proof if proof.difference is None else _proof_of_difference(proof.where, proof.difference.with_loops())
 
 
@@ -426,7 +426,7 @@ def _why_not_preserved(
     numbering: Numbering, terms: Terms, name: str, before: FunctionTerms, after: FunctionTerms
 ) -> str | None:
     """Return a message about an operation that must be preserved but is in one program only, or that may fail and runs
-    only in the rewritten program. Return None if there is none."""
+    only in the rewritten program. Return None if there is no such operation."""
     only = "in @{} occurs only in the {} program; it must not be {}"
     for number in sorted(before.preserved - after.preserved):
         if not numbering.is_covered(number, after.preserved):

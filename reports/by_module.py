@@ -72,9 +72,9 @@ class ModuleNames:
         return "/".join(module.split("/")[: self.level]) or OUTSIDE
 
     def relabel(self, timeline: Timeline) -> Timeline:
-        """Return the timeline with segments replaced with modules, if the model has modules.
+        """Return the timeline with segments replaced by modules, if the model has modules.
 
-        Otherwise, a source line such as `train.py:41` replaces each segment that no scope names.
+        Otherwise, each segment without a named scope is replaced by a source line such as `train.py:41`.
         """
         name_of = self._module_of_buffer if self else _segment_in_model
         buffers = tuple([replace(buffer, segment=name_of(buffer)) for buffer in timeline.buffers])

@@ -16,12 +16,12 @@ from ..planning.solvers.working_set import describe_working_set, largest_working
 
 @dataclass(frozen=True)
 class SegmentRecomputation:
-    """The operations of one segment that a plan recomputes.
+    """The recomputation of one segment under a plan.
 
     Attributes:
         segment: The name of the segment; empty for operations outside all segments.
-        executions: The number of operations that are recomputed.
-        percent: The cost of the copies, in percent of the step's cost.
+        executions: The number of recomputed operations.
+        percent: The cost of the copies, as a percentage of the step's cost.
         values: The most expensive recomputed values, by name and source line.
     """
 
@@ -38,7 +38,7 @@ class Point:
     Attributes:
         budget_bytes: The budget.
         peak_bytes: The peak under the plan.
-        percent: The extra cost of the plan, in percent of the step's cost.
+        percent: The extra cost of the plan, as a percentage of the step's cost.
         bound_percent: A proven lower bound on the extra cost; None if the memory model has no bound.
         bound_by: The method that proves the bound, or the reason that there is no bound.
         found_by: The solver that found the plan.
@@ -70,7 +70,7 @@ class RefusedBudget:
 
 @dataclass(frozen=True)
 class Marker:
-    """A plan of another planner, evaluated under the same memory model, to show beside the curve."""
+    """A plan of another planner, evaluated under the same memory model and shown beside the curve."""
 
     name: str
     peak_bytes: int

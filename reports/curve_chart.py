@@ -34,7 +34,7 @@ def to_svg(curves: Sequence[Curve], title: str) -> str:
 
 
 def to_png(curves: Sequence[Curve], title: str) -> bytes:
-    """Draw the chart of `to_svg` as a PNG image, 1350 pixels wide. Raises the same errors."""
+    """Draw the chart of `to_svg` as a PNG image, 1350 pixels wide. The errors are the same as for `to_svg`."""
     return _draw(curves, title, "png")
 
 

@@ -56,7 +56,7 @@ function draw(curve) {
   const base = scale.y(0);
   return `<rect x="${EDGE}" y="${EDGE}" width="${Math.max(0, scale.x(curve.minimum_bytes) - EDGE)}" ` +
     `height="${base - EDGE}" fill="#e2e2e2"/>` +
-    `<text x="${EDGE + 4}" y="${EDGE - 6}">${!curve.minimum_bytes ? "no bound proved in this model" :
+    `<text x="${EDGE + 4}" y="${EDGE - 6}">${!curve.minimum_bytes ? "no bound is proved by this model" :
       `no plan below ${human(curve.minimum_bytes)}, proved`}</text>` +
     `<polyline points="${EDGE},${EDGE} ${EDGE},${base} ${WIDTH - EDGE},${base}" fill="none" stroke="#777"/>` +
     `<text x="${WIDTH - EDGE}" y="${base + 20}" text-anchor="end">budget, up to the plain peak of ` +

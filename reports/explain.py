@@ -220,7 +220,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 def _wrap_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align the cells of a table within `SUMMARY_COLUMNS` characters.
 
-    A long name loses its beginning. The reason that a loop or segment is kept is printed below its row.
+    Long names are shortened at the beginning. The reason that a loop or segment is kept is printed below its row.
     """
     without_names = len(_table([("", *row[1:-1], _RECOMPUTE) for row in rows])[0]) if rows else 0
     most = max(_MIN_NAME_WIDTH, SUMMARY_COLUMNS - without_names)

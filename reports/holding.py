@@ -40,7 +40,7 @@ class Holding:
     Attributes:
         largest: The largest buffers, in descending order of size.
         more: The number of smaller buffers, which are not listed. Memory that the operation at the peak uses internally
-            counts as one buffer.
+            is counted as one buffer.
         more_bytes: The total size of the smaller buffers.
     """
 

@@ -58,7 +58,7 @@ def _highest(timeline: Timeline, operations: range) -> int:
 
 
 def _by_module(timeline: Timeline) -> Timeline:
-    """Return the timeline with segments replaced with modules, if any module has a name."""
+    """Return the timeline with segments replaced by modules, if any module has a name."""
     if not any(buffer.module for buffer in timeline.buffers):
         return timeline
     return replace(timeline, buffers=tuple(replace(buffer, segment=buffer.module) for buffer in timeline.buffers))
@@ -75,8 +75,8 @@ def _name_of(layer: Band) -> str:
 
 
 def _colours(layers: Sequence[Band]) -> list[str]:
-    """Return the colour of each layer. Layers of saved values go from light to dark in program order. The colour of any
-    layer of a different kind depends only on its kind.
+    """Return the colour of each layer. Layers of saved values go from light to dark in program order. The colour of
+    every other layer depends only on its kind.
     """
     count = max(sum(layer.kind is BandKind.SAVED for layer in layers) - 1, 1)
     blends = [as_hexadecimal(blend(number / count)) for number in range(count + 1)]

@@ -47,8 +47,8 @@ class ProgramStage:
 def kinds_of(timeline: Timeline, buffers: Sequence[Buffer] | None = None) -> list[BandKind]:
     """Return the kind of each buffer.
 
-    A forward value counts as saved if a gradient operation of the backward pass runs while the value is live. Gradient
-    operations that the schedule runs early, during the forward pass, are ignored.
+    A forward value is classified as saved if a gradient operation of the backward pass runs while the value is live.
+    Gradient operations that the schedule runs early, during the forward pass, are ignored.
 
     `buffers`: the buffers to classify; by default, the temporaries of the timeline.
     """
@@ -71,8 +71,8 @@ def backward_start(timeline: Timeline) -> int:
     """Return the position at which the backward pass begins.
 
     A schedule may run some gradient operations early and some forward operations late. Therefore, choose the position
-    with the fewest operations on the wrong side. Then move it to the next gradient operation, but not beyond the last
-    one.
+    with the fewest operations on the wrong side, and move it to the next gradient operation or, if there is none,
+    directly after the last one.
     """
     gradients = [index for index, phase in enumerate(timeline.phases) if phase == Phase.GRADIENT]
     end = gradients[-1] + 1 if gradients else len(timeline.phases)

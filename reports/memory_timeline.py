@@ -44,7 +44,8 @@ def to_text(timeline: Timeline, width: int = 72, top_bytes: int | None = None) -
     Args:
         timeline: The timeline.
         width: Width of the chart in characters.
-        top_bytes: The upper end of the chart's scale, for several charts on the same scale; the default is the peak.
+        top_bytes: The upper end of the chart's scale, so that several charts can have the same scale; by default, the
+            peak.
     """
     if not timeline.operations:
         return "no operations\n"

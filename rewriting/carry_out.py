@@ -139,8 +139,8 @@ def carry_out_best(
 
 
 def _without_marks_of_choice(remarks: Iterable[Remark], marked_by_user: Collection[Operation]) -> Iterator[Remark]:
-    """Yield the remarks. A remark on a refused or ineffective mark is not counted as such if the choice wrote the mark,
-    for instance on a callback inside a segment: its topic becomes `OTHER`."""
+    """Yield the remarks, with the topic `OTHER` for a remark on a refused or ineffective mark that the choice wrote,
+    for instance on a callback inside a segment. Such a remark must not be counted as a remark on a user's mark."""
     topics = (Topic.MARK_REFUSED, Topic.NO_EFFECT)
     for remark in remarks:
         is_of_choice = remark.topic in topics and remark.operation not in marked_by_user
@@ -183,7 +183,7 @@ _COLLECTIVE_TOPICS: Mapping[CollectivesInside, Topic] = {
 
 
 def _collective_remarks(step: Step, permission: Permission) -> Iterator[Remark]:
-    """Yield one remark for each reason why operations with collectives are not recomputed."""
+    """Yield one remark for each reason that operations with collectives are not recomputed."""
     reported = set[CollectivesInside]()
     for number in sorted(unrepeatable_operations(step, permission)):
         op = step.operation(number)

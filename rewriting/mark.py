@@ -5,10 +5,10 @@
     %1 = stablehlo.dot_general ... {recompute.segment = "block0", recompute.recompute = true}
     %2 = stablehlo.add ...         {recompute.segment = "block0", recompute.checkpoint}       // an output: kept
 
-An explicit `recompute.recompute` on an operation stays unchanged. `true` means `"must_recompute"`, which includes the
-unmarked residuals of the value: operations that only the backward pass reads. Unmarked residuals that are to be kept
-get `recompute.checkpoint`, so that `recompute-clone` copies exactly what was decided. Segments are flattened into such
-marks first.
+An explicit `recompute.recompute` on an operation stays unchanged. The value `true` means `"must_recompute"`, which
+includes the unmarked residuals of the result: operations that only the backward pass reads. Unmarked residuals that are
+to be kept get `recompute.checkpoint`, so that `recompute-clone` copies exactly what was decided. Segments are flattened
+into such marks first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find the marks of `recompute-plan`, such that the plan that `recompute-clone` derives from them is within the budget.
+"""Find marks for `recompute-plan` from which `recompute-clone` derives a plan within the budget.
 
 A plan may copy an operation several times, and choose the place of each copy. Marks only select operations, and
 `recompute-clone` derives the copies from them (`plan_of_marks` in `analysis/copies/copying.py`). The derived plan may
@@ -114,7 +114,7 @@ def _remark(problem: BudgetProblem, chosen: MarkableResult) -> Remark:
     before, marked, outcome = problem.limits.plain_bytes, chosen.result, chosen.result.outcome
     peaks = ", ".join(f"{format_bytes(before[name])} -> {format_bytes(marked.peaks[name])}" for name in before)
     if chosen.is_met:
-        verdict = "the marks keep the budget with another plan"
+        verdict = "the marks stay within the budget, but with another plan"
     elif problem.limits.limit_bytes is None:
         verdict = "the marks need more memory than the plan"
     else:

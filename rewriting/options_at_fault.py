@@ -1,6 +1,6 @@
 """Find the option that prevents recomputation, for a rewrite that recomputes nothing.
 
-    recompute{primal-results=1}             result 1 is not the loss, so nearly all operations count as forward
+    recompute{primal-results=1}             result 1 is not the loss, so nearly all operations are forward
     recompute{policy=everything_saveable}   every value is saved
 
 The message names the option and the reason.
@@ -48,7 +48,8 @@ def _phases_by_hint(steps: Steps, selection: Selection) -> str:
 
 
 def _scalar_suggestion(steps: Steps, selection: Selection) -> list[str]:
-    """Return a suggestion to name scalar results, as losses usually are, if the hint names only other results."""
+    """If the hint names no scalar results, return a suggestion to name scalar results instead, because losses are
+    usually scalars."""
     named = selection.phase_hint.results
     for function, _ in steps if named else ():
         values = returned_values(function.body.block.last_op) if function.body.block.last_op is not None else ()

@@ -30,8 +30,8 @@ from ..support.remarks import Remark, Topic
 
 
 def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[Remark]:
-    """Return a remark for each option that has no effect on the module, located at the first function, and a remark at
-    the first operation whose mark `offload` moves nothing without the option."""
+    """Return a remark for each option that has no effect on the module, located at the first function. If marks
+    `offload` move nothing because the option is not set, also return a remark at the first such mark."""
     location, operations = next(iter(functions_of(module)), module), every_operation(module)
     return [
         *(Remark(location, reason, topic=Topic.NO_EFFECT) for reason in _reasons(module, options, operations)),
@@ -40,7 +40,7 @@ def options_without_effect(module: ModuleOp, options: RecomputeOptions) -> list[
 
 
 def without_repeated(remarks: Iterable[Remark], earlier: Iterable[Remark]) -> list[Remark]:
-    """Return the remarks whose reason no earlier remark gives."""
+    """Return the remarks with a reason that no earlier remark has."""
     reasons = {remark.reason for remark in earlier}
     return [remark for remark in remarks if remark.reason not in reasons]
 
@@ -69,7 +69,7 @@ def _reasons(module: ModuleOp, options: RecomputeOptions, operations: Sequence[O
 
 def _marks_that_move_nothing(options: RecomputeOptions, operations: Sequence[Operation]) -> Iterator[Remark]:
     """Yield a remark if operations have the mark `offload`, but the options move no marked values to the host. Marks
-    that are written as calls are left out: the conversion to attributes reports them."""
+    that are written as calls are left out, because the conversion to attributes reports them."""
     if options.moves.marked or options.planned_moves.marked:
         return
     marked = [op for op in operations if any(map(_is_left_on_device, op.results))]

@@ -47,10 +47,11 @@ XLA_DIALECTS = ("stablehlo.", "chlo.", "mhlo.")
 @has_options(RecomputeOptions, EntryPoint.RECOMPUTE_PASS)
 class RecomputePass(ModulePass):
     """
-    calls: restore the calls of unchanged functions, also in copies of whole calls; with `target=none`, only if this
-    does not raise the peak. If false, all calls stay inlined.
+    calls: restore the calls of unchanged functions, including copies of whole calls. With `target=none`, calls are
+    restored only if this does not raise the peak. If false, all calls stay inlined.
     plan: a plan file, from an earlier run (`recompute-opt --emit-plan`) or another tool, to apply without a search.
-    time_limit: seconds after which the search under a budget ends with the best plan so far, as Ctrl-C does.
+    time_limit: seconds after which the search under a budget ends with the best plan so far. Ctrl-C has the same
+    effect.
     strict: report an error, instead of a remark, if a step is left unchanged, or if a marked operation must not run
     twice.
     """

@@ -11,8 +11,8 @@ A run with different options follows if it may be better. `search/choice/alterna
     run                 if                                                   replaces the result before it
     loops alone         copies lower no peak, but loops were cut             always
     branches joined     there are several conditionals                       if its peak is lower
-    functions inlined   restored calls may raise a peak                      if they do
-    calls in place      the runs above are refused, or foreign attributes    unless it is refused too
+    functions inlined   restored calls may raise a peak                      if restored calls do raise one
+    calls in place      the runs above are refused, or foreign attributes    unless this run is also refused
                         of calls are lost
 """
 
@@ -66,8 +66,8 @@ def rewrite_in_place(module: ModuleOp, options: RecomputeOptions = DEFAULT_OPTIO
     a remark gives the reason.
 
     Raises:
-        Refusal: There is no gradient, the marks, the selection or the plan do not apply to the module, no plan meets
-            the budget, or the result violates an invariant.
+        Refusal: The module has no gradient; the marks, the selection or the plan do not apply to the module; no plan
+            meets the budget; or the result violates an invariant.
         ValueError: The budget is invalid.
     """
     with part("verify"):
@@ -100,7 +100,8 @@ def replace_content(module: ModuleOp, source: ModuleOp) -> None:
 
 
 def rewritten_copy(module: ModuleOp, options: RecomputeOptions) -> RewriteResult:
-    """Rewrite as `rewrite_in_place` does, but return a new module. The module must have been verified.
+    """Rewrite a copy of the module as `rewrite_in_place` does, and return the copy. The given module must have been
+    verified.
 
     With a budget, Ctrl-C or the time limit of the options ends the search with the best result so far. The default time
     limit is `default_seconds`.
@@ -146,7 +147,7 @@ def run_with_alternatives(module: ModuleOp, options: RecomputeOptions) -> Rewrit
     Marks that are written as calls become attributes in the given module, which is not modified otherwise.
 
     Raises:
-        Refusal: The runs are refused, also with calls in place.
+        Refusal: All runs are refused, including the run with calls in place.
     """
     mark_remarks = without_move_remarks(take_marks(module).remarks, options.moves.marked)
     try:
@@ -189,8 +190,9 @@ def _run_with_calls_inlined(module: ModuleOp, options: RecomputeOptions) -> Rewr
 
 
 def _run_for_plan(module: ModuleOp, options: RecomputeOptions) -> tuple[RewriteResult, Alternative | None]:
-    """Run the stages. If the plan of the options does not match the step, it may have been made with joined branches,
-    so run the stages with joined branches. A planner needs no second run: it plans any step that it is given."""
+    """Run the stages. If the plan of the options does not match the step, run the stages again with joined branches,
+    because the plan may have been made for them. A planner needs no second run, because it plans every step that it
+    receives."""
     try:
         return run_stages(module, options)
     except Refusal:

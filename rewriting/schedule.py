@@ -25,7 +25,7 @@ from ..support.units import format_bytes
 
 
 def schedule(module: ModuleOp) -> list[Remark]:
-    """Reorder the operations of each function whose peak this lowers; return a remark for each function.
+    """Reorder the operations of each function if this lowers its peak. Return a remark for each function.
 
     Raises:
         Refusal: A function has several blocks, dynamic shapes, or regions that are not inlined yet.

@@ -95,8 +95,8 @@ def _choose_and_copy(prepared: Prepared, steps: Steps, options: RecomputeOptions
 
 @dataclass(frozen=True, kw_only=True)
 class _CopiedModule:
-    """A prepared module in which operations have been copied. The methods only read it; the functions below, from
-    `_emit_unless_worse` on, change `prepared.module` in place.
+    """A prepared module in which operations have been copied. The methods only read the module. The functions below,
+    from `_emit_unless_worse` on, change `prepared.module` in place.
 
     Attributes:
         original: The original module, which stays unchanged.
@@ -119,7 +119,7 @@ class _CopiedModule:
 
     @property
     def remarks_of_preparation(self) -> Sequence[Remark]:
-        """The remarks of the preparation; if the options give a plan, without remarks on the selection."""
+        """The remarks of the preparation. If the options contain a plan, remarks on the selection are left out."""
         if self.options.planned is None:
             return self.prepared.remarks
         return (*why_calls_stay(self.original), *self.prepared.limits.remarks)
@@ -142,7 +142,7 @@ class _CopiedModule:
         return RewriteResult(None, outcome, self.options.loop_schedule)
 
     def peak_changes(self, emitted: Steps, peaks: Mapping[FuncOp, Peaks]) -> Mapping[str, PeakChange]:
-        """Return the peaks of the functions before and after the rewrite, as far as they are known.
+        """Return the known peaks of the functions before and after the rewrite.
 
         Args:
             emitted: The steps of the emitted module.
@@ -258,7 +258,7 @@ def _eager_remarks(peaks: Mapping[FuncOp, Peaks]) -> Iterator[Remark]:
 
 
 def _with_reason(module: ModuleOp, remarks: Sequence[Remark], reason: str, topic: Topic) -> tuple[Remark, ...]:
-    """Return the remarks, followed by a remark with the reason why the module stays unchanged.
+    """Return the remarks, followed by a remark with the reason that the module stays unchanged.
 
     No remark is added if the last remark already reports that the step is left unchanged.
     """

@@ -3,8 +3,9 @@
     step.mlir:16:3: remark: @main: peak 68.1 KiB -> 38.1 KiB in program order, 61.0 KiB -> 33.0 KiB by the
     XLA:CPU model; 273 operations are recomputed, 61493 FLOPs more
 
-The search has usually computed the peaks, so the remark takes no time. It says so if the XLA:CPU model gives no
-reduction: `recompute` rewrites a step if one of its peaks falls, because the module may also run in program order.
+The search has usually computed the peaks, so making the remark takes no time. If the peak does not fall under the
+XLA:CPU model, the remark says so: `recompute` rewrites a step if any of its peaks falls, because the module may also
+run in program order.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from ..support.units import format_bytes
 
 
 def summary_of(module: ModuleOp, outcome: Recomputation) -> Iterator[Remark]:
-    """Yield a remark with the effect of a rewrite, at the first function whose peak is known; none if no function has
-    copies or no peak is known.
+    """Yield a remark with the effect of a rewrite, located at the first function whose peak is known. Yield nothing if
+    no function has copies, or if no peak is known.
 
     Args:
         module: The rewritten module.

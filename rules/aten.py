@@ -70,7 +70,7 @@ _c10d_functional.wait_tensor.default
 
 
 def _flops_of(op: Operation) -> int:
-    """Return the FLOPs that PyTorch counts, or one FLOP for each element of the results if it counts none."""
+    """Return the FLOPs that PyTorch counts, or one FLOP for each element of the results if PyTorch counts none."""
     flops = op.attributes.get(FLOPS)
     return flops.value.data if isinstance(flops, IntegerAttr) else _ONE_EACH(op)
 

@@ -69,7 +69,7 @@ def is_view(op: Operation) -> bool:
 
 
 def viewed_operand(op: Operation) -> SSAValue | None:
-    """Return the operand that the operation views (strided or dense); None if it is not a view."""
+    """Return the operand that the operation views (strided or dense); None if the operation is not a view."""
     facts = facts_of(op)
     if facts is None or facts.view not in (View.STRIDED, View.DENSE):
         return None
@@ -88,8 +88,8 @@ def forwarded_operand(op: Operation, index: int) -> SSAValue | None:
 def is_executed(op: Operation) -> bool:
     """Return whether an operation runs and stores its results even if all its operands are constants.
 
-    This is true of loops and of operations that draw random numbers, because XLA folds neither. It is also true of
-    operations whose results the executor always allocates.
+    Loops and operations that draw random numbers are executed, because XLA folds neither. Operations whose results the
+    executor always allocates are also executed.
     """
     facts = facts_of(op)
     if facts is None:

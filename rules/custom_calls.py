@@ -1,4 +1,4 @@
-"""Facts about custom calls. They determine which calls may be recomputed.
+"""Facts about custom calls, which determine whether a call may be recomputed.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                  pure: a known target
     stablehlo.custom_call @mine(%x) {recompute.repeatable}        pure: declared by the user
@@ -73,6 +73,6 @@ def has_side_effect(op: CustomCallOp) -> bool:
 
 
 def is_repeatable_by_word(op: CustomCallOp) -> bool:
-    """Return whether only a declaration by the user can make the call repeatable: it has no side effect, and its target
-    is unknown."""
+    """Return whether only a declaration by the user can make the call repeatable, because it has no side effect but an
+    unknown target."""
     return not has_side_effect(op) and not op.call_target_name.data.startswith(KNOWN_TARGETS)

@@ -1,4 +1,4 @@
-"""Check user declarations: find facts that cannot hold for an operation, and functions in facts that fail or do not
+"""Check user declarations: find facts that cannot be true of an operation, and functions in facts that fail or do not
 return a number."""
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from .facts import Count, Facts, OpClass, View
 
 
 def why_misfit(op: Operation, facts: Facts) -> str | None:
-    """Return the reason why the facts cannot hold for the operation, such as a missing operand, or None if they can."""
+    """Return the reason why the facts cannot be true of the operation, such as a missing operand, or None if there is
+    no such reason."""
     operands = len(op.operands)
     if OpClass.CONSTANT in facts.op_classes and operands:
         return f"is declared to be a constant, but has {_with_number(operands, 'operand')}"
@@ -57,7 +58,7 @@ def _check(name: str, field: str, count: Count) -> Count:
 
 
 def number_from(function: Callable[..., Any], argument: Operation | Attribute) -> tuple[int, str] | tuple[None, str]:
-    """Call a user's function. Return its result and "", or None and a description of the failure.
+    """Call a user's function, and return its result and "", or None and a description of the failure.
 
     The result must be a non-negative integer.
     """

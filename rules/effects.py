@@ -94,7 +94,7 @@ def why_impure_by(op: Operation, facts: Facts | None) -> str | None:
 
 
 def why_body_impure(op: Operation) -> str | None:
-    """Return the reason why an operation inside the regions is impure, or None if all are pure."""
+    """Return the reason why an operation inside the regions is impure, or None if all operations are pure."""
     for region in op.regions:
         for inner in region.walk():
             if (reason := _own_reason(inner, facts_of(inner))) is not None:

@@ -25,10 +25,10 @@ class ElementWork:
     """The work for each element, as (FLOPs, transcendentals), by element type.
 
     Attributes:
-        single: For f32 and integers.
-        double: For f64.
-        narrow: For floats narrower than f32.
-        complex: For complex numbers.
+        single: The work for f32 and integers.
+        double: The work for f64.
+        narrow: The work for floats narrower than f32.
+        complex: The work for complex numbers.
         fusion: `CHEAP` for a function that expands into a short chain of cheap operations.
     """
 

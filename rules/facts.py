@@ -98,10 +98,10 @@ class Facts:
 
     Attributes:
         effect: Whether the operation may run twice.
-        reason: The reason that it must not run twice, for messages; empty if it may.
+        reason: The reason that the operation must not run twice, for messages; empty if it may run twice.
         op_classes: The classes of the operation.
         state: Index of the operand that contains the random state; None if the operation draws no random numbers.
-        view: How the results share the storage of an operand; None if they do not.
+        view: How the results share the storage of an operand; None if they share no storage.
         view_of: Index of this operand.
         flops: Returns the FLOPs of one execution without its regions; None means one FLOP for each result element.
         transcendentals: Returns the number of calls to functions such as `exp`, which `flops` does not include; None
@@ -155,7 +155,7 @@ def once(op: Operation) -> int:
 
 
 def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Facts:
-    """Return the facts about a pure operation. It is a function of its operands and attributes, so it may run twice.
+    """Return the facts about a pure operation, which is a function of its operands and attributes and may run twice.
 
     The proof does not read these facts; it needs a call to `recompute.proof.register_pure`.
 
@@ -171,19 +171,19 @@ def pure(flops: Count | None = None, transcendentals: Count | None = None) -> Fa
 
 
 def pure_movement(*kinds: OpClass) -> Facts:
-    """Return the facts about a pure operation without arithmetic. It only copies or selects elements."""
+    """Return the facts about a pure operation without arithmetic, which only copies or selects elements."""
     return Facts(Effect.PURE, op_classes=frozenset(kinds), flops=no_work)
 
 
 def cast() -> Facts:
-    """Return the facts about a conversion to another element type. Like a view, it is recomputed together with its
-    users."""
+    """Return the facts about a conversion to another element type. Like a view, the conversion is recomputed together
+    with its users."""
     return Facts(Effect.PURE, op_classes=frozenset({OpClass.CAST}))
 
 
 def product(facts: Facts) -> Facts:
-    """Return the facts with the class of matrix products and convolutions. Policies such as `dots_saveable` save the
-    results of this class."""
+    """Return the facts, with the class of matrix products and convolutions added. Policies such as `dots_saveable` save
+    the results of operations in this class."""
     return replace(facts, op_classes=facts.op_classes | {OpClass.PRODUCT})
 
 
@@ -206,7 +206,7 @@ def without_arithmetic(facts: Facts) -> Facts:
 
 
 def impure(reason: str, *kinds: OpClass) -> Facts:
-    """Return the facts about an impure operation. It must not run twice.
+    """Return the facts about an impure operation, which must not run twice.
 
     Args:
         reason: The reason, as a clause that remarks quote: "acme.print is not recomputed: it prints".
@@ -270,7 +270,7 @@ def writes_memory(reason: str = WRITES_REASON) -> Facts:
 
 
 def fused(facts: Facts, role: FusionRole = FusionRole.CHEAP) -> Facts:
-    """Return the facts with a role in the fused kernels of XLA:CPU.
+    """Return the facts, with a role in the fused kernels of XLA:CPU added.
 
     Args:
         facts: The facts about the operation, such as `pure()`.

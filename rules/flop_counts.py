@@ -42,8 +42,8 @@ def dot(op: Operation) -> int:
 
 
 def ragged_dot(op: Operation) -> int:
-    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements. Each element counts only for
-    the group to which it belongs.
+    """Count the FLOPs of `chlo.ragged_dot`: 2 x result elements x contracted elements. Each element contributes only to
+    the product of its own group.
 
     XLA's decomposition needs more FLOPs: it computes the whole product once for each group and masks it.
     """

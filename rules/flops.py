@@ -1,8 +1,8 @@
 """FLOPs of an operation, counted as in XLA's cost analysis: a multiply-add is two FLOPs.
 
-XLA counts calls to functions such as `exp` separately from FLOPs, and so does `work`. In the result of `flops`, such a
-call counts as one FLOP. `test/unit/rules/test_against_xla.py` compares both counts with XLA's counts, operation by
-operation. `xla_cases.py` in the same folder lists the differences and their reasons.
+XLA and the function `work` count calls to functions such as `exp` separately from FLOPs. The function `flops` counts
+each of these calls as one FLOP. `test/unit/rules/test_against_xla.py` compares both counts with XLA's counts, operation
+by operation. `xla_cases.py` in the same folder lists the differences and their reasons.
 """
 
 from __future__ import annotations

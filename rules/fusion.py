@@ -1,4 +1,4 @@
-"""Fusion in XLA:CPU: the operations that its kernels fuse, and those that write over an operand."""
+"""Fusion in XLA:CPU: the operations that its kernels fuse, and the operations that write over an operand."""
 
 from __future__ import annotations
 

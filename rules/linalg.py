@@ -1,6 +1,6 @@
 """Facts about linalg on tensors: https://mlir.llvm.org/docs/Dialects/Linalg/.
 
-On tensors, the operands in `outs` are ordinary values. On memrefs, the operations write memory, and are never
+On tensors, the operands in `outs` are ordinary values. On memrefs, the operations write memory, so they are never
 recomputed, like all operations on memory.
 """
 

@@ -4,7 +4,8 @@
 
     register("acme.swish", pure())
 
-Registered facts are checked for each operation. Facts that cannot hold for an operation are an error at that operation.
+Registered facts are checked for each operation. Facts that cannot be true of an operation are an error at that
+operation.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _type_bytes: dict[str, Callable[[Attribute], int]] = {}
 def register(name: str, facts: Facts) -> None:
     """Declare the facts about all operations with this name. A later declaration replaces an earlier one.
 
-    If the facts cannot hold for an operation, or a function in them fails, the passes raise `Refusal` at that
+    If the facts cannot be true of an operation, or if a function in them fails, the passes raise `Refusal` at that
     operation.
 
     The proof does not read these facts: a pure operation also needs a call to `recompute.proof.register_pure`.
@@ -117,7 +118,7 @@ def facts_of(op: Operation) -> Facts | None:
     if its traits say so.
 
     Raises:
-        Refusal: The registered facts cannot hold for the operation.
+        Refusal: The registered facts cannot be true of the operation.
     """
     name = name_of(op)
     if name == _CALL and isinstance(op, CustomCallOp):

@@ -1,6 +1,6 @@
 """Facts about the scf dialect: https://mlir.llvm.org/docs/Dialects/SCFDialect/.
 
-Loops and branches are pure if all operations in their regions are.
+Loops and branches are pure if all operations in their regions are pure.
 """
 
 from __future__ import annotations

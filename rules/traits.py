@@ -5,7 +5,7 @@
         name = "acme.act"
         traits = traits_def(Pure())         the same as register("acme.act", pure())
 
-Traits count only for operations of other projects. For the dialects of xDSL and of this project, the tables of this
+Traits are used only for operations of other projects. For the dialects of xDSL and of this project, the tables of this
 package apply instead, because the traits describe whether an operation may be erased rather than repeated:
 `shard.all_reduce`, for example, is `Pure`.
 """
@@ -38,7 +38,7 @@ def is_declared_pure(op: Operation) -> bool:
 
 def why_trait_ignored(op: Operation) -> str | None:
     """Return the reason why `Pure` or `NoMemoryEffect` does not suffice for the operation. Return None if it suffices,
-    or if the operation has neither."""
+    or if the operation has neither trait."""
     kind = type(op)
     if not _has_no_effects(kind):
         return None
@@ -57,7 +57,8 @@ def why_trait_ignored(op: Operation) -> str | None:
 
 @cache
 def _has_no_effects(kind: type[Operation]) -> bool:
-    """Return whether a class of another project has memory-effect traits, all of which exclude effects."""
+    """Return whether the class belongs to another project and has memory-effect traits, all of which exclude
+    effects."""
     if kind.__module__.startswith(_OWN):
         return False
     effects = [trait for trait in kind.traits if isinstance(trait, MemoryEffect)]

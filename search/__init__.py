@@ -1,2 +1,2 @@
 """Make the choices of a rewrite: loop cuts, decisions on segments, attempts, vetoes, and candidate plans for budgets.
-`transforms/` applies choices, and `rewriting/` calls both."""
+The folder `transforms/` applies the choices, and `rewriting/` calls the search and the transforms."""

@@ -1,9 +1,9 @@
 """Plan a step within a budget if some of its segments have their own budgets. These segments are planned first, then
 all other operations.
 
-The planner for the other operations receives the graph of the step with the copies that the segment budgets require. It
-must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment would have
-to save this value.
+The planner for the other operations receives the graph of the step with the copies that the segment budgets require.
+The planner must not recompute an operation that reads an unsaved value of a segment with a budget, because the segment
+would have to save this value.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _after_segments(error: NoPlan, origins: Sequence[int]) -> NoPlan:
 
 def _fix_copies(graph: Graph, limits: SegmentLimits, program: SimulatedProgram) -> Graph:
     """Return the graph of the step with the copies for its segments. In this graph, an operation is marked as not
-    repeatable if a segment would have to save more values to repeat it."""
+    repeatable if repeating it would require a segment to save more values."""
     members = frozenset[int]().union(*limits.segments.values())
     saved = saved_after(graph, limits.plan, members)
     dropped = {v for op in members for v in graph.makes[op] if graph.root[v] == v} - saved - graph.constants

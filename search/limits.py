@@ -99,8 +99,8 @@ class BudgetLimits:
         )
 
     def largest_ratio(self, peaks: Mapping[str, int]) -> float:
-        """Return the largest ratio of a peak to its limit. For the budget `min`, ratios are relative to the peaks of
-        the plain step."""
+        """Return the largest ratio of a peak to its limit. For the budget `min`, the peaks of the plain step are used
+        as the limits."""
         reference_bytes = self.plain_bytes if self.limit_bytes is None else self.limit_bytes
         return max((peaks[name] / max(size, 1) for name, size in reference_bytes.items()), default=0.0)
 

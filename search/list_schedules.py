@@ -7,7 +7,7 @@ outside it. Each stretch is scheduled separately. The values that are live betwe
 order within them, so the peak is the maximum over the stretches. The first operation of each later stretch stays first,
 because its location may be all that marks the start of the backward pass.
 
-Three rules are tried, since the best rule differs among steps; a stretch keeps its order if no rule lowers its peak:
+Three rules are tried, because the best rule differs among steps. A stretch keeps its order if no rule lowers its peak:
 
     by_bytes_freed      forwards: the ready operation that frees the most bytes (Goodman and Hsu, "Code scheduling and
                         register allocation in large basic blocks", 1988; XLA's list scheduler)
@@ -276,7 +276,7 @@ class _Peaks:
 
 
 def _order_stretches(order: Order, classified: Phases | None) -> list[_ReorderedStretch]:
-    """Return each stretch in the candidate order with the lowest peak; in a tie, in program order."""
+    """Reorder each stretch by the candidate order with the lowest peak. In a tie, keep the program order."""
     precedence = Precedence.of(order, classified)
     footprint = Footprint.of(graph_of(order).graph)
     live = LiveSet.at_start(footprint)
@@ -293,8 +293,8 @@ def _order_stretches(order: Order, classified: Phases | None) -> list[_Reordered
 
 
 def _sink_constants(order: list[int], precedence: Precedence) -> list[int]:
-    """Move each constant directly before its first reader. Constants use no memory, and the program is easiest to read
-    if they are there."""
+    """Move each constant directly before its first reader. Constants use no memory, so this position only makes the
+    program easier to read."""
     placed = dict[int, None]()
 
     def write(operation: int) -> None:

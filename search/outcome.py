@@ -70,7 +70,7 @@ class Recomputation(Cloned):
 
     @property
     def extra_flops(self) -> int:
-        """The FLOPs of the copies; copies in loops count for all iterations."""
+        """The FLOPs of the copies. The FLOPs of copies in loops are summed over all iterations."""
         in_steps = sum(step.plan.extra_flops * self.run_counts.get(step.function, 1) for step in self.steps)
         return in_steps + self.in_loops.extra_flops
 
@@ -88,7 +88,7 @@ class Recomputation(Cloned):
 
     @property
     def plain_cost(self) -> int:
-        """The cost of the plain steps, in the unit that planners minimize. Each step counts once."""
+        """The cost of the plain steps, in the unit that planners minimize. Each step is counted once."""
         return sum(sum(step.graph.cost) for step in self.steps)
 
 
@@ -109,5 +109,5 @@ class RewriteResult:
     peaks: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def with_remarks(self, *remarks: Remark) -> RewriteResult:
-        """Return the result with these remarks after its own."""
+        """Return the result with these remarks appended to its own remarks."""
         return replace(self, outcome=replace(self.outcome, remarks=(*self.outcome.remarks, *remarks)))

@@ -40,6 +40,6 @@ def plain_cost(step: Step, which: Sequence[bool]) -> int:
 
 
 def _without_moves(step: Step) -> Sequence[int]:
-    """Return the cost of each operation in the plain step; moves to the host that planners may choose cost 0."""
+    """Return the cost of each operation in the plain step. Moves to the host that planners may choose have cost 0."""
     costs = zip(step.numbered.operations, step.graph.cost, strict=True)
     return [0 if is_offload(op) else cost for op, cost in costs]

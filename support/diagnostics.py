@@ -31,10 +31,10 @@ def place_of(op: Operation) -> str:
     """Return the place of the operation for a message.
 
     The place is `file:line:col` if `position_of` returns a position. Otherwise it is the function and the operation:
-    `@step (stablehlo.tanh %y)`. This happens in stock `xdsl-opt`, because it parses text without positions.
+    `@step (stablehlo.tanh %y)`. The second form occurs in stock `xdsl-opt`, which parses text without positions.
 
-    Modules and functions have no position in JAX's output. They are named by their symbol instead, because the position
-    of an operation inside them would point to an unrelated line.
+    Modules and functions have no position in JAX's output. The place of a module or function is its symbol, because the
+    position of an operation inside it would point to an unrelated line.
     """
     if isinstance(op, ModuleOp | FuncOp) and position_of_operation(op) is None and (symbol := _symbol_of_whole(op)):
         return symbol

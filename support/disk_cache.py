@@ -3,7 +3,7 @@
     file:   magic, SHA-256 of the following bytes, key, length of the record, record (JSON), attachment (bytes)
 
 A file is renamed to its final name only when it is complete. A killed process therefore leaves at most a temporary
-file, which a later process deletes. A file that is damaged, or that contains a different key, counts as a miss and is
+file, which a later process deletes. A file that is damaged, or that contains a different key, is treated as a miss and
 overwritten. File system errors never reach the caller: if the directory cannot be used, nothing is cached.
 """
 
@@ -108,7 +108,7 @@ class DiskCache:
 
 
 def disk_cache() -> DiskCache | None:
-    """Return the cache that `recompute.config` and the environment configure; None if it is off."""
+    """Return the cache that `recompute.config` and the environment configure; None if the cache is off."""
     folder = config.cache_folder()
     return None if folder is None else DiskCache(folder, config.cache_bytes)
 

@@ -40,7 +40,8 @@ def fingerprint(value: object) -> str:
 class _Digest:
     """A recursive computation of digests.
 
-    `around` holds the ids of the values that are being digested, so that a cycle of references ends.
+    `around` contains the ids of the values that are being digested, so that the recursion stops at a cycle of
+    references.
     """
 
     def __init__(self, around: tuple[int, ...]):

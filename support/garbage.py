@@ -1,4 +1,4 @@
-"""Control of Python's cyclic garbage collector. The collector is slow, and frees little memory while modules are built,
+"""Control of Python's cyclic garbage collector. The collector is slow and frees little memory while modules are built,
 because nearly all objects live as long as the module. If JAX's objects are also in memory, a traversal of all objects
 takes as long as the actual work.
 """

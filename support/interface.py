@@ -13,7 +13,7 @@ _is_command_line: ContextVar[bool] = ContextVar("whether a command-line tool run
 
 @contextmanager
 def command_line() -> Generator[None, None, None]:
-    """Make messages within the context name command-line flags and pipeline options."""
+    """Within the context, spell options in messages as command-line flags and pipeline options."""
     token = _is_command_line.set(True)
     try:
         yield
@@ -22,12 +22,12 @@ def command_line() -> Generator[None, None, None]:
 
 
 def is_command_line() -> bool:
-    """Return whether a command-line tool runs."""
+    """Return whether the user's interface is a command-line tool."""
     return _is_command_line.get()
 
 
 def interface_wording(on_command_line: str, in_python: str) -> str:
-    """Return the one of two texts that fits the interface that the user calls."""
+    """Return the text for the interface that the user calls."""
     return on_command_line if is_command_line() else in_python
 
 

@@ -1,5 +1,5 @@
-"""Turn Ctrl-C and time limits into predicates that a long search polls. An exception could instead interrupt the search
-at any point."""
+"""Turn Ctrl-C and time limits into predicates that a long search polls. An exception, in contrast, could interrupt the
+search at any point."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _end: ContextVar[float] = ContextVar("_end", default=inf)
 
 
 def seconds_left() -> float:
-    """Return the seconds until the time limit of the current search; infinity if it has none."""
+    """Return the seconds until the time limit of the current search; infinity if there is no limit."""
     return max(0.0, _end.get() - monotonic())
 
 
 class Interrupt:
-    """A context in which the first Ctrl-C sets a flag and prints a line; the second Ctrl-C raises
+    """A context in which the first Ctrl-C sets a flag and prints a line, and the second Ctrl-C raises
     `KeyboardInterrupt`."""
 
     count: ClassVar[int] = 0

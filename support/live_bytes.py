@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def largest(live_bytes: Sequence[int]) -> int:
-    """Return the peak; 0 without operations."""
+    """Return the peak, or 0 if there are no operations."""
     return max(live_bytes, default=0)
 
 
 def index_of_largest(live_bytes: Sequence[int]) -> int:
-    """Return the index of the first operation at which the peak is reached; 0 without operations."""
+    """Return the index of the first operation at which the peak is reached, or 0 if there are no operations."""
     return live_bytes.index(largest(live_bytes)) if live_bytes else 0

@@ -101,7 +101,8 @@ class TextLine(NamedTuple):
     Attributes:
         file: The name of the text.
         line: The line number, counted from 1.
-        results: The results of the operation as the text names them, such as `%12` or `%a:2`; "" without results.
+        results: The results of the operation as the text names them, such as `%12` or `%a:2`; "" if there are no
+            results.
     """
 
     file: str
@@ -124,13 +125,14 @@ def text_line_of(op: Operation) -> TextLine | None:
 
 
 def scope_of(op: Operation) -> str:
-    """Return the outermost name in the operation's location, such as `jit(f)/jvp(block0)/tanh`; "" if it has none."""
+    """Return the outermost name in the operation's location, such as `jit(f)/jvp(block0)/tanh`; "" if there is no
+    name."""
     return next((part.desc.data for part in each_part(op.location) if isinstance(part, NameLoc)), "")
 
 
 def position_of_operation(op: Operation) -> tuple[str, int, int] | None:
-    """Return the file, line and column of the operation's location; if the location has no position, return the
-    position in the text from which the operation was parsed; None if neither is known."""
+    """Return the file, line and column in the operation's location or, if it contains none, the position in the text
+    from which the operation was parsed. Return None if neither is known."""
     return source_position(op.location) or op.__dict__.get(TEXT_POSITION)
 
 
@@ -195,7 +197,7 @@ def parts_first(location: Attribute, seen: Container[int]) -> Iterator[Attribute
 
 
 def key_of_location(location: Attribute, key_of_part: Callable[[Attribute], int]) -> tuple[object, ...]:
-    """Return a key by which structurally equal locations compare equal.
+    """Return a key that is the same for structurally equal locations.
 
     `key_of_part`: returns a number for each nested location, so that the key is computed without recursion, unlike
     xDSL's hash.

@@ -35,7 +35,7 @@ def is_private(function: FuncOp) -> bool:
 
 
 def terminator_of(block: Block) -> Operation:
-    """Return the last operation of a block. The verifier ensures that blocks in regions have one."""
+    """Return the last operation of a block. The verifier ensures that blocks in regions are not empty."""
     assert block.last_op is not None, "verified: a block ends with a terminator"
     return block.last_op
 
@@ -47,7 +47,7 @@ def block_of(op: Operation) -> Block:
 
 
 def root_of(op: Operation) -> Operation:
-    """Return the outermost operation that contains the operation. This may be the operation itself."""
+    """Return the outermost operation that contains the operation, or the operation itself if none contains it."""
     while (parent := op.parent_op()) is not None:
         op = parent
     return op
@@ -62,8 +62,7 @@ def operations_around(op: Operation) -> Iterator[Operation]:
 
 
 def operations_in(block: Block) -> list[Operation]:
-    """Return the operations of a block. This is faster than `list(block.ops)`, because the latter traverses the block
-    twice."""
+    """Return the operations of a block. This is faster than `list(block.ops)`, which traverses the block twice."""
     operations, op = list[Operation](), block.first_op
     while op is not None:
         operations.append(op)

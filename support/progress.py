@@ -62,8 +62,8 @@ class ProgressLine:
             round.
         expected_seconds: The estimated total time, computed from `share` whenever `share` rises; 0 before half of the
             work is done.
-        has_estimate: Whether to estimate the time left. It becomes false for good once the work takes longer than
-            estimated, and before compilations, whose duration is unknown.
+        has_estimate: Whether to estimate the time left. It becomes false permanently when the work takes longer than
+            estimated or when a compilation begins, because the duration of a compilation is unknown.
         start: The start time, as `time.monotonic` gives it.
         limit_end: The end of the time limit of the search, as `time.monotonic` gives it; infinite without a limit.
     """
@@ -116,7 +116,7 @@ class ProgressLine:
         """Return the line: the phase, the share, the elapsed time, and an estimate of the time left if there is one.
 
         The share never falls and the estimate never rises from line to line. If the work takes longer than the share
-        suggests, the share is wrong, and is not shown until it rises.
+        suggests, the share is wrong, so it is not shown until it rises.
         """
         seconds = monotonic() - self.start
         self._end_missed_estimate(seconds)

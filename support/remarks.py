@@ -43,7 +43,7 @@ class Topic(StrEnum):
         LOOPS_NOT_PROVED: All loops of a step are left unchanged, because their rewrite is not proved equal.
         CHOICE: The choice between candidates.
         EAGER: The peak on an executor that starts operations early, unlike XLA.
-        COLLECTIVES: Operations with collectives. They are recomputed only if the option `collectives` allows it.
+        COLLECTIVES: Operations with collectives, which are recomputed only if the option `collectives` allows it.
         COLLECTIVES_UNEQUAL: Operations with collectives that devices may execute a different number of times.
         MARK_REFUSED: An operation that the user marks for recomputation, but that must not run twice.
         NO_EFFECT: A mark, or a part of the selection, that has no effect.

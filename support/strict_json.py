@@ -17,7 +17,7 @@ EXACT = 2**53
 
 
 class BadJson(ValueError):
-    """Raised for text that is not JSON. `line` and `column` count from 1."""
+    """Raised for text that is not JSON. `line` and `column` are counted from 1."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 1):
         super().__init__(reason)
@@ -27,7 +27,7 @@ class BadJson(ValueError):
 
 
 def parse_strictly(text: str) -> object:
-    """Parse JSON.
+    """Parse JSON, and reject ambiguous text.
 
     Raises:
         BadJson: `text` is not JSON, or is ambiguous.

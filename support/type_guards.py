@@ -60,5 +60,5 @@ def is_integer_attribute(attribute: Attribute) -> TypeIs[IntegerAttr[IntegerType
 
 
 def is_unsigned(attribute: Attribute) -> bool:
-    """Return whether the attribute is an unsigned integer type; signless integer types do not count."""
+    """Return whether the attribute is an unsigned integer type; a signless integer type is not unsigned."""
     return is_integer_type(attribute) and attribute.signedness.data == Signedness.UNSIGNED

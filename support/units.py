@@ -131,7 +131,7 @@ def budget_text(budget: str | float) -> str:
 def format_bytes(count: int) -> str:
     """Format `count` bytes in binary units with one decimal: 0 B, 1023 B, 1.5 KiB, 849.3 MiB, -2.0 GiB.
 
-    Uses integer arithmetic and rounds halves away from zero, so that the text is exact for counts of any size.
+    Use integer arithmetic and round halves away from zero, so that the text is exact for counts of any size.
     """
     size, power = abs(count), 0
     while power + 1 < len(UNITS) and _tenths(size, power) >= 10 * 1024:
@@ -147,7 +147,8 @@ def readable_bytes(count: int) -> str:
 
 
 def format_percent(percent: float) -> str:
-    """Format a percentage without its sign: 26.0, 0.15, 1234. Below 1000, it has at most three significant digits.
+    """Format a percentage without the percent sign: 26.0, 0.15, 1234. The result has at most three significant digits
+    below 1000.
 
     Trailing zeros after the first decimal are dropped.
     """

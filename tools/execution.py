@@ -33,8 +33,8 @@ def add_input_options(parser: argparse.ArgumentParser, default_kind: str) -> Non
     parser.add_argument(
         "--kind",
         choices=INPUT_KINDS,
-        help="the inputs to generate: small floats of both signs, the same without negative ones, or zeros, "
-        f"infinities, NaN and extreme values among them (default: {default_kind})",
+        help="the inputs to generate: small floats of both signs, small floats that are not negative, or floats "
+        f"that include zeros, infinities, NaN and extreme values (default: {default_kind})",
     )
     parser.add_argument(
         "--function", metavar="NAME", help="the function to run; by default 'main' or the only public function"
@@ -60,8 +60,8 @@ def inputs_from(path: str, function: FuncOp) -> list[Array]:
 
 @dataclass(frozen=True)
 class Execution:
-    """The comparisons of two programs' results, one for each kind of input. They end at the first difference, or at the
-    time limit.
+    """The comparisons of two programs' results, one for each kind of input. The comparisons end at the first
+    difference, or at the time limit.
 
     Attributes:
         runs: The kind of inputs and the result of each completed comparison.

@@ -168,7 +168,7 @@ def _execute_both(
         is_after = isinstance(error, Refusal) and root_of(error.operation) is after
         diagnostic = of_exception(error, sources[is_after])
         if not isinstance(error, BadRequest):
-            message = f"{diagnostic.message}; without --execute, only the verdict of the proof counts"
+            message = f"{diagnostic.message}; without --execute, the verdict depends only on the proof"
             diagnostic = replace(diagnostic, message=message)
         print(diagnostic.to_text(), file=sys.stderr)
         return None
@@ -293,8 +293,8 @@ def _add_assumption_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="assume that custom calls to these targets (my_kernel, other_*) are functions of their operands, like "
-        "the option repeatable of recompute-opt; the attribute recompute.repeatable counts only in A; the verdict "
-        "lists the targets",
+        "the option repeatable of recompute-opt; the attribute recompute.repeatable has an effect only in A; the "
+        "verdict lists the targets",
     )
 
 

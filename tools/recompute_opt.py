@@ -100,8 +100,8 @@ def run(request: CommandLine) -> int:
 
 
 def _written_files(request: CommandLine) -> Iterator[str | None]:
-    """Yield the files that the run may write. The file of `--crash-reproducer` is omitted: a run without a failure does
-    not write it."""
+    """Yield the files that the run may write. The file of `--crash-reproducer` is omitted, because it is written only
+    after a failure."""
     yield request.remarks.file
     yield request.reproducers.always
     if not request.verify_diagnostics:

@@ -14,17 +14,18 @@ step is MLIR; `recompute-opt -p 'recompute{budget=…}'` applies a plan to it. `
 `--output`, `--sequence`, `--beside` and `--view-copies` apply only to graphs.
 
 A budget is a share of the plain peak (0.5, 50%), bytes with a unit (8GiB, 500MB), or min. The output gives the peak,
-the extra cost in percent of the step, a proven lower bound on this cost, and the difference between the two. ORDER.txt
-is the order of execution, one node id per line; a copy repeats the id. `--evaluate` prints the peak and the cost of
-such an order.
+the extra cost in percent of the step, a proven lower bound on this cost, and the difference between the two. A file
+with an order of execution contains one node id per line; a copy repeats the id of its original. `--sequence` writes
+such a file, and `--evaluate` prints the peak and the cost of the order in it.
 
 `--fit` answers in its first line: yes; yes, with recomputation; no (this is proved); or unknown.
 
-`--sweep` prints the row of each budget as soon as it is found. It searches for at most 30 seconds for each budget,
-unless `--time-limit` or `--effort` is given. If the limit ends a search, the row of this budget reports it.
+`--sweep` prints the row of each budget as soon as the search for this budget ends. It searches for at most 30 seconds
+for each budget, unless `--time-limit` or `--effort` is given. If the limit ends a search, the row of this budget
+reports it.
 
-Without a time limit the search is deterministic; `--fit` of a step ends after five minutes. Ctrl-C ends the search with
-the best plan so far.
+Without a time limit, the search is deterministic. `--fit` of a step has a default time limit of five minutes. Ctrl-C
+ends the search with the best plan so far.
 
 Exit codes: 0 a plan was found, or the step fits; 1 it is proved that no plan exists; 2 wrong usage or bad input; 3 no
 plan was found, but it is not proved that none exists; 130 interrupted without a plan.

@@ -1,4 +1,4 @@
-"""Entry points of the console scripts. They answer `--version` without loading a dialect."""
+"""Entry points of the console scripts, which answer `--version` without loading a dialect."""
 
 from __future__ import annotations
 

@@ -208,10 +208,10 @@ def _merge_duplicates(
 
 
 def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Operation], str]) -> bool:
-    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads the result of the
-    one that is not.
+    """Return whether exactly one of two equal operations is recomputed, and the backward pass reads a result of the
+    other one.
 
-    If the two were merged, their value would be saved, and the copy would free no memory.
+    If the two were merged, the merged value would be saved, and the copy would free no memory.
     """
     if (Names.ID in op.attributes) == (Names.ID in other.attributes):
         return False
@@ -222,7 +222,7 @@ def _would_save_recomputed(op: Operation, other: Operation, place: Callable[[Ope
 
 
 def _transfer_attributes(original: Operation, merged: Operation) -> None:
-    """Transfer the attributes about readers and copies from the merged operation to the operation that remains."""
+    """Transfer the attributes that describe readers and copies from the merged operation to the remaining one."""
     for name in (Names.TARGET_GRAD, Names.CHECKPOINT, *({Names.ID} - original.attributes.keys())):
         if name in merged.attributes:
             original.attributes[name] = merged.attributes[name]

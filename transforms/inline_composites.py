@@ -3,8 +3,8 @@
     %1 = stablehlo.composite "acme.twice" %0 {decomposition = @twice}        ->        %1 = stablehlo.add %0, %0
 
 A composite represents an operation of another library. A composite is never copied, because a consumer may replace the
-original and the copy with kernels that compute different values. If the consumer has no kernel for it, the pass makes
-its decomposition available for recomputation.
+original and the copy with kernels that compute different values. For a consumer without such kernels, this pass makes
+the operations of the decomposition available for recomputation.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def inline_gradient(module: ModuleOp) -> int:
 
 
 def _check_place(gradient: GradientOp) -> None:
-    """Raise `Refusal` if the region's verifier rejects its position, to which inlining may have moved it."""
+    """Raise `Refusal` if the verifier rejects the position of the region. Inlining may have moved the region to an
+    invalid position."""
     try:
         gradient.verify_place(gradient.parent_op())
     except VerifyException as error:
@@ -72,8 +73,7 @@ def _write_phases_between(block: Block) -> None:
 
 
 def _needed_by_gradients(order: Order) -> set[Operation]:
-    """Return the operations on which gradients depend, without constant expressions. Constant expressions may run
-    anywhere."""
+    """Return the operations on which gradients depend, except constant expressions, which may run anywhere."""
     constants = constants_only(order)
     needed = set[Operation]()
     for op in reversed(order.operations):

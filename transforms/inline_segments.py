@@ -43,7 +43,7 @@ UNNAMED = "segment"
 
 @dataclass(frozen=True)
 class FlattenedSegment:
-    """A segment that was flattened: its attributes, and those of its operations that are outside nested segments."""
+    """A flattened segment: its attributes, and its operations without the operations of nested segments."""
 
     attributes: Mapping[str, Attribute]
     operations: tuple[Operation, ...]

@@ -90,7 +90,8 @@ def is_in_second_pass(op: Operation) -> bool:
 
 
 def _move_to_first_pass(block: Block) -> None:
-    """Move each operation of the second forward pass after its operands if they all belong to the first forward pass.
+    """Move each operation of the second forward pass after its operands, if all operands belong to the first forward
+    pass.
 
     Only pure operations without control flow move: a branch or loop that moved would run for a third time.
     """

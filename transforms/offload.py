@@ -69,7 +69,7 @@ def insert_host_moves(
         module: The module, which is changed in place.
         selection: The selection. If it has an offloading policy, this policy selects values in addition to the marked
             values; all of them are always moved.
-        offload: The offloading option. It says whether marked values are moved, and the transfer speed.
+        offload: The offloading option: whether marked values are moved, and the transfer speed.
         offered: Further values of each step. They are moved only if moving them reduces memory.
 
     Returns:

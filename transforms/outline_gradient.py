@@ -5,9 +5,9 @@
                                                                recompute.yield %h : tensor<8xf32>
                                                              } : tensor<8xf32>
 
-The region implies the phase of its operations. Tokens and copies count as gradient operations. If other operations
-separate the gradient operations, such as the forward pass of a later gradient, the pass creates one region for each
-sequence. `recompute-inline-gradient` restores the flat form, with the phase on each operation.
+The region implies the phase of its operations. Tokens and copies are treated as gradient operations. If other
+operations separate the gradient operations, such as the forward pass of a later gradient, the pass creates one region
+for each sequence. `recompute-inline-gradient` restores the flat form, with the phase on each operation.
 """
 
 from __future__ import annotations

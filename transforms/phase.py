@@ -1,7 +1,9 @@
 """recompute-phase: write the phase of every operation of a training step in the attribute `recompute.phase`.
 
-%1 = stablehlo.tanh %0                       %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
-%2 = stablehlo.multiply %ct, %1       ->     %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
+    %1 = stablehlo.tanh %0                       %1 = stablehlo.tanh %0 {recompute.phase = "primal"}
+    %2 = stablehlo.multiply %ct, %1       ->     %2 = stablehlo.multiply %ct, %1 {recompute.phase = "gradient"}
+
+Without the attribute, passes derive the phases from locations, which other tools may drop.
 """
 
 from __future__ import annotations
@@ -53,8 +55,8 @@ def write_phases(module: ModuleOp, hint: PhaseHint) -> list[Remark]:
     """Write the phases that follow from the user's hint. The hint names results or values of the forward pass, or
     cotangents.
 
-    Operations that only the primal results need move before the gradient. If there is no hint and no operation has a
-    phase, the loss is guessed, and remarks on the guess are returned.
+    Operations that only the primal results need are moved before the gradient. If there is no hint and no operation has
+    a phase, the loss is guessed, and remarks on the guess are returned.
 
     Raises:
         Refusal: The hint does not match a function, or no operation would be a gradient operation.
@@ -86,7 +88,7 @@ def _operations_of_hint(function: FuncOp, hint: PhaseHint) -> list[Operation]:
 def _write_phases_of_function(function: FuncOp, hint: PhaseHint, primal: Sequence[Operation]) -> None:
     """Write the phases of a function.
 
-    `primal`: operations of the forward pass in addition to those that define the results named by the hint.
+    `primal`: further operations of the forward pass, besides the operations that define the results named by the hint.
     """
     order = _move_late_operations(Order.of(single_block(function)), hint, primal)
     op_phases = phases_by_results(order, hint, primal)
@@ -97,8 +99,8 @@ def _write_phases_of_function(function: FuncOp, hint: PhaseHint, primal: Sequenc
 
 
 def _move_late_operations(order: Order, hint: PhaseHint, primal: Sequence[Operation]) -> Order:
-    """Move the operations that only primal results need before the gradient, unless they have effects. Return the new
-    order."""
+    """Move operations before the gradient if only primal results need them; move none if any of them has effects.
+    Return the new order."""
     end, late = late_operations(order, hint, primal)
     if not late or any(why_impure(order.operations[index]) is not None for index in late):
         return order

@@ -32,7 +32,7 @@ from ..dialects.sdy.shardings import ShardingAttr
 from ..support.operations import every_operation
 from ..support.remarks import Remark, tell
 
-NO_MESH = "recompute_slice_activation has no effect: the module has no mesh of several devices to shard values over"
+NO_MESH = "recompute_slice_activation has no effect: the module has no mesh with several devices"
 INSIDE = "recompute_slice_activation has no effect in loops and in per-device functions (shard_map)"
 NOT_DIVISIBLE = "the value is saved unsharded: no free axis of the mesh divides any of its dimensions after the first"
 
@@ -94,7 +94,8 @@ def _mesh_of(module: ModuleOp) -> _MeshAxes | None:
 def _saved_operands(
     operations: Sequence[Operation], segments: set[Attribute | None]
 ) -> Iterator[tuple[SSAValue, DependOp, int]]:
-    """Yield the delayed values that copies in these segments read, each with its `recompute.depend` and operand index.
+    """Yield each saved value that copies in these segments read, with the `recompute.depend` that delays the value and
+    the index of its operand.
 
     Arguments are left out, because they are live in any case.
     """

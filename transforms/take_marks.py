@@ -1,4 +1,4 @@
-"""recompute-take-marks: convert the marks that a frontend writes as calls to attributes of the marked operations.
+"""recompute-take-marks: convert marks, which a frontend writes as calls, to attributes of the marked operations.
 
     %1 = stablehlo.tanh %0
     %2 = stablehlo.custom_call @recompute.save(%1)
@@ -50,7 +50,7 @@ class ImportedMarks:
 
 
 def take_marks(module: ModuleOp) -> ImportedMarks:
-    """Convert all calls that mark values to attributes, in place.
+    """Replace all calls that mark values with attributes, in place.
 
     Raises:
         Refusal: A mark is unknown or malformed.
@@ -76,7 +76,7 @@ def take_marks(module: ModuleOp) -> ImportedMarks:
             remarks.setdefault(reason, Remark(mark, reason, topic=Topic.NO_EFFECT))
         if _is_offload(mark):
             remarks.setdefault(_NOT_MOVED, Remark(mark, _NOT_MOVED, topic=Topic.NOT_MOVED))
-    # A line of a layer marks a value in each layer, and has an effect if one of these marks has.
+    # A source line may mark a value in each layer. The line has an effect if one of these marks has an effect.
     for reason, remark in remarks.items():
         if remark.topic is Topic.NO_EFFECT and position_of(remark.operation) in effective:
             remarks[reason] = replace(remark, topic=Topic.OTHER)
@@ -188,7 +188,8 @@ class _Definitions:
 
 
 def without_move_remarks(remarks: Iterable[Remark], moved: bool) -> tuple[Remark, ...]:
-    """Return the remarks, without those of the topic `NOT_MOVED` if marked values are `moved` to the host."""
+    """Return the remarks. If marked values are moved to the host (`moved`), leave out the remarks that they are not
+    moved."""
     return tuple(remark for remark in remarks if not moved or remark.topic is not Topic.NOT_MOVED)
 
 

@@ -1,4 +1,4 @@
-"""recompute-take-scopes: convert the scopes that a frontend opens around marked calls to attributes of operations.
+"""recompute-take-scopes: convert scopes, which a frontend opens around marked calls, to attributes of operations.
 
     %0 = stablehlo.sine %x loc("jit(step)/jvp(recompute:block@3)/sin")
     %1 = stablehlo.exponential %0 loc("jit(step)/jvp(recompute:block@3)/recompute.save:exp@4/exp")
@@ -45,8 +45,8 @@ DECISIONS = {
 
 @dataclass(frozen=True)
 class _Scopes:
-    """The marked calls that apply to an operation: one determines its segment, the other whether it is kept or
-    recomputed."""
+    """The marked calls that apply to an operation: one determines the segment of the operation, the other whether the
+    operation is kept or recomputed."""
 
     segment: MarkedCall | None
     decision: MarkedCall | None
@@ -122,8 +122,8 @@ def _write_attributes(scopes_of: Mapping[Operation, _Scopes]) -> None:
 
 
 def _segments(called: Mapping[Operation, MarkedCall]) -> dict[Operation, str]:
-    """Return the segment name of each operation. Calls of one name are numbered in program order: `block`, `block#1`,
-    and so on."""
+    """Return the segment name of each operation. Calls with the same name are numbered in program order: `block`,
+    `block#1`, `block#2`."""
     calls = numbered_repetitions({op: (call.name, str(call.number)) for op, call in called.items()})
     names, last_numbers = dict[str, str](), dict[str, int]()
     for op, call in calls.items():

@@ -1,4 +1,4 @@
-"""recompute-verify: check the invariants of a rewritten step that its results do not reveal.
+"""recompute-verify: check the invariants of a rewritten step. A comparison of results would not reveal their violation.
 
     %x = recompute.depend %0 after %t
     %c = stablehlo.tanh %0 {recompute.copy = 1, …}     error: this copy of stablehlo.tanh reads … without waiting …

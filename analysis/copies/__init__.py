@@ -1,1 +1,1 @@
-"""Analyses of recomputation: legality of copies, plans from marks, and decisions and loop cuts as data."""
+"""Analyses for recomputation: the legality of copies, plans made from marks, and records of decisions and loop cuts."""

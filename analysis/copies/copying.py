@@ -49,7 +49,7 @@ def why_not_recomputable(step: Step, op: Operation, permission: Permission = NO_
 def why_stays(step: Step, value: SSAValue) -> str | None:
     """Return the reason that recomputing the value cannot free its memory; None if there is no such reason.
 
-    A value that the function returns or that the update reads is live after the backward pass in any case.
+    A value that the function returns or that the update reads is live after the backward pass even if it is recomputed.
     """
     graph, number = step.graph, step.number(value)
     if graph.root[number] not in graph.live_after_backward:
@@ -79,8 +79,8 @@ def _why_update_reads(step: Step, value: SSAValue) -> str:
 
 
 def _is_inferred(reader: Operation, value: SSAValue) -> bool:
-    """Return whether the phase of the reader was inferred: neither its own attributes and location nor the JAX path of
-    the operation that computes the value give it."""
+    """Return whether the phase of the reader was inferred. The phase is not inferred if the reader has phase
+    information, or if the operation that computes the value has a JAX path with a direction."""
     if has_phase_information(reader):
         return False
     return not (isinstance(value.owner, Operation) and JAX_PATH.direction(value.owner) is not None)
@@ -124,7 +124,7 @@ NO_CHOSEN_MARKS: Mapping[Operation, ChosenMark] = MappingProxyType({})
 def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, ChosenMark] = NO_CHOSEN_MARKS) -> Plan:
     """Return the plan that recomputes the marked values.
 
-    `chosen`: marks that are not yet written; they take precedence over the marks of the operations.
+    `chosen`: marks that are not yet written as attributes; they take precedence over the written marks.
     """
     targets, marked = targets_of_marks(step, chosen)
     return copying.plan(step, with_dependent_targets(step, targets, marked))
@@ -133,14 +133,14 @@ def plan_of_marks(step: Step, copying: CloneOptions, chosen: Mapping[Operation, 
 def with_dependent_targets(
     step: Step, targets: Targets, marked: Collection[int], requested: Collection[SSAValue] | None = None
 ) -> Targets:
-    """Return the targets together with their views, and with the values that are computed from demanded targets and
-    read only by the backward pass.
+    """Add to the targets their views, and the values that are computed from demanded targets and read only by the
+    backward pass.
 
     Args:
         step: The step.
         targets: The values to recompute.
         marked: Operations with a mark, whose values are not added.
-        requested: The demanded values; None for those with the mark `must_recompute`.
+        requested: The demanded values. If None, the values with the mark `must_recompute` are demanded.
     """
     is_requested = is_demanded if requested is None else requested.__contains__
     demanded = [value for value in targets.values if is_requested(step.value(value))]
@@ -157,7 +157,7 @@ def targets_of_marks(
 
     Args:
         step: The step.
-        chosen: Marks that are not yet written; they take precedence over the marks of the operations.
+        chosen: Marks that are not yet written as attributes; they take precedence over the written marks.
         ignored: Operations whose written mark for recomputation is ignored.
     """
     segments = dict[int, str]()
@@ -205,13 +205,13 @@ def ineffective_marks(step: Step, plan: Plan) -> Iterator[Remark]:
 
 def _is_marked_by_user(op: Operation) -> bool:
     """Return whether the operation, which is outside segments, has a mark that the user may have written. Fetches of
-    offloaded values do not count, because a pass always writes their marks."""
+    offloaded values are excluded, because their marks are always written by a pass."""
     return Names.RECOMPUTE in op.attributes and Names.OFFLOAD not in op.attributes
 
 
 def _marked_operations(step: Step, entry: NotRecomputed, copied: Collection[Operation]) -> list[Operation]:
-    """Return the marked operations outside segments to which an entry refers. They are the operation of the entry or,
-    if that operation belongs to the backward pass, the marked operations whose results it reads."""
+    """Return the marked operations outside segments to which an entry refers: the operation of the entry itself or, if
+    it belongs to the backward pass, the marked operations that compute its operands."""
     operation = step.operation(entry.operation)
     if step.phases.is_forward(operation):
         return [operation]

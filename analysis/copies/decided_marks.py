@@ -1,7 +1,7 @@
-"""The marks that the decisions on segments give to operations. User-given marks take precedence.
+"""The marks of operations that follow from the decisions on segments. Marks given by the user take precedence.
 
-`transforms/plans/write_decisions.py` writes these marks as attributes, and `search/choice/planned_attempts.py` plans
-with them without changing the IR. Because both use this module, they agree.
+`transforms/plans/write_decisions.py` writes these marks as attributes. `search/choice/planned_attempts.py` plans with
+the same marks without changing the IR.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class DecidedMark:
     Attributes:
         operation: The operation.
         source: The origin of the mark.
-        segment: The segment of the operation; "" if the operation is outside segments, or if its preference to be
-            recomputed is refused.
+        segment: The segment of the operation; "" if the operation is outside segments, or if the user's preference to
+            recompute it is refused.
         recomputed: The results that the decision recomputes for all gradient operations that read them.
         for_own_gradient: The results that the decision recomputes only for the gradient of their own segment. No
             attribute can express this restriction.
@@ -47,7 +47,7 @@ class DecidedMark:
 
 def decided_marks(decided: SegmentDecisions) -> Iterator[DecidedMark]:
     """Yield a mark for each operation of a recomputed segment. In a segment that is not recomputed, yield a mark for
-    each operation whose preference to be recomputed is refused."""
+    each operation for which the user's preference for recomputation is refused."""
     for decision in decided.decisions:
         yield from _marks_of(decision) if decision.recomputed else _refused_preferences(decision)
 

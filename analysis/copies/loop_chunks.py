@@ -1,5 +1,5 @@
-"""Schedules that save some carries of a loop instead of its stacks, as data: every n-th carry, or a fixed number of
-slots. `search/local_choices/carries_to_save.py` chooses them.
+"""Data of the schedules that save some carries of a loop instead of its stacks: every n-th carry, or carries in a fixed
+number of slots. `search/local_choices/carries_to_save.py` chooses them.
 
     before   N slices are live between the writing loop and the reading loop
     chunks   the carry at the start of each chunk of n iterations, and the slices of one chunk
@@ -32,7 +32,7 @@ class LoopPart:
     """The part of a loop that computes certain values.
 
     Attributes:
-        carries: The indices of the carries that iterations change, without the counter.
+        carries: The indices of the carries that iterations change, except the counter.
         operations: The operations of the body, in program order.
     """
 
@@ -77,7 +77,7 @@ def needed_part(
 
 @dataclass(frozen=True)
 class SavedCarries(DroppedStacks, ABC):
-    """A schedule that saves carries of the writing loop, and drops the stacks `dropped`.
+    """A schedule that saves carries of the writing loop instead of the stacks in `dropped`.
 
     Attributes:
         recomputed_part: The part of the writing loop that recomputes the slices of the dropped stacks from the carries.
@@ -179,8 +179,8 @@ class Slots(SavedCarries):
     @property
     @override
     def iterations(self) -> int:
-        """Number of iterations that are rerun: those that advance from a slot to a later carry, and each iteration once
-        more to recompute its slices."""
+        """Number of iterations that are rerun. They include the iterations that advance from a slot to a later carry,
+        and one run of each iteration to recompute its slices."""
         trips = self.pair.writer.trips
         return advances(trips, self.slots) - (trips - 1) + trips
 

@@ -1,7 +1,7 @@
 """Cuts of loops that stack values for their gradient, as data.
 
 A cut applies to a loop that writes stacks and a later loop that reads them. It divides the values of the writing loop's
-body into those that stay stacked and those that the reading loop recomputes from the stacked values.
+body into values that stay stacked and values that the reading loop recomputes from the stacked values.
 `search/local_choices/min_loop_cut.py` chooses the cuts.
 """
 
@@ -91,8 +91,7 @@ CutOf = Callable[[LoopPair], LoopCut]
 
 
 def invariant_source(value: SSAValue, loop: CountedLoop) -> SSAValue | None:
-    """Return the value outside the loop to which a loop-invariant value is equal; None if the value is not
-    invariant."""
+    """Return the value outside the loop that equals a loop-invariant value; None if the value is not invariant."""
     if isinstance(value, BlockArgument) and value.block is loop.block:
         return loop.op.operands[value.index] if loop.is_invariant(value.index) else None
     return None if is_inside(value, loop) else value
@@ -106,7 +105,7 @@ def is_inside(value: SSAValue, loop: CountedLoop) -> bool:
 
 
 def look_through_reshapes(value: SSAValue) -> SSAValue:
-    """Return the value from which a chain of reshapes starts. It has the same elements in the same order."""
+    """Return the value from which a chain of reshapes starts. The reshapes keep its elements and their order."""
     while isinstance(value, OpResult) and keeps_order(value.op):
         value = value.op.operands[0]
     return value

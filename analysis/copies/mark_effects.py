@@ -50,9 +50,9 @@ def remarks_on_marks(
     """Yield a remark on each operation that the user marked, if the mark has no effect, is not followed, or frees no
     memory.
 
-    Marks on operations that must not be recomputed are left out: `refused_marks` reports them. A source line in a layer
-    marks a value in each instance of the layer; there is no remark on such a line if at least one of its marks has an
-    effect. This function must be called before decisions are written as marks.
+    Marks on operations that must not be recomputed are left out, because `refused_marks` reports them. A source line in
+    a layer marks a value in each instance of the layer. If at least one of these marks has an effect, no remark is
+    yielded for the line. This function must be called before decisions are written as marks.
 
     `chosen`: operations whose marks were written for segment budgets, not by the user.
     """
@@ -76,7 +76,7 @@ def remarks_on_marks(
 
 @dataclass(frozen=True)
 class _MarkEffects:
-    """The effects of a plan on the marked operations of its step. `chosen`: as for `remarks_on_marks`."""
+    """The effects of a plan on the marked operations of its step. `chosen` is described in `remarks_on_marks`."""
 
     decided: SegmentDecisions
     plan: Plan

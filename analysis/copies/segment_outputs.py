@@ -13,9 +13,9 @@ def is_live_after_backward(graph: Graph, value: int) -> bool:
 
 
 def kept_outputs(graph: Graph, segment: Iterable[int]) -> set[int]:
-    """Return the segment's values that forward operations outside it read, and the owners of their storage.
+    """Return the segment's values that forward operations outside the segment read, and the owners of their storage.
 
-    They are kept so that recomputing a segment does not require recomputing the segment before it.
+    These values are kept so that recomputing a segment does not require recomputing the segment before it.
     """
     inside = set(segment)
     outputs = {

@@ -13,10 +13,10 @@ from ..step.counted_loops import trips_of
 
 
 def executed_flops(op: Operation) -> int:
-    """Return the FLOPs of the operation. The regions of a counted loop count once per iteration.
+    """Return the FLOPs of the operation, including every iteration of counted loops.
 
-    In contrast, `rules/flops.py` counts the regions of a loop once, like XLA's cost analysis. Loops inside other
-    regions, such as branches, count once here as well.
+    In contrast, `rules/flops.py` includes one iteration of each loop, like XLA's cost analysis. For a loop inside
+    another kind of region, such as a branch, this function also includes only one iteration.
     """
     if not isinstance(op, WhileOp):
         return flops(op)

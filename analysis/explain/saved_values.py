@@ -126,7 +126,7 @@ class _DecisionsByValue:
             return CHOSEN
         if decision.reason is not None:
             return decision.reason
-        # A value that is read inside a recomputed segment has a copy, so this value is not inside.
+        # Values that are read only inside a recomputed segment have copies. This value has no copy, so it is an output.
         return OUTPUT
 
 
@@ -141,8 +141,9 @@ def still_saved(phases: Phases, reasons: Mapping[str, str]) -> tuple[SavedValue,
 def _maker(value: SSAValue, op: Operation) -> Operation:
     """Return the operation that computes a value, looking through barriers and sharding constraints.
 
-    If the value is an argument of the step behind barriers and constraints, return the first of these operations. `op`:
-    the operation whose result the value is.
+    If the barriers and constraints lead to an argument of the step, return the barrier or constraint that reads it.
+
+    `op`: the operation that defines the value.
     """
     while isinstance(value, OpResult) and name_of(op) in PASS_ON:
         value = op.operands[value.index]

@@ -45,7 +45,7 @@ class Peaks:
 
     Attributes:
         orders: The peaks in program order and of the eager schedule.
-        xla_peak: The peak under the XLA:CPU model. It takes long to compute.
+        xla_peak: The peak under the XLA:CPU model, which is slow to compute.
     """
 
     orders: Deferred[OrderPeaks] = field(repr=False)
@@ -53,8 +53,8 @@ class Peaks:
 
     @classmethod
     def known(cls, in_order: int, eager: int, compute_xla: Callable[[], int]) -> Peaks:
-        """Return peaks with known values for program order and for the eager schedule. The peak under the XLA:CPU model
-        is computed on first access."""
+        """Return peaks whose values for program order and the eager schedule are given. The peak under the XLA:CPU
+        model is computed on first access."""
         orders = OrderPeaks(in_order, eager)
         return cls(Deferred(lambda: orders), Deferred(compute_xla))
 
@@ -88,8 +88,8 @@ class Peaks:
         return self.xla if keeps_barriers else self.in_order
 
     def to_compare(self, keeps_barriers: bool) -> tuple[int, ...]:
-        """Return the peaks by which attempts are compared: the peak of the target, and the peak in program order. An
-        attempt need reduce only one of them."""
+        """Return the peaks by which attempts are compared: the peak of the target, and the peak in program order. It is
+        enough that an attempt reduces one of them."""
         return (self.xla, self.in_order) if keeps_barriers else (self.in_order,)
 
     @property
@@ -154,8 +154,8 @@ class Forecast:
         return cls(step.graph, lambda: plain.value, emission.keeps_barriers, emission.staggered)
 
     def read_function(self) -> None:
-        """Read the function now, so that later changes to it do not affect this forecast or the peaks that it has
-        returned."""
+        """Read the function now, so that later changes to the function affect neither this forecast nor the peaks that
+        the forecast has returned."""
         _ = self.plain()
 
     def detach(self) -> Forecast:
@@ -170,7 +170,7 @@ class Forecast:
     def of_plan(self, plan: Plan, segments: Mapping[int, str]) -> Peaks:
         """Return the peaks that the step would have under a plan.
 
-        `segments`: the segment of each operation whose early parts may be delayed.
+        `segments`: for each operation of a segment whose early parts may be delayed, the name of the segment.
         """
         program = simulate(self.graph, plan, self.keeps_barriers)
         if self.keeps_barriers and self.staggered and segments:

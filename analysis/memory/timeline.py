@@ -137,7 +137,7 @@ class Timeline:
     @property
     def device_bytes(self) -> int:
         """Peak bytes on the device for arguments, results and temporaries. Memory that a donated argument shares with a
-        result counts once."""
+        result is counted once."""
         return self.argument_bytes + self.result_bytes + self.peak_bytes - self.aliased_bytes
 
 

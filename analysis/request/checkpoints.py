@@ -4,9 +4,9 @@
     x -> a -> h0 -> b -> h1 -> c -> loss        checkpoints h0, h1: segments {a, h0} and {b, h1}; c is the tail
 
 The segment of a checkpoint consists of the operations on which this checkpoint depends, but no earlier one does.
-Therefore, the operations before the first checkpoint form a segment, and each of two parallel branches that end in
-checkpoints forms its own. The tail after the last checkpoint is in no segment. The names may be given in any order, and
-repeatedly. Masks and local derivatives join the segment of the forward operation that reads the same values.
+Therefore, the operations before the first checkpoint form a segment, and two parallel branches that end in checkpoints
+form two segments. The tail after the last checkpoint is in no segment. The names may be given in any order, and may be
+repeated. Masks and local derivatives join the segment of the forward operation that reads the same values.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ class NoSuchCheckpoint(BadSelection):
 
 @contextmanager
 def reported_where_stated(module: ModuleOp) -> Generator[None]:
-    """Report a refused checkpoint at the function whose attribute states it, if there is one. The refusal itself may be
-    at another function, because the checkpoints of all functions apply to the whole module."""
+    """Report a refused checkpoint at the function whose attribute lists it, if there is such a function. Without this
+    context, the error may be reported at another function, because the checkpoints of all functions apply to the whole
+    module."""
     try:
         yield
     except BadRequest as error:
@@ -159,7 +160,7 @@ def _hint_for(name: str, phases: Phases) -> str:
     """Return a hint for a checkpoint whose name matches no value.
 
     The hint proposes a value in the scope with the closest name. If no scope has a similar name, it proposes the value
-    with the closest name; if there is none either, some existing values.
+    with the closest name. If no value has a similar name either, it lists some existing values.
     """
     forward = [op for op in phases.order.operations if phases.is_forward(op)]
     names = list(dict.fromkeys(name for op in forward for name in names_of(op)))
@@ -188,11 +189,11 @@ def _segments(phases: Phases, checkpoints: Sequence[Operation]) -> dict[Operatio
 
 
 def _add_companions(phases: Phases, segment: dict[Operation, int], kept_values: Set[SSAValue]) -> None:
-    """Assign each forward operation that only the backward pass reads to a segment: the segment of another forward
-    reader of its operands.
+    """Assign a segment to each forward operation that only the backward pass reads.
 
-    Without such a reader, assign it to the segment that computes the operands. An operation that reads only checkpoints
-    does not join the segments that end at them, because it belongs to the next segment or to the tail.
+    The operation joins the segment of another forward operation that reads the same operands. If there is no such
+    operation, it joins the segment that computes its operands. An operation that reads only checkpoints does not join
+    the segments that end at these checkpoints, because it belongs to the next segment or to the tail.
     """
     order = phases.order
     only_backward = set[Operation]()

@@ -1,5 +1,5 @@
-"""Select the operations in loop bodies that may be recomputed. The segments, marks and policies are those that also
-apply outside loops."""
+"""Select the operations in loop bodies that may be recomputed. The segments, marks and policies are the same as outside
+loops."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _is_kept(op: Operation) -> bool:
 def _in_selection(operations: list[Operation], selection: Selection) -> Callable[[Operation], bool]:
     """Return a predicate that tells whether an operation is in a segment of the selection.
 
-    With `auto`, if any operation has a segment attribute, operations without one are in no segment.
+    With `auto`, if any operation has a segment attribute, operations without this attribute are in no segment.
     """
     pattern = selection.segments
     if selection.checkpoints is not None:

@@ -57,7 +57,7 @@ def _is_no_segment(op: Operation) -> bool:
 
 
 def _is_unaffected_by_repeatable(op: Operation) -> bool:
-    """Return whether `recompute.repeatable` does not change whether the operation may run twice."""
+    """Return whether `recompute.repeatable` has no influence on whether the operation may run twice."""
     if isinstance(op, CustomCallOp):
         return has_side_effect(op)
     return not is_collective(op) and name_of(op) not in HIDDEN_STATE
@@ -104,8 +104,8 @@ _NAMES = frozenset(misplacement.name for misplacement in MISPLACEMENTS)
 
 
 def misplaced_marks(module: ModuleOp) -> list[Remark]:
-    """Return a remark for each kind of attribute that no pass reads where it is, located at the first operation that
-    has it; for attributes of arguments and results, at their function."""
+    """Return a remark for each kind of attribute that has no effect in its place. The remark is located at the first
+    operation with the attribute, or at the function if the attribute is on an argument or a result."""
     misplaced = dict[Misplacement, list[Operation]]()
     on_values = dict[tuple[str, str], list[Operation]]()
     for op in every_operation(module):

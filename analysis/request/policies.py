@@ -87,8 +87,8 @@ def named_policy(policy: str) -> Saves:
 
 
 def why_names_unread(selection: Selection) -> str | None:
-    """Return the reason why the names of the selection have no effect; None if there are none, or if its policy reads
-    them."""
+    """Return the reason that the names of the selection have no effect; None if the selection has no names, or if its
+    policy reads them."""
     policy = selection.policy
     if not selection.names or policy in SELECTS_BY_NAME or isinstance(selection, SelectionByFunction):
         return None

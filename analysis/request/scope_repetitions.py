@@ -32,11 +32,11 @@ def _repetitions(operations: Sequence[Operation], numbers: LocationNumbers) -> l
     """Return, for each operation of a scope, the index of the scope's repetition in which it runs.
 
     Operations are identified by their source location. If a scope is entered n times, most of its operations occur n
-    times, and a repetition starts at the first of these operations. If that operation occurs m * n times, as the first
-    operation of a loop inside the scope does, a repetition starts at every m-th occurrence. Constants are ignored,
-    because called functions share their locations. Operations of called functions are ignored as well, because the
-    scope may call a function twice. If all operations that occur n times lie between operations that occur once, the
-    scope was entered once: they are the iterations of an unrolled loop.
+    times, and a repetition starts at the first of these operations. If that operation occurs m * n times, for example
+    because it is the first operation of a loop inside the scope, a repetition starts at every m-th occurrence.
+    Constants are ignored, because called functions share their locations. Operations of called functions are ignored as
+    well, because the scope may call a function twice. If all operations that occur n times lie between operations that
+    occur once, these operations are the iterations of an unrolled loop, and the scope was entered once.
     """
     places = [None if not op.operands else (name_of(op), numbers.number_of(op.location)) for op in operations]
     own = [place if not scope_of(op.location).functions else None for op, place in zip(operations, places, strict=True)]

@@ -87,7 +87,7 @@ def find_segments(phases: Phases, pattern: str) -> Mapping[Operation, str]:
 
 
 def inner_scopes(phases: Phases, pattern: str) -> list[str]:
-    """Return the scopes inside forward loops and branches that match the pattern."""
+    """Return the scopes that match the pattern and are inside forward loops or branches."""
     chosen = _matching(pattern)
     matches = dict.fromkeys(prefix for path in _inner_paths(phases) if (prefix := chosen(path)) is not None)
     return ["/".join(prefix) for prefix in matches]

@@ -1,8 +1,9 @@
 """Requests to shard the saved values of a segment: `recompute_slice_activation`, as an attribute or in the name of a
 scope.
 
-%s = stablehlo.sine %a {recompute.segment = "b", recompute.recompute_slice_activation = true}
-%s = stablehlo.sine %a loc("jit(f)/jvp(recompute:b@3+recompute_slice_activation)/sin")
+Examples:
+    %s = stablehlo.sine %a {recompute.segment = "b", recompute.recompute_slice_activation = true}
+    %s = stablehlo.sine %a loc("jit(f)/jvp(recompute:b@3+recompute_slice_activation)/sin")
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     %h0 = stablehlo.tanh %x : ... loc("jit(f)/jvp(block0)/attn/tanh")
 
-is `h0` (or `%h0`), `stablehlo.tanh`, `tanh`, `attn/tanh` and `block0/attn/tanh`; shell-style patterns match any of
-these. The attribute `recompute.name` gives an operation additional names, as `jax.ad_checkpoint.checkpoint_name` does.
-When a call or a segment is inlined, its names are transferred to the operations that compute its results
-(`propagate_names` in `transforms/attributes/write_attributes.py`).
+has the names `h0` (or `%h0`), `stablehlo.tanh`, `tanh`, `attn/tanh` and `block0/attn/tanh`. Shell-style patterns are
+matched against all of these names. The attribute `recompute.name` gives an operation additional names, as
+`jax.ad_checkpoint.checkpoint_name` does. When a call or a segment is inlined, its names are transferred to the
+operations that compute its results (`propagate_names` in `transforms/attributes/write_attributes.py`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 `lax.scan` and `lax.fori_loop` lower to such loops. Iterations are numbered from 0 to `trips` - 1. A value that the loop
 computes from its counter by adding and subtracting constants is `scale * number + offset`, an `Affine`. Sharding
-constraints on these scalars, which JAX writes for a mesh with explicit axes, count as their operands.
+constraints on these scalars, which JAX writes for a mesh with explicit axes, are treated as their operands.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Loop pairs that cross from a forward pass to its gradient: the first loop belongs to the forward pass, the second to
-the gradient. Only these pairs are cut.
+"""Loop pairs that cross from a forward pass to its gradient: the first loop belongs to the forward pass, and the second
+loop to the gradient. Only these pairs are cut.
 
     %r:2 = stablehlo.while …     loc("jit(step)/jvp()/while")                   an encoder
     …    = stablehlo.while …     loc("jit(step)/jvp()/while")                   a decoder, not a gradient of the first
@@ -44,8 +44,8 @@ class Crossings:
     def loop_pairs(self, block: Block) -> list[LoopPair]:
         """Return the block's loop pairs that cross from forward to backward, in the order of `stacks.loop_pairs`.
 
-        A stack that a forward loop reads is an output of the loop that writes it. The gradient of the writing loop
-        recomputes it. A backward loop that reads only outputs, such as the gradient of the forward loop, reads the
+        A stack that a forward loop reads is an output of the writing loop. The gradient of the writing loop recomputes
+        the output. A backward loop that reads only outputs, such as the gradient of the reading forward loop, reads the
         saved stack.
         """
         pairs = list(loop_pairs(block))

@@ -91,8 +91,8 @@ def _is_in_module(module: str, outer: str) -> bool:
 def _joined(outer: str, inner: Sequence[str]) -> tuple[str, ...]:
     """Join a module with a path that begins with the last components of the module; return () for any other path.
 
-    `LM/Block` and `Block/mlp` are joined as `LM/Block/mlp`. In a constant that flax moves out of the body of `nn.scan`,
-    the path lacks the scopes around the loop.
+    `LM/Block` and `Block/mlp` are joined as `LM/Block/mlp`. The path of a constant that flax moves out of the body of
+    `nn.scan` lacks the scopes around the loop.
     """
     outer_scopes = tuple(outer.split("/"))
     for level in range(1, len(outer_scopes)):
@@ -120,7 +120,7 @@ def module_of_stack(result: OpResult) -> str:
 
 
 def without_loop_scopes(path: str) -> str:
-    """Return a path of scopes without the scopes that JAX adds: those of the bodies of loops, and the equations of
+    """Return a path of scopes without the scopes that JAX adds: the scopes of loop bodies, and the equations of
     `einsum`.
 
     A path that has no other scopes is returned unchanged.

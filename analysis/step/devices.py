@@ -21,9 +21,9 @@ def partitions_of(module: ModuleOp) -> int:
 
 
 def devices_of(module: ModuleOp) -> int:
-    """Return the number of devices that the module gives, or else the size of the largest mesh over which an argument
-    of a function is sharded. Shardings inside `sdy.manual_computation` do not count, because its values are local to
-    one device.
+    """Return the number of devices that the module states, or else the size of the largest mesh over which an argument
+    of a function is sharded. Shardings inside `sdy.manual_computation` are ignored, because its values are local to one
+    device.
     """
     blocks = [function.body.blocks[0] for function in functions_of(module)]
     return max([partitions_of(module), *(size for block in blocks for size in _mesh_sizes(block))])

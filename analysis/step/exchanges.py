@@ -2,9 +2,9 @@
 
     func.func { stablehlo.while (8 times) { sdy.manual_computation { stablehlo.all_reduce } } }
 
-A collective may be repeated only if all devices execute it equally often and in the same order. This holds in
-functions, in per-device bodies, and in loops with a constant trip count. It need not hold in a branch, or in a loop
-with a data-dependent trip count.
+A collective may be repeated only if all devices execute it equally often and in the same order. This condition is met
+in functions, in per-device bodies, and in loops with a constant trip count. It may be violated in a branch, or in a
+loop with a data-dependent trip count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def has_other_effects(op: Operation) -> bool:
 
 
 class CollectivesInside(StrEnum):
-    """A reason for which an operation with collectives in its regions must not run twice, with its text for messages.
+    """A reason that an operation with collectives in its regions must not run twice, with its text for messages.
 
     Attributes:
         NOT_ALLOWED: The option `collectives` does not allow it.
@@ -40,7 +40,7 @@ class CollectivesInside(StrEnum):
 
     NOT_ALLOWED = "it contains collectives, and collectives are recomputed only with collectives=true"
     UNEQUAL = (
-        "it contains collectives inside a branch or a loop of unknown length: devices may execute it a different "
+        "it contains collectives inside a branch or a loop of unknown length: devices may execute them a different "
         "number of times, so it is never recomputed"
     )
 

@@ -24,8 +24,8 @@ Key = tuple[object, ...]
 
 
 def region_key(op: Operation, constants: Set[SSAValue], strided: Set[SSAValue]) -> Key:
-    """Return a key for the bytes that an operation needs inside its regions: operations with equal keys need equally
-    many.
+    """Return a key for the bytes that an operation needs inside its regions. Operations with equal keys need the same
+    number of bytes.
 
     The key consists of operation names, use-def edges, types, and whether each captured value is in `constants` or in
     `strided`; it omits attributes. It contains ids of types, so it is valid only as long as these types exist.
@@ -110,7 +110,7 @@ def graph_of(
     operations, reads, facts = order.operations, order.reads, order.facts
     values = _values(order, reads)
     number = {value: index for index, value in enumerate(values)}
-    # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
+    # The keys are ids, because integers are several times as fast to look up as values.
     index = {id(value): index for index, value in enumerate(values)}
     results_of_op = [[index[id(result)] for result in op.results] for op in operations]
     pairs = list(zip(operations, facts, strict=True))
@@ -179,7 +179,7 @@ def _viewed_value(op: Operation, facts: Facts | None, index: Mapping[int, int]) 
 def _sizes(values: Sequence[SSAValue], constants: Set[SSAValue], shared: Storages) -> tuple[int, ...]:
     """Return the bytes of each value.
 
-    Arguments, views and constants of unknown size count as 0.
+    The size of arguments, views and constants is 0 if it is unknown.
     """
     sized_types = dict[int, tuple[Attribute, int]]()
 
@@ -253,8 +253,8 @@ def inner_bytes(op: Operation, constants: Set[SSAValue], shared: Storages) -> in
 def _block_peak(block: Block, constants_outside: Set[SSAValue], outside: Storages, hands_on: int | None) -> int:
     """Return the peak bytes of a region's block.
 
-    `hands_on`: the index of the terminator's first operand that the block hands on. This operand and all later operands
-    count as live at the end of the block, together with the copies that are made to yield them.
+    `hands_on`: the index of the first operand of the terminator that becomes a carry or a result. This operand and all
+    later operands are live at the end of the block, together with the copies that are made to yield them.
     """
     order = Order.of(block)
     inside = graph_of(order, None, constants_outside, outside.strided, bare=True)

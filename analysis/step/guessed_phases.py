@@ -4,15 +4,15 @@
     ...
     %turn = dot_general(...)     the forward pass ends: from here on, residuals are read again, the newest first
 
-The turn is found from the values that have been read and will be read again. It is the position where these values have
-the most bytes, or the first later position after which the newest of these values is read before the older ones. The
-turn is accepted if most of these values are read again in reverse order.
+At each position, consider the values that have been read before and will be read again. The turn is the position where
+these values have the most bytes, or the first later position after which the newest of them is read before the older
+values. The turn is accepted if most of these values are read again in reverse order.
 
 The loss is the first floating-point scalar among the results for which phase inference finds gradient operations. If
 there is a turn, the loss must also depend on at least half of the ancestors of the deepest operation before the turn,
-and on at most half of the operations that read residuals again. Without such a scalar, the deepest operation before the
-turn counts as the loss. In both cases the function must return values with the types of its arguments, as updated
-parameters have.
+and on at most half of the operations that read residuals again. If there is no such scalar, the deepest operation
+before the turn is used as the loss. In both cases, the function must return values with the types of its arguments,
+because a training step returns updated parameters.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Turn:
 
 
 def _turn(order: Order) -> _Turn | None:
-    """Return the position at which the forward pass seems to end; None if no position is accepted."""
+    """Return the turn at which the forward pass seems to end; None if no turn is accepted."""
     spans = _read_again(order)
     changes = [0] * (len(order.operations) + 1)
     for size, reads in spans:
@@ -149,7 +149,7 @@ def _read_on_both_sides(spans: Sequence[tuple[int, list[int]]], behind: int) -> 
 def _read_again(order: Order) -> list[tuple[int, list[int]]]:
     """Return the bytes and reader positions of the values that more than one operation reads, in program order.
 
-    Constants and reads by the terminator do not count.
+    Constants, and reads by the terminator, are ignored.
     """
     last = len(order.operations) - 1
     readers = [list[int]() for _ in order.operations]

@@ -1,5 +1,5 @@
-"""Parse JAX's location paths, which contain the named scopes and called functions around an operation, and its
-direction.
+"""Parse JAX's location paths. A path contains the named scopes and called functions around an operation, and the
+operation's direction of differentiation.
 
 JAX writes one path per operation. Transformations wrap parts of it:
 
@@ -106,7 +106,7 @@ _DIFFERENTIATIONS = frozenset({"jvp", "transpose"})
 # The paths of a step are parsed by several passes.
 @lru_cache(maxsize=100_000)
 def parse_path(path: str) -> JaxPath:
-    """Parse the path of an operation, whose last part is the operation itself."""
+    """Parse the path of an operation. The last part of the path is the operation itself."""
     scope, _, last = path.rpartition("/")
     # A slash inside parentheses is not a separator: `jvp(model/block0)`.
     is_split = ")" not in last and scope.count("(") == scope.count(")")

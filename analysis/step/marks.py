@@ -24,8 +24,8 @@ def is_copy(op: Operation) -> bool:
 
 
 def is_repeated_inside(op: Operation) -> bool:
-    """Return whether another loop recomputes operations of this loop. The body of this loop then contains originals of
-    copies."""
+    """Return whether another loop recomputes operations of this loop. In this case, the body of this loop contains
+    originals of copies."""
     inside = every_operation(op)[1:] if op.regions else []
     return any(Names.ID in inner.attributes and not is_copy(inner) for inner in inside)
 
@@ -71,7 +71,7 @@ def is_to_recompute(value: SSAValue) -> bool:
 def is_demanded(value: SSAValue) -> bool:
     """Return whether the mark of the result is `must_recompute`.
 
-    An unmarked operation that reads such a result, and whose own results only the backward pass reads, is then
+    If an unmarked operation reads such a result, and only the backward pass reads the results of this operation, it is
     recomputed too. A pass that writes decisions therefore marks the operations that it decided to keep; see
     `transforms/plans/kept_dependents.py`.
     """

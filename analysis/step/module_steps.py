@@ -99,7 +99,7 @@ def numbered_steps(
         module: The module.
         bare: Whether to omit the data that only planners read.
         costs: The recomputation costs that planners minimize, as in `graph_of`.
-        graphs: Known graphs of functions, without phases; the others are computed.
+        graphs: Known graphs of functions, without phases; the graphs of other functions are computed.
 
     Raises:
         Refusal: There is no gradient, a storage has an unknown size, or an operation has no cost.

@@ -89,7 +89,7 @@ class Order:
     @cached_property
     def producers(self) -> tuple[tuple[int, ...], ...]:
         """For each operation, the positions of the operations that define the values it reads."""
-        # Keyed by identity, as the hash of a value is: integers are several times as fast to look up.
+        # The keys are ids, because integers are several times as fast to look up as values.
         maker = {id(result): index for index, op in enumerate(self.operations) for result in op.results}
         return tuple([tuple([maker[id(value)] for value in read if id(value) in maker]) for read in self.reads])
 
@@ -109,7 +109,8 @@ class Order:
         values.update([result for op in operations for result in op.results])
 
     def _constant_operations(self, constants: set[int]) -> list[Operation]:
-        """Return the operations with results that are computed only from constants, without executing an operation.
+        """Return the operations with results that are computed only from constants. Operations that run even if all
+        their operands are constants (`is_executed`) are excluded.
 
         `constants`: the ids of captured constants, to which the ids of the results are added. Ids are several times as
         fast to look up as values.
@@ -153,7 +154,7 @@ def captured_values(op: Operation) -> list[SSAValue]:
 
 def _with_captured(operands: Iterable[SSAValue], op: Operation) -> list[SSAValue]:
     """Return the operands, then the values that the regions capture, without duplicates, in order of use."""
-    # By id: integers are several times as fast to look up as values.
+    # The keys are ids, because integers are several times as fast to look up as values.
     read = {id(value): value for value in operands}
     inside = set[int]()
     _add_inner(op, read, inside)

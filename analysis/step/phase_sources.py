@@ -56,7 +56,7 @@ def stated_phase(op: Operation) -> Phase | None:
 
 
 def _of_attribute(op: Operation) -> Direction | None:
-    # Fast path: nearly every operation has neither.
+    # Fast path: nearly every operation has no attribute for its phase, and is no gradient region.
     if _PHASE not in op.attributes and op.name != _GRADIENT:
         return None
     stated = stated_phase(op)

@@ -102,9 +102,9 @@ def _directions(
 ) -> Mapping[Operation, Direction]:
     """Return the direction of each operation.
 
-    The direction of `constants` counts only if no other operation is backward. Otherwise operations that are computed
-    only from constants take the phase of the surrounding operations, because compilers hoist them to arbitrary places:
-    for example, JAX divides two constants of an inner loss's gradient under the path of the outer gradient.
+    The direction of `constants` is used only if no other operation is backward. Otherwise, operations that are computed
+    only from constants take the phase of the surrounding operations, because compilers hoist them to arbitrary places.
+    For example, JAX divides two constants of an inner loss's gradient under the path of the outer gradient.
     """
     direction = directions_of([op for op in order.operations if op not in constants], phase_sources)
     if Direction.BACKWARD not in direction.values():
@@ -149,9 +149,10 @@ def _stated_phases(order: Order, explicit: Mapping[Operation, Phase]) -> dict[Op
 def step_starts(order: Order, direction: Mapping[Operation, Direction]) -> list[int]:
     """Return the start positions of the steps of a function with several gradients in sequence.
 
-    A step starts at the first operation, and at every forward operation that follows a backward operation. However, no
-    step starts at such an operation if later gradients read most residuals of the preceding gradient again: these are
-    further gradients of the same forward pass, as in `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
+    A step starts at the first operation, and at every forward operation that follows a backward operation. As an
+    exception, no step starts at a forward operation if later gradients read at least half of the residual bytes of the
+    current step: they are further gradients of the same forward pass, as in
+    `(y, pull) = jax.vjp(f, x); pull(a); pull(b)`.
     """
     starts, is_backward = [0], False
     for index, op in enumerate(order.operations):
@@ -220,7 +221,7 @@ def _phases_between(
 def _gradient_operations(
     order: Order, direction: Mapping[Operation, Direction], boundary: int, end: int
 ) -> set[Operation]:
-    """Return the backward operations, and the operations after the boundary on which a backward operation depends."""
+    """Return the backward operations, and the operations after the boundary that backward operations depend on."""
     gradient, needed = set[Operation](), set[int]()
     for index in range(end - 1, boundary - 1, -1):
         op = order.operations[index]

@@ -8,8 +8,8 @@ the operations after that are update. Dependences alone cannot separate local de
 the gradient is folded into a constant, neither `1 - y²` nor `2 (y - t) / n` depends on a backward operation.
 
 Instead of a result, a value that is not returned may be named: primal-values=%loss. Operations that only the primal
-results need but that come after the gradient, such as a loss that is computed last, must first be moved before it
-(`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
+results need but that come after the gradient, such as a loss that is computed last, must first be moved before the
+gradient (`late_operations`). If the function returns a single tuple, the results are the elements of the tuple.
 
 Cotangent arguments may be given instead of primal results: operations that depend on a cotangent are gradient, and
 results that depend on no cotangent are primal.
@@ -48,10 +48,10 @@ def late_operations(order: Order, hint: PhaseHint, named: Sequence[Operation]) -
         named: The operations that the hint names.
 
     Returns:
-        Let p be the position of the last operation on which both primal results and other operations depend, and q the
-        position of the last operation on which only primal results depend. The first result is p. The second result is
-        the list of positions after p of operations on which only primal results depend. It is empty if at most half of
-        the other operations lie between p and q, as in a step that computes its loss before the gradient.
+        A pair of a position and a list of positions. The position p is that of the last operation on which both primal
+        results and other operations depend. The list contains the later operations, on which only primal results
+        depend. It is empty if at most half of the other operations are between p and the last operation of the list, as
+        in a step that computes its loss before the gradient.
 
     Raises:
         Refusal: The hint contains an index that is out of range.
@@ -153,7 +153,7 @@ def _dependents_of_cotangents(order: Order, cotangents: Sequence[int]) -> set[in
 def ancestors_of(order: Order, operations: Iterable[int]) -> set[int]:
     """Return the positions of the given operations and of their transitive producers.
 
-    Negative positions, which stand for values from outside the block, are ignored.
+    Negative positions, which represent values from outside the block, are ignored.
     """
     ancestors = set[int]()
     stack = [index for index in operations if index >= 0]

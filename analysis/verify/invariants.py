@@ -54,7 +54,7 @@ class RecomputedStep:
 
     @cached_property
     def tokens_and_delays(self) -> list[Operation]:
-        """The tokens, and the operations that forward their operands, in program order."""
+        """The tokens, and the delays, which are operations that forward their operands, in program order."""
         operations = self.phases.order.operations
         names = {name for name in set(map(name_of, operations)) if name == "recompute.token" or name in FORWARDS}
         return [op for op in operations if name_of(op) in names]
@@ -227,7 +227,7 @@ def _identity(op: Operation) -> tuple[object, ...]:
 
 
 def _data(op: Operation, name: str) -> object:
-    """Return the string or the integer that an attribute contains, because hashing attributes is slow."""
+    """Return the string or the integer in an attribute, which is used as a key because hashing attributes is slow."""
     attribute = op.attributes.get(name)
     if isinstance(attribute, StringAttr):
         return attribute.data

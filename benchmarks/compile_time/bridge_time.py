@@ -4,9 +4,9 @@
 
 Results: ratios of CPU seconds, printed only. Time: about 5 minutes.
 
-The step is the 12-layer GPT of `gpt_step.py`. All runs alternate in one process, and the minimum of several rounds
-counts. The text route prints and parses the module in both directions. On both routes, MLIR's verifier runs on the way
-back to JAX.
+The step is the 12-layer GPT of `gpt_step.py`. All runs alternate in one process, and each time is the minimum of
+several rounds. The text route prints and parses the module in both directions. On both routes, MLIR's verifier runs on
+the way back to JAX.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false

@@ -6,8 +6,8 @@
 
 Results: ratios of CPU seconds; docs/jax_compilation.md summarizes them. Time: about 1 hour.
 
-Seconds are CPU seconds of one process, and the minimum over the rounds counts. Only ratios are printed. *Added* is all
-time between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
+Each time is the minimum of the CPU seconds of one process over all rounds. Only ratios are printed. *Added* is all time
+between the call and the result except tracing, lowering and compilation: reading the module, the rewrite with its
 proof, the choice, and writing the module back. The disk cache is off except in the row `cache`. `growth.py` measures
 the growth with the number of operations.
 """
@@ -146,7 +146,8 @@ class FirstResultRows:
         )
 
     def ours(self, name: str, remat: str | None = None, **options: Any) -> FirstResult:
-        """Measure `recompute.jax.jit` on a step. `options`: its options beyond those of `jax.jit`."""
+        """Measure `recompute.jax.jit` on a step. `options`: the options of `recompute.jax.jit` that `jax.jit` does not
+        have."""
         built = PEERS[name].build(remat, self.size)
 
         def run(arguments: Any) -> Any:

@@ -5,9 +5,9 @@
 
 Results: ratios of temporaries, FLOPs and CPU seconds; docs/jax_compilation.md summarizes them. Time: about 30 minutes.
 
-If it does, a step that is compiled only to be measured can be compiled at the lowest level, which takes less time. For
-each step, plain and with its framework's remat, the benchmark prints the temporaries, the FLOPs and the compiler's CPU
-time at level 0, as multiples of the values at the default level.
+If the values are equal, a step that is compiled only to be measured can be compiled at the lowest level, which takes
+less time. For each step, plain and with its framework's remat, the benchmark prints the temporaries, the FLOPs and the
+compiler's CPU time at level 0, as multiples of the values at the default level.
 """
 
 # pyright: reportUnknownMemberType=false

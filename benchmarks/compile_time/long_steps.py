@@ -26,10 +26,10 @@ class Kind:
 
     Attributes:
         scoped: Whether each block has a scope name.
-        marked: Whether operations are marked by hand instead.
+        marked: Whether operations are marked by hand.
         weights: The weight that a block reads: one argument of all blocks (`argument`), one forward value of all blocks
             (`value`), or its own argument (`own`).
-        select: Returns the selection for the given number of blocks.
+        select: Returns the selection of segments for a number of blocks.
     """
 
     scoped: bool = True

@@ -5,9 +5,9 @@
 
 Results: ratios of CPU seconds and of peak memory, printed only. Time: about 5 minutes.
 
-The step is a 12-layer GPT with dropout and Adam in plain JAX. The minimum of all rounds counts, since other load only
-adds time. A printed ratio below 1 means that this checkout is faster than the earlier one. Without `--against`, only
-the ratio to XLA's compile time is printed.
+The step is a 12-layer GPT with dropout and Adam in plain JAX. Each figure is the minimum of all rounds, since other
+load only adds time. A printed ratio below 1 means that this checkout is faster than the earlier one. Without
+`--against`, only the ratio to XLA's compile time is printed.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false

@@ -6,7 +6,7 @@
 
 Results: verdicts, and distances in units of rounding, in docs/measured/consumers.md. Time: about 15 minutes.
 
-The steps use two devices of the host. Each runs in its own process, so that an abort of XLA becomes a line of the
+The steps use two devices of the host. Each step runs in its own process, so that an abort of XLA becomes a line of the
 table. The exit status is 1 if a program is not proved, differs in numpy, does not compile, or is more than four times
 as far from the plain step as `jax.checkpoint`. It is also 1 if a tool fails without an error at a source position.
 """
@@ -39,7 +39,7 @@ HEAD = ("step", "options", "outcome", "proof", "numpy", "XLA", "ours", "jax.chec
 
 
 def measure_apart(name: str, options: Sequence[str]) -> Iterator[CheckRow]:
-    """Measure one step in a new process, and yield its rows. If the process fails, the last row reports how."""
+    """Measure one step in a new process, and yield its rows. If the process fails, the last row reports the failure."""
     chosen = ["--options", *options] if options else []
     outcome = run_module("recompute.benchmarks.consumers", name, "--json", *chosen)
     rows = [CheckRow(**json.loads(line)) for line in outcome.stdout.splitlines() if line.startswith("{")]

@@ -1,4 +1,4 @@
-"""The table of the steps, and functions from which they are built."""
+"""The table of the steps, and functions that build the steps."""
 
 # pyright: basic
 

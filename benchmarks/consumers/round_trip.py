@@ -33,7 +33,7 @@ def round_trip(module: ModuleOp, stay: bool = False) -> ModuleOp:
 
     The copy has no shardings of the step's arguments and results, since XLA infers them from the manual computations.
 
-    `stay`: whether to mark the calls so that they are not inlined, as XLA does since 2025.
+    `stay`: whether to mark the calls so that they are not inlined, as XLA has done since 2025.
     """
     module = module.clone()
     meshes = [op for op in module.ops if isinstance(op, MeshOp)]

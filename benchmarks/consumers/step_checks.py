@@ -1,4 +1,4 @@
-"""Measure one step with each set of options: rewrite, prove, execute in numpy, and compile and run with XLA."""
+"""Measure one step with each set of options: rewrite it, prove it equal, execute it in numpy, and run it with XLA."""
 
 # pyright: basic
 
@@ -52,7 +52,8 @@ class CheckRow:
         proof: The tier of the proof, `text` if both programs have the same text, or the failed verdict.
         numpy: `equal`, `cannot` if numpy cannot execute the step, or the first difference.
         xla: `ok`, or the error of XLA.
-        ours: The distance from the plain step under XLA, in rounding units and relative; `-` if there is none.
+        ours: The distance from the plain step under XLA, in rounding units and as a relative distance; `-` if the step
+            did not run.
         theirs: The distance of the step with `jax.checkpoint` from the plain step, in the units of `ours`.
         far: Whether `ours` exceeds its limit.
     """
@@ -145,7 +146,7 @@ class LoweredCase:
     def row(self, options: str) -> CheckRow:
         """Measure the step with one set of options.
 
-        If a tool raises an exception, this is a bug, which `rows_of` reports.
+        If a tool raises an exception, `rows_of` reports the exception as a bug.
         """
         name, tools = self.case.name, run_tools(self.case.name, self.text, PASSES[options])
         if tools.written is None:
@@ -189,7 +190,8 @@ def _crossed(text: str, form: str) -> str:
 
 
 def rows_of(case: ConsumerCase, options: Sequence[str] = ()) -> Iterator[CheckRow]:
-    """Yield a row for each of the given sets of options, or for all that apply. An exception becomes a bug."""
+    """Yield a row for each of the given sets of options, or for all sets that apply. An exception is reported as a
+    bug."""
     measured = LoweredCase(case)
     for name in options or measured.options():
         try:
@@ -214,7 +216,7 @@ def _tier(verdict: str) -> str:
 
 
 def _has_changed(verdict: str) -> bool:
-    """Return whether the rewrite changed the number of operations, as it does if it removes carries of a loop."""
+    """Return whether the rewrite changed the number of operations, for example by removing carries of a loop."""
     counts = re.search(r"(\d+) operations? before, (\d+) after", verdict)
     return counts is not None and counts[1] != counts[2]
 

@@ -5,9 +5,9 @@
 Results: FLOPs, elements and bytes per second, in the file. Time: about 1 minute.
 
 Numpy runs the measured operations. Matrix products use the threads of its BLAS. Additions and exponentials of arrays
-that fit in a cache, and a copy of an array that fits in no cache, run on one thread. The best of several rounds counts,
-since a roofline is a lower bound on time. The median is printed too, since other load on the machine affects the
-measurement.
+that fit in a cache, and a copy of an array that fits in no cache, run on one thread. The file contains the best rate of
+several rounds, since a roofline is a lower bound on time. The median is printed too, since other load on the machine
+affects the measurement.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Rate:
 
 
 def rate(work: Callable[[], object], amount: float, rounds: int) -> Rate:
-    """Measure the rate of a function whose calls do `amount` of work each, after a warm-up call."""
+    """Measure the rate of a function after a warm-up call. Each call does `amount` of work."""
     work()
     durations = [seconds(work) for _ in range(rounds)]
     return Rate(amount / min(durations), amount / float(np.median(durations)))

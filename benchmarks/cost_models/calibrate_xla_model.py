@@ -1,4 +1,5 @@
-"""Compare the memory model `xla` with the temporaries of XLA:CPU, on all examples and several markings of one.
+"""Compare the memory model `xla` with the temporaries of XLA:CPU, on all examples, and on one of them for several
+choices of segments.
 
     python -m recompute.benchmarks.cost_models.calibrate_xla_model          # measure, compare, print
     python -m recompute.benchmarks.cost_models.calibrate_xla_model resnet unet

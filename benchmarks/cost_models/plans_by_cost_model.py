@@ -6,8 +6,8 @@
 Results: extra cost in percent, and seconds, in docs/measured/costs.md. Time: about 1 minute for an example.
 
 `plans` makes a plan under each cost model, and reports its cost under every model. It also proves that every planned
-step is equal to the original. `times` compares one run in XLA:CPU with the roofline. It uses the best of three runs
-after a warm-up; other load on the machine affects it.
+step is equal to the original. `times` compares the measured time of a run in XLA:CPU with the roofline. The measured
+time is the best of three runs after a warm-up, and is affected by other load on the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.mlir"))
 
 
 def text_of(name: str) -> str:
-    """Return the program text of an example, whose name is, for instance, `gpt.large`."""
+    """Return the program text of an example, given its name, such as `gpt.large`."""
     return (EXAMPLES / f"{name}.mlir").read_text()
 
 

@@ -25,8 +25,8 @@ class RequestedBudget:
         label: The name of the budget in the table.
         argument: The argument `budget` of `recompute.jax.jit`.
         allowed: The temporaries that the budget allows, as a share of the plain step's; None for `min`.
-        theirs: The FLOPs with `jax.checkpoint`, as a multiple of the plain step's, if the budget is the temporaries of
-            that step; None for other budgets.
+        theirs: The FLOPs with `jax.checkpoint`, as a multiple of the plain step's, if the budget equals the temporaries
+            with `jax.checkpoint`; None for other budgets.
     """
 
     label: str
@@ -53,7 +53,7 @@ class RequestedBudget:
 
 @dataclass(frozen=True)
 class BudgetRow:
-    """The measurement of a step within a budget. None stands for values that do not apply.
+    """The measurement of a step within a budget. Values that do not apply are None.
 
     Attributes:
         step: The name of the step.
@@ -90,7 +90,7 @@ class BudgetRow:
         if self.compiles > MAX_COMPILES:
             yield f"{name}: {self.compiles} compilations, more than {MAX_COMPILES}"
         if self.theirs is not None and self.work is None:
-            yield f"{name}: refused, although the step of jax.checkpoint is within this budget"
+            yield f"{name}: refused, although the step with jax.checkpoint is within this budget"
         elif self.theirs is not None and self.work is not None and self.work > self.theirs:
             yield f"{name}: {self.work} × the plain step's FLOPs, but {self.theirs} with jax.checkpoint"
 

@@ -21,7 +21,7 @@ def benchmark_parser(documentation: str | None) -> argparse.ArgumentParser:
 
 
 def add_names(parser: argparse.ArgumentParser, kind: str, known: Iterable[str]) -> None:
-    """Add positional arguments that name what to measure. `options.names` is empty if none is given.
+    """Add positional arguments for the names to measure. `options.names` is empty if no name is given.
 
     Args:
         parser: The parser of the benchmark. It rejects unknown names.

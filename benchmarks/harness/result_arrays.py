@@ -21,8 +21,8 @@ def _without_key_type(leaf: Any) -> Any:
 def largest_distance(expected: Any, actual: Any) -> float:
     """Return the largest distance of any result from the corresponding expected result.
 
-    A distance is the largest difference of two elements, as a share of the largest expected magnitude, or absolute if
-    all expected elements are zero.
+    A distance is the largest difference of two elements, divided by the largest expected magnitude. If all expected
+    elements are zero, the difference is not divided.
     """
     pairs = zip(arrays_of(expected), arrays_of(actual), strict=True)
     return max((_distance(*pair) for pair in pairs), default=0.0)

@@ -7,17 +7,24 @@
 Results: bytes, ratios and distances in units of rounding, in docs/measured/iree.md. Time: about 10 minutes.
 
 The extra `iree` (`python -m pip install '.[iree]'` in a checkout) installs `iree-compile` and `iree-run-module`.
-`--iree` names the folder of other builds. Both steps are compiled for the CPU and run on the same random inputs.
+`--iree` names the folder of other builds of these programs. Both steps are compiled for the CPU and run on the same
+random inputs.
 
 A peak is the sum of the allocator's peaks in host-local and in device-local memory, because a step with loops uses
-both. The columns list both peaks; the bytes of inputs and results, which both peaks include; the ratio of the peaks,
-with and without these bytes; and the ratio of XLA:CPU's temporaries, which exclude inputs and results. The last columns
-list distances, each the maximum over all results, in multiples of the unit roundoff: from the recomputed to the plain
-step, in IREE and in XLA, and from the plain step in IREE to the plain step in XLA and in numpy.
+both. The columns list:
+
+- both peaks, and the bytes of inputs and results, which both peaks include;
+- the ratio of the peaks, with and without these bytes;
+- the ratio of XLA:CPU's temporaries, which exclude inputs and results;
+- the distances from the recomputed to the plain step, in IREE and in XLA;
+- the distances from the plain step in IREE to the plain step in XLA and in numpy.
+
+Each distance is the maximum over all results, in multiples of the unit roundoff.
 
 The exit status is 1 if a requirement is not met. The peak must be at most 1.02 times the plain peak. Without inputs and
 results, it must be at most 0.6 times the plain peak, provided that XLA's temporaries are reduced to that share. The
-recomputed results must be as close to the plain results as in XLA, or as the plain results are to XLA's.
+recomputed results must be as close to the plain results as they are in XLA, or as close as IREE's plain results are to
+XLA's plain results.
 """
 
 # pyright: basic
@@ -85,7 +92,7 @@ class Tools:
 
 
 class NotRun(Exception):
-    """Raised if IREE rejects a program."""
+    """The error for a program that IREE rejects."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Table:
 
 
 class Hang(Exception):
-    """Raised if a program exceeds the time limit."""
+    """The error for a program that exceeds the time limit."""
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def count_rejection(text: str, place: str, table: Table, is_read_by_jaxlib: bool
 
 @dataclass
 class PrintComparison:
-    """Compares how this project and jaxlib read and print programs."""
+    """A comparison of this project with jaxlib, by the programs that they read and print."""
 
     table: Table
     dialects: frozenset[str] = frozenset()

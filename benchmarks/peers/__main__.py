@@ -79,7 +79,7 @@ def tables_by_name(rows: Mapping[str, Any]) -> dict[str, str]:
                 f"### {setting[0].upper()}{setting[1:]}",
                 "Temporaries, as multiples of the plain step's:",
                 tables.ratios(rows, setting, "temp_bytes"),
-                "FLOPs, as multiples of the plain step's; the body of a loop counts once:",
+                "FLOPs, as multiples of the plain step's; the body of a loop is counted once:",
                 tables.ratios(rows, setting, "flops"),
                 "Results that differ from the plain step's, and seconds as multiples of XLA's for the plain step:",
                 tables.bits_and_times(rows, setting),

@@ -1,5 +1,5 @@
-"""The requirements of the comparison. With the same blocks, recomputation must need no more memory or FLOPs than the
-framework's remat, and it must donate as many bytes as the plain step."""
+"""The requirements of the comparison. With the same blocks, the recomputed step must need no more memory or FLOPs than
+the step with the framework's remat, and it must donate as many bytes as the plain step."""
 
 from __future__ import annotations
 

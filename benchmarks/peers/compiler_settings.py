@@ -1,4 +1,5 @@
-"""Compiler settings by platform: the defaults; with barriers kept, on CPU; and with other schedulers, on GPU."""
+"""Compiler settings by platform: default settings, settings that keep barriers on CPU, and settings with other
+schedulers on GPU."""
 
 from __future__ import annotations
 

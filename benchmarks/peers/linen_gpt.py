@@ -1,4 +1,5 @@
-"""A GPT with dropout, written with Flax Linen. One step returns gradients, and one is an AdamW step with donation."""
+"""A GPT with dropout, written with Flax Linen. One step returns gradients, and another is an AdamW step with
+donation."""
 
 from __future__ import annotations
 

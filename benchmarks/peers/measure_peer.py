@@ -2,7 +2,8 @@
 
     python -m recompute.benchmarks.peers.measure_peer 'linen gpt' --what costs
 
-The number of devices must be set before JAX starts, and a device reports the peak of its whole process.
+Each step needs its own process, because the number of devices must be set before JAX starts, and because a device
+reports the peak of its whole process.
 """
 
 from __future__ import annotations

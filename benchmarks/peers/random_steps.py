@@ -2,11 +2,11 @@
 
     python -m recompute.benchmarks.peers.random_steps --count 20 --seed 0
 
-Results: bytes of temporaries, and distances in units of rounding; a summary is in docs/measured/jax_peers.md. Time:
-about 5 minutes.
+Results: bytes of temporaries, and distances in units of rounding; a summary is in
+docs/measured/jax_random_steps.md. Time: about 5 minutes.
 
 Each step is compiled by `recompute.jax.jit` with all defaults, as for a call, and by `jax.jit` with default flags. Both
-run once on the same inputs. The exit status is 1 if a requirement is not met.
+compiled steps run once on the same inputs. The exit status is 1 if a requirement is not met.
 
 Distances are `max|a - b| / (eps × max|leaf|)`, with the eps of the leaf's type, or of bf16 in a step that rounds to
 bf16.

@@ -148,7 +148,7 @@ def language_model(checkpoint: bool, turn: Turn = identity, tied: bool = False) 
 
 
 def group_norm(checkpoint: bool) -> Step:
-    """Build convolutional layers with group normalization, whose variance is a difference of two means."""
+    """Build convolutional layers with group normalization, which computes the variance from two means."""
     channels, groups = 16, 4
 
     def normalized(p: Parameters, x: jax.Array) -> jax.Array:

@@ -4,9 +4,10 @@ Jain et al., MLSys 2020, section 4. R[t, i]: operation i runs in stage t. S[t, v
 stage t. FREE[t, v, k]: storage v is freed in stage t right after operation k. The memory U[t, k] is a sum of these
 variables and must not exceed the budget.
 
-There are two changes. An additional last stage may recompute outputs. Storages replace operations, so that operations
-may have several results. As in the paper, if an operation is recomputed while another of its results is live, that
-result counts twice. The program chooses among exactly the same sets of copies as the solvers of this project.
+The program differs from the paper in two ways. An additional last stage may recompute outputs. Storages replace
+operations, so that operations may have several results. As in the paper, if an operation is recomputed while another of
+its results is live, the bytes of that result are counted twice. The program chooses among exactly the same sets of
+copies as the solvers of this project.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def checkmate(problem: Problem, budget: int, seconds: float) -> PublishedResult:
 
 
 class _Checkmate:
-    """Builds the program stage by stage, with bytes in units of the budget and costs in percent of the step."""
+    """A builder of the program, stage by stage, with bytes in units of the budget and costs in percent of the step."""
 
     def __init__(self, problem: Problem, budget: int):
         self.problem, self.n, self.budget = problem, len(problem), budget
@@ -96,8 +97,8 @@ class _Checkmate:
         return [(column, 1.0) for column in columns if column is not None]
 
     def _dependencies(self, t: int) -> None:
-        """Add the constraints that operations read only available storages, and that later stages start only with
-        these.
+        """Add the constraints that operations read only available storages, and that each stage starts only with
+        storages that were available in the preceding stage.
         """
         for op in range(min(t + 1, self.n)):
             for v in self.problem.operands_of(op) if (t, op) in self.runs else ():

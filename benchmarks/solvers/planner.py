@@ -1,4 +1,5 @@
-"""Measure the planner within peak budgets: extra cost, proven bound, PyTorch's partitioner, and other networks.
+"""Measure the extra cost and the proven bound of the planner, on a GPT, on other networks, and against PyTorch's
+partitioner.
 
     python -m recompute.benchmarks.solvers.planner                            # the graph gpt24L, with its limits
     python -m recompute.benchmarks.solvers.planner pytorch                    # at the peaks of PyTorch's partitioner

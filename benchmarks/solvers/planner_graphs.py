@@ -58,7 +58,7 @@ class GraphNet:
     def node(self, name: str, deps: Sequence[int], size: int, flops: int = 0, alias: int = -1, kind: str = "op") -> int:
         """Add a node of `size` elements, and return its index.
 
-        `alias`: the index of the node of which the new node is a view; -1 if it is not a view.
+        `alias`: the index of the node that the new node views; -1 if it is not a view.
         """
         moved = 0 if alias != -1 or kind != "op" else size + sum(self.sizes[dep] for dep in deps)
         cost = flops + 16 * BYTES * moved
@@ -186,7 +186,7 @@ def inception(blocks: int = 9, size: int = 1 << 18) -> GraphNet:
 
 
 def lstm(steps: int = 12, size: int = 1 << 14) -> GraphNet:
-    """Return an LSTM that is unrolled over time, and whose loss reads the result of every time step."""
+    """Return an LSTM that is unrolled over time, with a loss that reads the result of every time step."""
     net = GraphNet()
     h = c = net.matmul(net.given(size), size, 128)
     seen = list[int]()

@@ -1,1 +1,2 @@
-"""Benchmarks of `recompute.torch`; `python -m recompute.benchmarks.torch` compares it with the controls of PyTorch."""
+"""Benchmarks of `recompute.torch`; `python -m recompute.benchmarks.torch` compares it with PyTorch's own memory
+controls."""

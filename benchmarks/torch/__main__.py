@@ -1,4 +1,4 @@
-"""Compare `recompute.torch` with PyTorch's own controls by the peak, FLOPs, time and results of one training step.
+"""Compare `recompute.torch` with PyTorch's own memory controls by the peak, FLOPs, time and results of a training step.
 
     python -m recompute.benchmarks.torch                              # all models
     python -m recompute.benchmarks.torch --only 'gpt6*' --json rows.json

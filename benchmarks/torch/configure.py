@@ -10,7 +10,7 @@ import torch._functorch.config
 
 
 def configure_torch(*, reuse_compiled_steps: bool = True) -> None:
-    """Run PyTorch on one thread, so that CPU seconds are comparable, and without warnings.
+    """Make PyTorch run on one thread, so that CPU seconds are comparable, and without warnings.
 
     Args:
         reuse_compiled_steps: Whether PyTorch's cache of compiled steps is enabled.

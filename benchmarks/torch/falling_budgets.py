@@ -1,5 +1,5 @@
-"""Run the programs from PyTorch's issues at falling budgets. Check their results, and that no smaller budget has a
-higher peak.
+"""Run the programs from PyTorch's issues at falling budgets. Check their results, and check that no smaller budget has
+a higher peak.
 
     python -m recompute.benchmarks.torch.falling_budgets  # the table of docs/measured/torch.md
     python -m recompute.benchmarks.torch.falling_budgets --backend aot_eager --only 'pytorch 190717'
@@ -10,8 +10,8 @@ Budgets are shares of the plain step's peak. With `aot_eager`, the reference is 
 storages in program order. With Inductor, the reference is `torch.compile(model)`, and the allocator measures peaks in
 the second step. For a refused budget, the row shows the lowest peak that the refusal reports.
 
-The exit status is 1 if a result differs (under Inductor: by more than rounding), if the final random state differs, if
-a step exceeds its budget, or if a peak is higher than at a larger budget.
+The exit status is 1 if a result differs (under Inductor: by more than rounding), or if the final random state differs.
+It is also 1 if a step exceeds its budget, or if a peak is higher than at a larger budget.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Check that the peak of a step compiled by Inductor is within the budget, as the allocator measures it.
 
-    python -m recompute.benchmarks.torch.inductor_budgets  # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.inductor_budgets  # the table of docs/measured/torch_inductor_budgets.md
     python -m recompute.benchmarks.torch.inductor_budgets --only 'pytorch *' --shares 0.9,0.8,0.7,0.6,0.5,0.4,0.3,0.2
 
-Results: peaks in MB, and FLOPs as multiples of the plain step's, in docs/measured/torch.md. Time: about 10 minutes.
+Results: peaks in MB, and FLOPs as multiples of the plain step's, in docs/measured/torch_inductor_budgets.md. Time:
+about 10 minutes.
 
 Budgets are shares of the peak of `torch.compile(model)`. Its results are the reference, because Inductor draws
 different random numbers from eager mode, and rounds differently. Peaks are measured in the second step, by the
@@ -59,11 +60,11 @@ def measure(name: str, wrap: Any) -> tuple[Outcome, int, Any]:
 
 @dataclass(frozen=True)
 class InductorRow:
-    """The measurement of a model that Inductor compiles. None stands for values that do not apply.
+    """The measurement of a model that Inductor compiles. Values that do not apply are None.
 
     Attributes:
         model: The name of the model.
-        form: The share of the plain peak within which the step is compiled, or the name of another form.
+        form: The budget as a share of the plain peak, or the name of a variant without a budget.
         budget_bytes: The budget.
         peak_bytes: The measured peak, or the lowest peak that the refusal of the budget reports.
         is_refused: Whether the budget was refused.

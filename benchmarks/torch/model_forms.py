@@ -1,4 +1,4 @@
-"""Variants in which the benchmark runs a model: eager, checkpointed, with PyTorch's partitioners, or `recompute.torch`.
+"""Variants of a model that the benchmark runs: eager, checkpointed, with PyTorch's partitioners, or `recompute.torch`.
 
 All compiled variants run the operations of AOTAutograd's graphs one by one in program order (`aot_eager`), and release
 each value after its last use, including arguments. A graph called through `make_boxed_func(graph.forward)` would keep

@@ -1,4 +1,4 @@
-"""Networks that only the benchmark uses. Each returns its loss, and runs in about a second on a CPU."""
+"""Networks that only the benchmark uses. Each network returns its loss, and runs in about a second on a CPU."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Measure the peak of live storages and the FLOPs of a training step of PyTorch.
 
-A storage counts from the operation that creates it until neither Python nor autograd references it. Storages that
-existed before the step (inputs, weights, buffers) do not count, but gradients do. Views share a storage and cost
-nothing. Memory inside a kernel is not measured. States of the random generator count while they are live. No dispatched
-operation creates them, so `torch.get_rng_state` is replaced while a meter is active.
+A storage is live from the operation that creates it until neither Python nor autograd references it. Gradients are
+measured, but storages that existed before the step (inputs, weights, buffers) are not. Views share a storage and take
+no memory of their own. Memory inside a kernel is not measured. Live states of the random generator are measured.
+Because no dispatched operation creates these states, `torch.get_rng_state` is replaced while a meter is active.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Meter(TorchDispatchMode):
     It sees the operations of a compiled step only if the compiler runs them one by one, as `boxed_nop` does.
 
     Args:
-        resident: The tensors that exist before the step and do not count.
+        resident: The tensors that exist before the step and are not measured.
     """
 
     supports_higher_order_operators = True

@@ -5,8 +5,8 @@
 
 Results: extra work and bounds in percent of the plain step's, in docs/measured/torch.md. Time: about 1 minute.
 
-The cost model counts the work, in percent of the plain step's. For a refused budget, the row shows the lower bound and
-the lowest peak of any plan. The exit status is 1 if a report gives no bound.
+The cost model defines the work, which is given in percent of the plain step's. For a refused budget, the row shows the
+lower bound and the lowest peak of any plan. The exit status is 1 if a report gives no bound.
 """
 
 from __future__ import annotations

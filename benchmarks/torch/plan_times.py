@@ -1,9 +1,9 @@
 """Measure the CPU seconds of each part of a plan (import, search, export, proof) and of the first step.
 
-    python -m recompute.benchmarks.torch.plan_times                     # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.plan_times                     # the table of docs/measured/torch_plan_times.md
     python -m recompute.benchmarks.torch.plan_times --only resnet50 --budget 50%
 
-Results: CPU seconds, in docs/measured/torch.md. Time: about 1 minute.
+Results: CPU seconds, in docs/measured/torch_plan_times.md. Time: about 1 minute.
 
 "plan and proof" is the time of the search, the rewrite, the export and the proof. "min_cut" and "ours" each give the
 time of compilation and of one step in program order: with PyTorch's `min_cut`, and with `recompute.torch`. Times are

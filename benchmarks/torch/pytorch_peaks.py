@@ -5,11 +5,11 @@
 
 Results: peaks in MB, and FLOPs as multiples of the eager step's, in docs/measured/torch.md. Time: about 5 minutes.
 
-The GPT with 6 layers is compiled within the peak of each of PyTorch's variants (such as `torch.utils.checkpoint` around
-each block), and every model within the peaks of `BARS`. A peak is the largest total size of live storages during one
-step in program order. FLOPs are those of matrix products, convolutions and attention, as multiples of the eager step's.
-The exit status is 1 if a step exceeds its peak, needs more FLOPs than PyTorch's step at that peak or than the limit in
-`BARS`, or differs from eager mode.
+The GPT with 6 layers is compiled within the peak of each of PyTorch's variants, such as `torch.utils.checkpoint` around
+each block. Every model is compiled within the peaks of `BARS`. A peak is the largest total size of live storages during
+one step in program order. FLOPs are those of matrix products, convolutions and attention, as multiples of the eager
+step's. The exit status is 1 if a step exceeds its peak, needs more FLOPs than PyTorch's step at that peak or than the
+limit in `BARS`, or differs from eager mode.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Measure the disk cache of plans: the time of a plan in a first process, and in a second process with the same step.
 
-    python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch.md
+    python -m recompute.benchmarks.torch.second_process             # the table of docs/measured/torch_plan_times.md
     python -m recompute.benchmarks.torch.second_process --only unet --budget 50%
 
-Results: CPU seconds, in docs/measured/torch.md. Time: about 1 minute.
+Results: CPU seconds, in docs/measured/torch_plan_times.md. Time: about 1 minute.
 
 The two processes run one after the other with the same cache directory, which is empty at first. "plan" is the time of
 import, search, export and proof (`GraphReport.seconds`). "first step" is the CPU time of compilation and one step. The

@@ -25,7 +25,8 @@ class Outcome:
     tensors: dict[str, torch.Tensor]
 
     def distances(self, other: Outcome) -> dict[str, float]:
-        """Return the distances of the tensors that are not bit-equal, by name. Tensors of one outcome are left out."""
+        """Return the distances of the tensors that are not bit-equal, by name. Tensors that only one outcome contains
+        are left out."""
         pairs = {name: (self.tensors[name], other.tensors[name]) for name in self.tensors.keys() & other.tensors.keys()}
         return {name: distance(*pair) for name, pair in pairs.items() if not same_bits(*pair)}
 

@@ -75,7 +75,8 @@ def row(name: str) -> str:
 
 
 def main() -> None:
-    """Print a row for each step. Each runs in its own process, since some steps set the mesh of the whole process."""
+    """Print a row for each step. Each step runs in its own process, since some steps set the mesh of the whole
+    process."""
     parser = benchmark_parser(__doc__)
     add_names(parser, "step", NAMES)
     names = parser.parse_args().names or NAMES

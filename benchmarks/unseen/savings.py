@@ -6,8 +6,8 @@
 Results: bytes and FLOPs, as lines of JSON from which `savings_page` makes docs/measured/savings.md. Time: about 10
 minutes for a group.
 
-Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, once with its scope
-names and once without. The measured temporaries of these variants are compared with each other and with this project's
+Each step is compiled by XLA:CPU with barriers kept: plain, under `jax.checkpoint`, and recomputed, both with and
+without its scope names. The measured temporaries of these variants are compared with each other and with this project's
 XLA:CPU model. Each step is one line of JSON. A step that the file already contains is not re-measured.
 """
 
@@ -121,7 +121,7 @@ def row_or_error(build: Builder, compiled: int) -> dict[str, Any]:
 
 
 def steps_in(path: Path) -> set[str]:
-    """Return the names of the steps that a file of rows contains. A missing file contains none."""
+    """Return the names of the steps that a file of rows contains. If the file is missing, the result is empty."""
     return {json.loads(line)["step"] for line in path.read_text().splitlines()} if path.exists() else set()
 
 

@@ -1,4 +1,4 @@
-"""Format the lines that `savings.py` writes as Markdown tables, each with a summary.
+"""Format the output lines of `savings.py` as Markdown tables, each with a summary.
 
     python -m recompute.benchmarks.unseen.savings_page open.jsonl                          # print the table
     python -m recompute.benchmarks.unseen.savings_page --write open.jsonl held_back.jsonl  # write the page
@@ -62,8 +62,8 @@ def cells(row: Row) -> list[str]:
 
 
 def counts(result: Sequence[Row], kind: str) -> tuple[int, int, int]:
-    """Return the numbers of steps that need less memory than with `jax.checkpoint`, equally much, and more. Errors are
-    not counted."""
+    """Return the numbers of steps that need less memory than with `jax.checkpoint`, equal memory, and more memory.
+    Errors are not counted."""
     ratios = [row[kind][0]["bytes"] / row["checkpoint"]["bytes"] for row in result if "error" not in row]
     better, worse = sum(ratio < 1 - EQUAL for ratio in ratios), sum(ratio > 1 + EQUAL for ratio in ratios)
     return better, len(ratios) - better - worse, worse

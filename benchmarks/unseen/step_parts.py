@@ -36,12 +36,12 @@ Builder = Callable[[bool, bool], UnseenStep]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Runs blocks, with `jax.checkpoint` and with scope names on request.
+    """A callable that runs blocks, with `jax.checkpoint` and with scope names on request.
 
     Attributes:
         checkpoint: Whether blocks run under `jax.checkpoint`.
         scopes: Whether blocks have scope names.
-        inside: Whether the scope is inside the checkpointed function rather than around it. Users write both.
+        inside: Whether the scope is inside the checkpointed function rather than around it. Users write both forms.
     """
 
     checkpoint: bool

@@ -99,7 +99,8 @@ def cost_of(lowered: jax.stages.Lowered) -> CompiledCost:
 
 
 def compare(example: str, size: str, pipeline: str, unstaggered: bool = False) -> ExampleComparison:
-    """Measure the variants of an example. `unstaggered`: whether to also rewrite it without `recompute-stagger`."""
+    """Measure the variants of an example. `unstaggered`: whether to also rewrite the example without
+    `recompute-stagger`."""
     lowered = lower_all(example, size, pipeline)
     if unstaggered:
         lowered[UNSTAGGERED] = recompute(lowered[PLAIN], UNSTAGGERED_PIPELINE)

@@ -6,10 +6,10 @@
 
 Results: temporaries and FLOPs as multiples of the plain step's, in docs/measured/budgets.md. Time: about 1 hour.
 
-Budgets are shares of XLA's temporaries for the plain step. The last budget of each example is the temporaries of the
-step with `jax.checkpoint`. The columns list: the share that the budget allows; the share that the compiled step needs;
-their ratio; the FLOPs, and those with `jax.checkpoint`, as multiples of the plain step's; the number of compilations;
-and the wall time. The exit status is 1 if a requirement is not met.
+Budgets are shares of XLA's temporaries for the plain step. The last budget of each example equals the temporaries of
+the step with `jax.checkpoint`. The columns list: the share that the budget allows; the share that the compiled step
+needs; their ratio; the FLOPs, and those with `jax.checkpoint`, as multiples of the plain step's; the number of
+compilations; and the wall time. The exit status is 1 if a requirement is not met.
 """
 
 from __future__ import annotations

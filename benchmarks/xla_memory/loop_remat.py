@@ -6,7 +6,7 @@
 Results: temporaries and FLOPs as multiples of the plain step's, in docs/measured/loops.md. Time: about 10 minutes.
 
 Each step is compiled plain, with the framework's own remat inside the loops, and by `recompute.jax.jit`. The plain step
-and remat are compiled with default flags and with barriers kept, and the smaller result counts. The last columns show
+and remat are compiled with default flags and with barriers kept, and the smaller result is used. The last columns show
 the loop schedules `keep(30%)` and `periodic(auto)`. XLA counts the FLOPs of a loop body once. The exit status is 1 if
 temporaries exceed 1.03 times the temporaries of remat (accumulation: 1.02), or if the FLOPs of the transformers differ
 by more than 0.5 %.

@@ -80,7 +80,7 @@ class ComparisonTypeAttr(EnumAttribute[ComparisonType], SpacedOpaqueSyntaxAttrib
 def aligned_shape(shape: Sequence[int], rank: int, dimensions: Sequence[int] | None) -> tuple[int, ...]:
     """Return the shape, extended to `rank` with extents of 1.
 
-    `dimensions`: the new position of each dimension; None moves all of them to the end.
+    `dimensions`: the new position of each dimension; None moves all dimensions to the end.
     """
     if len(shape) == rank:
         return tuple(shape)
@@ -132,8 +132,8 @@ class BroadcastBinaryOp(FunctionTypeOp):
 
     @property
     def dimensions(self) -> tuple[int, ...] | None:
-        """For each dimension of the operand of lower rank, the corresponding dimension of the result; None if they
-        correspond to the last dimensions."""
+        """The result dimension for each dimension of the lower-rank operand; None if the operand is aligned with the
+        last dimensions of the result."""
         dimensions = self.broadcast_dimensions
         return None if dimensions is None else dimensions.get_values()
 

@@ -1,7 +1,8 @@
 """CHLO operations that return constants.
 
-%r = chlo.constant dense<1.0> : tensor<4xf32>
-%r = "chlo.constant_like"(%a) <{value = 1.0 : f32}> : (tensor<4xf32>) -> tensor<4xf32>
+Examples:
+    %r = chlo.constant dense<1.0> : tensor<4xf32>
+    %r = "chlo.constant_like"(%a) <{value = 1.0 : f32}> : (tensor<4xf32>) -> tensor<4xf32>
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """CHLO's elementwise operations.
 
-%r = chlo.erf %a : type -> type
-%r = chlo.zeta %a, %b : type, type -> type
+Examples:
+    %r = chlo.erf %a : type -> type
+    %r = chlo.zeta %a, %b : type, type -> type
 """
 
 from __future__ import annotations

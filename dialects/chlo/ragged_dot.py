@@ -66,7 +66,7 @@ class RaggedDotAttr(RecordAttribute[RaggedDotDimensions]):
 
 @irdl_op_definition
 class RaggedDotOp(IRDLOperation):
-    """Multiply matrices in groups. A dimension of the left operand is divided into these groups."""
+    """Multiply matrices in groups, into which a dimension of the left operand is divided."""
 
     name = "chlo.ragged_dot"
 

@@ -6,8 +6,8 @@
       stablehlo.return %output, %next : tensor<3xf32>, tensor<3xf32>
     } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
 
-The body takes a slice of each input (without this dimension) and the carries. It returns a slice of each output and the
-next carries. Constraints follow StableHLO's verifier; the specification does not describe CHLO.
+The body takes the carries and a slice of each input (without this dimension), and returns a slice of each output and
+the next carries. Constraints follow StableHLO's verifier; the specification does not describe CHLO.
 """
 
 from __future__ import annotations

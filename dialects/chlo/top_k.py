@@ -1,6 +1,7 @@
 """`chlo.top_k`: the largest elements of each row, and their indices.
 
-%values, %indices = chlo.top_k(%a, k = 2) : type -> (type, type)
+Example:
+    %values, %indices = chlo.top_k(%a, k = 2) : type -> (type, type)
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Bit-exact dense constants of every element type. A splat is a constant whose elements are all equal. It stores only
-one element.
+"""Bit-exact dense constants of every element type. A splat, a constant with equal elements, stores only one element.
 
 xDSL 0.74 reads `dense<0xFF800000> : tensor<f32>` as the integer 4286578688, compares floats to find splats (so that
-`[0.0, -0.0]` prints as `0.0`) and stores every element of a splat. `DenseAttr` stores bits, and only the bits of one
-element for a splat. This project's parser stores the data of xDSL's own attributes in the same way. `parse_dense` and
-`dense_text` convert between text and bits.
+`[0.0, -0.0]` prints as `0.0`) and stores every element of a splat. `DenseAttr` stores bits; for a splat, it stores only
+the bits of one element. This project's parser stores the data of xDSL's own attributes in the same way. `parse_dense`
+and `dense_text` convert between text and bits.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ MAX_EXPANDED = 1 << 20
 class SplatBytes(Data[bytes], BuiltinAttribute):
     """A `BytesAttr` of `count` equal elements, whose bytes are created on access.
 
-    It is a virtual subclass of `BytesAttr`, and equals a `BytesAttr` with the same bytes if there are at most
-    `MAX_EXPANDED` of them. Larger data always compare unequal to a `BytesAttr`. The only effect is that passes do
-    not merge such constants.
+    The class is a virtual subclass of `BytesAttr`. An instance equals a `BytesAttr` with the same bytes if there are at
+    most `MAX_EXPANDED` bytes. Larger data never equal a `BytesAttr`; the only consequence is that passes do not merge
+    such constants.
     """
 
     name = "bytes"
@@ -48,7 +47,7 @@ class SplatBytes(Data[bytes], BuiltinAttribute):
 
     @property
     def data(self) -> bytes:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The bytes of all elements. Each access creates them anew."""
+        """The bytes of all elements. Each access creates new bytes."""
         return self.element * self.count
 
     def __eq__(self, other: object) -> bool:
@@ -91,7 +90,7 @@ class DenseAttr(ParametrizedAttribute, BuiltinAttribute):
     """The value of `stablehlo.constant`: `dense<…> : tensor<…>`. Values with equal types and equal bits are equal.
 
     `data` contains the bits of one element for a splat, and otherwise the bits of all elements in row-major order.
-    Create it with `DenseAttr.get`: this method detects splats.
+    Create an instance with `DenseAttr.get`, which detects splats.
     """
 
     name = "stablehlo.dense"

@@ -178,10 +178,10 @@ def _bit_pattern(text: str, width: int) -> int:
 
 def round_to(values: NDArray[np.float64], dtype: DType) -> NDArray[Any]:
     """Round doubles to `dtype`, once, to nearest even. Numbers out of range become infinity, or the type's substitute
-    for it.
+    for infinity.
 
-    A conversion to a type of `ml_dtypes` goes through f32 and would round twice. Therefore this function rounds to f32
-    with round-to-odd. This makes the second rounding correct (Boldo and Melquiond, "Emulation of FMA and correctly
+    A conversion to a type of `ml_dtypes` goes through f32 and would round twice. Therefore, this function rounds to f32
+    with round-to-odd, which makes the second rounding correct (Boldo and Melquiond, "Emulation of FMA and correctly
     rounded sums", 2008). The method requires that f32 has at least two more bits than the type.
     """
     with np.errstate(over="ignore", under="ignore"):

@@ -48,7 +48,7 @@ class Mesh:
     devices: tuple[int, ...] = ()
 
     def is_maximal(self) -> bool:
-        """Return whether the mesh is maximal: it consists of one device, given by its id."""
+        """Return whether the mesh is maximal, that is, whether it consists of one device that is given by its id."""
         return not self.sizes and len(self.devices) == 1
 
     def sort_key(self, axis: Axis) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Shardy's collectives. They change the distribution of a value over the devices.
+"""Shardy's collectives, which change the distribution of a value over the devices.
 
     %1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{"y"}, {}]> : tensor<16x8xf32>
     %1 = sdy.all_to_all [{"x"}: 0->1] %0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<16x8xf32>
@@ -249,7 +249,7 @@ class SlicingOp(AxesPerDimensionOp):
 
 @irdl_op_definition
 class AllGatherOp(GatheringOp):
-    """Gather the shards along axes: each device then holds a larger part of the value."""
+    """Gather the shards along axes, so that each device holds a larger part of the value."""
 
     name = "sdy.all_gather"
     AXES: ClassVar[str] = "gathering_axes"
@@ -259,7 +259,7 @@ class AllGatherOp(GatheringOp):
 
 @irdl_op_definition
 class AllSliceOp(SlicingOp):
-    """Slice a value along axes: each device keeps only its slice."""
+    """Slice a value along axes, so that each device keeps only its slice."""
 
     name = "sdy.all_slice"
     AXES: ClassVar[str] = "slicing_axes"
@@ -303,7 +303,7 @@ class AllToAllOp(CollectiveOp):
 
 @irdl_op_definition
 class CollectivePermuteOp(CollectiveOp):
-    """Redistribute the shards: each dimension is then sharded over different axes with the same total size."""
+    """Redistribute the shards, so that each dimension is sharded over different axes with the same total size."""
 
     name = "sdy.collective_permute"
     MAY_CHANGE_MESH: ClassVar[bool] = True

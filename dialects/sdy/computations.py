@@ -146,7 +146,7 @@ class ComputationOp(IRDLOperation):
 
     @classmethod
     def parse_name(cls, parser: Parser) -> Properties:
-        """Parse the part before the operands."""
+        """Parse the part of the custom form before the operands."""
         return {}
 
     @classmethod
@@ -174,7 +174,7 @@ class ComputationOp(IRDLOperation):
         print_function_type(printer, self)
 
     def print_name(self, printer: Printer) -> None:
-        """Print the part before the operands."""
+        """Print the part of the custom form before the operands."""
 
     def print_shardings(self, printer: Printer) -> None:
         for name, shardings in (("in_shardings", self.in_shardings), ("out_shardings", self.out_shardings)):

@@ -2,7 +2,8 @@
 
     %1 = stablehlo.add %0, %0 {sdy.propagation_edges = #edges} : tensor<8xf32>
 
-#edges = #sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [operand-0, result-0]}]}]>
+Example:
+    #edges = #sdy.propagation_edges<[{step-2 = [{"y" = operand-1 -> [operand-0, result-0]}]}]>
 
 Syntax and constraints follow Shardy's `attrs.td` and `verifiers.cc`.
 """

@@ -1,4 +1,4 @@
-"""Shardy's constraints on shardings and axis lists. They follow its `verifiers.cc`."""
+"""The constraints on shardings and axis lists, which follow Shardy's `verifiers.cc`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_order(subject: str, axes: Axes, mesh: Mesh) -> None:
 
 
 def check_axis_lists(subject: str, lists: Iterable[Axes], mesh: Mesh) -> None:
-    """Raise `VerifyException` unless all listed axes belong to the mesh, and no two of them overlap or can be
+    """Raise `VerifyException` unless all listed axes belong to the mesh and no two of these axes overlap or can be
     merged."""
     seen: list[Axis] = []
     for axes in lists:
@@ -98,7 +98,7 @@ def _check_axis(subject: str, axis: Axis, mesh: Mesh) -> None:
 
 
 def _units(axes: Axes, others: Axes, mesh: Mesh) -> set[tuple[str, int]]:
-    """Split the axes at the boundaries of the axes in both lists, so that two lists can be compared as sets."""
+    """Split the axes at the boundaries of the axes in both lists, so that the two lists can be compared as sets."""
     units = set[tuple[str, int]]()
     for axis in axes:
         cuts = {

@@ -21,8 +21,8 @@ COMPUTATION_NAMES = frozenset({"sdy.manual_computation", "sdy.named_computation"
 
 
 def mesh_of(inside: Operation, name: str) -> Mesh | None:
-    """Return the mesh of a sharding. The sharding gives it by name or inline. Returns None if the module around
-    `inside` does not define a mesh with this name.
+    """Return the mesh that a sharding gives inline or by name, or None if the module around `inside` does not define a
+    mesh with this name.
     """
     if name.startswith("mesh<"):
         return parse_mesh(name[5:-1])

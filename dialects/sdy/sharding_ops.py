@@ -190,7 +190,7 @@ class ShardingGroupOp(IRDLOperation):
 
 
 class EdgeOp(SameTypeOp):
-    """Base class of edges along which shardings are propagated. The operand owns the edge, and must have no other
+    """Base class of edges along which shardings are propagated. The operand owns the edge and must have no other
     user."""
 
     input = operand_def(TensorType)

@@ -85,7 +85,7 @@ class OpShardingRuleAttr(Data[ShardingRule]):
 
 
 def _parse_mapping(parser: AttrParser) -> TensorMapping:
-    """Parse `[i, jk]`."""
+    """Parse the mapping of a tensor, such as `[i, jk]`."""
 
     def dimension() -> tuple[int, ...]:
         # The verifier rejects a dimension without factors, as Shardy's verifier does.
@@ -115,7 +115,7 @@ def _factors(parser: AttrParser, word: str) -> tuple[int, ...]:
 
 
 def _parse_sizes(parser: AttrParser) -> tuple[int, ...]:
-    """Parse `{i=2, j=4}`, if present."""
+    """Parse the sizes of the factors, such as `{i=2, j=4}`, if present."""
     sizes = list[int]()
 
     def size() -> None:
@@ -135,7 +135,7 @@ def _parse_sizes(parser: AttrParser) -> tuple[int, ...]:
 
 
 def _parse_group(parser: AttrParser, name: str) -> tuple[int, ...]:
-    """Parse `reduction={i, j}`, if present."""
+    """Parse a named group of factors, such as `reduction={i, j}`, if present."""
     if parser.parse_optional_keyword(name) is None:
         return ()
     parser.parse_punctuation("=")

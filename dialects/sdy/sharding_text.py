@@ -55,7 +55,7 @@ def parse_axis(parser: AttrParser) -> Axis:
 
 
 def parse_axis_list(parser: AttrParser) -> Axes:
-    """Parse `{"x", "y"}`"""
+    """Parse a list of axes: `{"x", "y"}`"""
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.BRACES, lambda: parse_axis(parser)))
 
 

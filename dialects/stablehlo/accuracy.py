@@ -98,7 +98,7 @@ class ResultAccuracyAttr(Data[ResultAccuracy]):
 
 
 def _parse_tolerance(parser: AttrParser, name: str) -> float:
-    """Parse `atol = 1.0e-05,`; return zero if the field is missing."""
+    """Parse a tolerance such as `atol = 1.0e-05,`; return zero if the field is missing."""
     if parser.parse_optional_keyword(name) is None:
         return 0.0
     parser.parse_punctuation("=")

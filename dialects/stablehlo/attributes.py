@@ -151,7 +151,7 @@ def parse_int64(parser: AttrParser) -> int:
 
 
 def parse_dimensions(parser: AttrParser) -> Dimensions:
-    """Parse `[0, 1]`"""
+    """Parse a list of dimensions: `[0, 1]`"""
     return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_int64(parser)))
 
 
@@ -169,7 +169,7 @@ def _readers(record: type[DataclassInstance]) -> Mapping[str, Callable[[AttrPars
 
 
 def parse_struct(parser: AttrParser, record: type[RecordT]) -> RecordT:
-    """Parse `name = value, …>`, with entries in any order.
+    """Parse the entries of a record, `name = value, …>`, in any order.
 
     Entries with default values may be omitted, and a trailing comma is allowed.
     """

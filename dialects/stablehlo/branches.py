@@ -26,7 +26,7 @@ from .tensors import numbers, scalar
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """Run the branch that the predicate selects. Return its results."""
+    """Run the branch that the predicate selects, and return its results."""
 
     name = "stablehlo.if"
 
@@ -44,7 +44,8 @@ class IfOp(IRDLOperation):
 
 @irdl_op_definition
 class CaseOp(IRDLOperation):
-    """Run the branch with the given index, or the last branch if the index is out of range. Return its results."""
+    """Run the branch with the given index, or the last branch if the index is out of range, and return the branch's
+    results."""
 
     name = "stablehlo.case"
 

@@ -23,11 +23,11 @@ OpT_contra = TypeVar("OpT_contra", bound=Operation, contravariant=True)
 
 @dataclass(frozen=True)
 class Constraint(Generic[OpT_contra]):
-    """A constraint of the specification, with its label there.
+    """A constraint of the specification and its label.
 
     Attributes:
         label: The label, such as `C7`, with which the error begins.
-        check: Raises `VerifyException` for an operation that violates the constraint. It may assume that the
+        check: Raises `VerifyException` for an operation that violates the constraint. The function may assume that the
             operation satisfies all constraints that are listed before this one.
     """
 
@@ -63,7 +63,8 @@ def element_of(value: SSAValue) -> Attribute:
 
 
 def shapes_agree(first: Shape, second: Shape) -> bool:
-    """Return whether the shapes have the same rank, and the same extent in each dimension that is static in both."""
+    """Return whether the shapes have the same rank and the same extent in each dimension that is static in both
+    shapes."""
     if len(first) != len(second):
         return False
     return all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(first, second, strict=True))
@@ -182,7 +183,7 @@ def is_integer_or_bool(element: Attribute) -> bool:
 
 
 def is_signed(element: Attribute) -> bool:
-    """Return whether numbers of the type may be negative. Signless integers count as signed."""
+    """Return whether numbers of the type may be negative. Signless integers are treated as signed."""
     return element != i1 and not is_unsigned(element)
 
 

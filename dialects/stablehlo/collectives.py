@@ -140,7 +140,7 @@ class ReduceScatterOp(CollectiveOp):
 
 @irdl_op_definition
 class AllToAllOp(CollectiveOp):
-    """Split the operands of all devices of a group. Each device receives one slice from every device, and concatenates
+    """Split the operands of all devices of a group. Each device receives one slice from every device and concatenates
     the slices."""
 
     name = "stablehlo.all_to_all"
@@ -345,8 +345,7 @@ def _check_data(op: CollectiveOp) -> None:
 
 
 def _check_root(op: CollectiveOp) -> None:
-    """Check the last operand if it selects root devices: it must contain one device id for each data operand, that is,
-    for each operand before it."""
+    """Check that the last operand, if it selects root devices, contains one device id for each operand before it."""
     if not op.has_dynamic_root:
         return
     if len(op.operands) < 2:

@@ -115,7 +115,8 @@ COMPARISON_TYPES: tuple[tuple[ElementPredicate, tuple[ComparisonType, ...]], ...
 class SelectOp(IRDLOperation):
     """Select each element from one of two tensors, according to a predicate. The predicate may be a scalar.
 
-    stablehlo.select %predicate, %a, %b : tensor<…xi1>, type
+    Example:
+        stablehlo.select %predicate, %a, %b : tensor<…xi1>, type
     """
 
     name = "stablehlo.select"

@@ -45,10 +45,11 @@ RHS_BATCHING, RHS_CONTRACTING = "rhs_batching_dimensions", "rhs_contracting_dime
 class DotGeneralOp(FunctionTypeOp):
     """Multiply tensors, and sum the products over the contracting dimensions.
 
-    %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT]
+    Example:
+        stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1]
 
     The result has the batching dimensions, then the free dimensions (neither batching nor contracting) of the left
-    operand, then those of the right operand.
+    operand, then the free dimensions of the right operand.
     """
 
     name = "stablehlo.dot_general"
@@ -111,7 +112,7 @@ class DotGeneralOp(FunctionTypeOp):
 
 
 def _parse_pair(parser: Parser) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Parse `= [0] x [1]`"""
+    """Parse the dimensions of both operands: `= [0] x [1]`"""
     parser.parse_punctuation("=")
     lhs = parse_dimensions(parser)
     parser.parse_keyword("x")

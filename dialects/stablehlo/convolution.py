@@ -150,8 +150,8 @@ class ConvolutionAttr(Data[ConvolutionDimensions]):
 
 
 def _parse_labels(parser: AttrParser, features: Sequence[str]) -> tuple[str, ...]:
-    """Parse `[b, 0, 1, f]`: each of the labels `features` once, and consecutive numbers from zero for the spatial
-    dimensions."""
+    """Parse dimension labels such as `[b, 0, 1, f]`: each of the labels `features` once, and consecutive numbers from
+    zero for the spatial dimensions."""
 
     def label() -> str:
         return parser.parse_optional_identifier() or str(parse_int64(parser))
@@ -250,7 +250,7 @@ class ConvolutionOp(ConvolvingOp, FunctionTypeOp):
 
 
 def _parse_window(parser: Parser) -> Properties:
-    """Parse `{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; a trailing comma is allowed."""
+    """Parse a window, `{stride = [2, 1], pad = [[0, 1], [1, 1]]}`; a trailing comma is allowed."""
     fields: Properties = {}
     parser.parse_punctuation("{")
     while parser.parse_optional_punctuation("}") is None:
@@ -424,7 +424,8 @@ CONSTRAINTS: tuple[Constraint[ConvolutionOp], ...] = (
 
 @irdl_op_definition
 class DynamicConvOp(ConvolvingOp):
-    """Convolve as `convolution` does, but with the padding given by an operand. StableHLO prints it in generic form."""
+    """Convolve as `convolution` does, but with the padding given by an operand. StableHLO prints the operation in
+    generic form."""
 
     name = "stablehlo.dynamic_conv"
 

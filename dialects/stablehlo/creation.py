@@ -87,7 +87,7 @@ class DenseConstantOp(IRDLOperation):
 
     @classmethod
     def _parse_in_full(cls, parser: Parser) -> Self:
-        """Parse `) <{value = dense<…> : type}> : () -> type`, the form for a result and a value that differ in type."""
+        """Parse the form for a result and a value that differ in type: `) <{value = dense<…> : type}> : () -> type`."""
         parser.parse_punctuation(")")
         inline_properties = parser.parse_optional_properties_dict()
         other_properties, attributes = parse_attributes(parser, cls)
@@ -140,7 +140,10 @@ def _parse_value(parser: Parser) -> DenseAttr | DenseResourceAttr:
 
 @irdl_op_definition
 class IotaOp(IRDLOperation):
-    """Return a tensor whose elements are their indices along a dimension: `stablehlo.iota dim = 0 : tensor<…>`"""
+    """Return a tensor in which the value of each element is its index along a dimension.
+
+    stablehlo.iota dim = 0 : tensor<…>
+    """
 
     name = "stablehlo.iota"
 

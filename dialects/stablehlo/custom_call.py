@@ -150,7 +150,7 @@ def _selected_type(subject: str, type_: Attribute, indices: Sequence[int]) -> At
 
 
 def _selected_result_type(op: CustomCallOp, indices: Sequence[int]) -> Attribute:
-    """Return the type that `indices` selects from the results. More than one result counts as a tuple."""
+    """Return the type that `indices` selects from the results. Several results are treated as a tuple."""
     if len(op.results) == 1:
         return _selected_type("output_tuple_indices", op.result_types[0], indices)
     if not indices or not 0 <= indices[0] < len(op.results):
@@ -159,7 +159,7 @@ def _selected_result_type(op: CustomCallOp, indices: Sequence[int]) -> Attribute
 
 
 def _check_aliases(op: CustomCallOp) -> None:
-    """Check that the result and the operand of each alias have the same type. They may be elements of tuples."""
+    """Check that the result and the operand of each alias, which may be elements of tuples, have the same type."""
     for alias in op.output_operand_aliases or ():
         index = alias.data.operand_index
         if not 0 <= index < len(op.inputs):

@@ -140,7 +140,8 @@ class SetDimensionSizeOp(DimensionOp):
 
 @irdl_op_definition
 class DynamicIotaOp(DimensionOp):
-    """Return a tensor with the shape `output_shape`. Its elements are their indices along a dimension."""
+    """Return a tensor with the shape `output_shape`, in which the value of each element is its index along a
+    dimension."""
 
     name = "stablehlo.dynamic_iota"
 

@@ -3,7 +3,7 @@
     tensor<3x?xf32, #stablehlo.bounds<?, 4>>                        the second extent is unknown, and at most 4
     tensor<3x?xf32, #stablehlo.type_extensions<bounds = [?, 4]>> the same, in an older spelling
 
-A missing bound is written as `?`, and is represented here as `DYNAMIC_INDEX`.
+A missing bound is written as `?` and represented here as `DYNAMIC_INDEX`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def largest_shape(type_: TensorType[Attribute]) -> list[int]:
 
 
 def is_within_bounds(first: TensorType[Attribute], second: TensorType[Attribute]) -> bool:
-    """Return whether no extent of either type exceeds a bound of the other type. Both must have the same rank."""
+    """Return whether no extent of either type exceeds a bound of the other type. Both types must have the same rank."""
     return all(
         bound == DYNAMIC_INDEX or extent <= bound
         for type_, other in ((first, second), (second, first))
@@ -102,7 +102,7 @@ def check_bounds(type_: Attribute) -> None:
 def check_static_or_bounded(subject: str, value: SSAValue) -> None:
     """Check that at most one extent is dynamic, and that a dynamic extent has a bound.
 
-    The result type determines the shape that the operation computes.
+    The check is for operations whose result type alone determines the computed shape.
     """
     type_ = value.type
     assert is_tensor(type_), "by the definition of the operation"

@@ -36,7 +36,8 @@ from .tensors import numbers
 class RngBitGeneratorOp(FunctionTypeOp):
     """Return the next state of a generator, and random bits, both computed from the given state.
 
-    stablehlo.rng_bit_generator %state, algorithm = THREE_FRY
+    Example:
+        stablehlo.rng_bit_generator %state, algorithm = THREE_FRY
     """
 
     name = "stablehlo.rng_bit_generator"
@@ -75,7 +76,8 @@ class RngBitGeneratorOp(FunctionTypeOp):
 class RngOp(FunctionTypeOp):
     """Return random numbers drawn from a state outside the program.
 
-    stablehlo.rng %a, %b, %shape, distribution = UNIFORM
+    Example:
+        stablehlo.rng %a, %b, %shape, distribution = UNIFORM
     """
 
     name = "stablehlo.rng"

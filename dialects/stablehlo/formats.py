@@ -57,8 +57,8 @@ def parse_located_argument(parser: Parser) -> Parser.Argument:
 def parse_attributes(
     parser: Parser, op_type: type[IRDLOperation], spelled: Sequence[str] = ()
 ) -> tuple[Properties, Properties]:
-    """Parse the optional attribute dictionary `{…}` of a custom format. Return its properties and its discardable
-    attributes. `spelled`: the properties that the format prints elsewhere; they must not be in the dictionary.
+    """Parse the optional attribute dictionary `{…}` of a custom format, and return its properties and discardable
+    attributes. `spelled`: the properties that the format prints elsewhere, which must not be in the dictionary.
     """
     start = parser.pos
     attributes = parser.parse_optional_attr_dict()
@@ -137,7 +137,8 @@ class CustomFormatOp(IRDLOperation):
         return {}
 
     def print_own(self, printer: Printer) -> None:
-        """Print the part of the custom form between operands and attributes. It must depend only on the properties."""
+        """Print the part of the custom form between operands and attributes. The text must depend only on the
+        properties."""
 
     @classmethod
     @abstractmethod

@@ -139,7 +139,8 @@ def check_index_elements(op: IndexingOp) -> None:
 
 
 def check_index_vector_dim(op: IndexingOp) -> None:
-    """Check that `index_vector_dim` is in range. If it equals the rank of the indices, index vectors have length 1."""
+    """Check that `index_vector_dim` is in range. If `index_vector_dim` equals the rank of the indices, index vectors
+    have length 1."""
     if not 0 <= op.numbers.index_vector_dim <= rank_of_indices(op):
         raise VerifyException(f"index_vector_dim is {op.numbers.index_vector_dim}, expected 0 to {rank_of_indices(op)}")
 

@@ -170,7 +170,8 @@ class EinsumFormatOp(FunctionTypeOp):
 
     @property
     def equation(self) -> Einsum:
-        """The parsed equation. Raises `VerifyException` if it is invalid, or does not match the operands' shapes."""
+        """The parsed equation. Raises `VerifyException` if the equation is invalid or does not match the operands'
+        shapes."""
         try:
             return Einsum.parse(self.einsum_config.data, [shape_of(operand) for operand in self.operands])
         except ValueError as error:

@@ -179,7 +179,8 @@ CHOLESKY_CONSTRAINTS: tuple[Constraint[CholeskyOp], ...] = (
 
 @irdl_op_definition
 class TriangularSolveOp(IRDLOperation):
-    """Solve `a x = b`, or `x a = b`, for `x`, where `a` is triangular. StableHLO prints it in generic form."""
+    """Solve `a x = b`, or `x a = b`, for `x`, where `a` is triangular. StableHLO prints the operation in generic
+    form."""
 
     name = "stablehlo.triangular_solve"
 

@@ -43,7 +43,7 @@ class BatchNormOp(IRDLOperation):
 
 @irdl_op_definition
 class BatchNormTrainingOp(BatchNormOp):
-    """Normalize the operand. Return it with the mean and the variance of each feature."""
+    """Normalize the operand, and return the normalized operand with the mean and the variance of each feature."""
 
     name = "stablehlo.batch_norm_training"
 

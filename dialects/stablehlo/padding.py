@@ -35,7 +35,8 @@ _FIELDS = {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "
 class PadOp(FunctionTypeOp):
     """Add padding around the operand and between its elements. A negative amount removes elements at an edge.
 
-    stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]
+    Example:
+        stablehlo.pad %a, %z, low = [1], high = [0], interior = [2]
     """
 
     name = "stablehlo.pad"

@@ -88,7 +88,7 @@ class QuantizedType:
 
     @property
     def baseline(self) -> tuple[object, ...]:
-        """The parts of the type that remain without its scales and zero points."""
+        """All parts of the type except the scales and zero points."""
         return (*self.element, self.dimension)
 
     def check(self) -> None:
@@ -179,7 +179,7 @@ def same_element(first: Attribute, second: Attribute) -> bool:
 
 
 def same_parameters(first: Attribute, second: Attribute) -> bool:
-    """Return whether two element types are both quantized along a dimension, and equal except for that dimension."""
+    """Return whether two element types are both quantized along a dimension and equal except for that dimension."""
     parts = [QuantizedType.of(element) for element in (first, second)]
     numbers = {(part.element, part.scales, part.zero_points) for part in parts if part and part.dimension is not None}
     return None not in parts and len(numbers) == 1 and all(part and part.dimension is not None for part in parts)

@@ -60,7 +60,7 @@ from .tensors import numbers
 def combined_types(block: Block, count: int) -> Sequence[AnyTensor]:
     """Return the types of the values that the region combines.
 
-    Raises `VerifyException` unless the region returns `count` tensors, and takes two arguments of the type of each
+    Raises `VerifyException` unless the region returns `count` tensors and takes two arguments of the type of each
     tensor.
     """
     returned = returned_types(block)
@@ -95,8 +95,8 @@ def _agree(first: int, second: int) -> bool:
 def check_promotable(subject: str, element: Attribute, to: Attribute) -> None:
     """Check that the type `element` can be promoted to the type `to`.
 
-    Both must be of the same kind, and `to` must have at least as many bits. Floats of any width can be promoted to each
-    other.
+    Both types must be of the same kind, and `to` must have at least as many bits. Floats of any width can be promoted
+    to each other.
     """
     if not same_element(element, to) and not _promotes(element, to):
         raise VerifyException(f"{subject} has elements of type {element}, but they cannot be promoted to {to}")
@@ -139,7 +139,7 @@ def check_same_shapes(op: ReducingOp) -> None:
 
 def check_body(op: ReducingOp, shape: Shape) -> None:
     """Check that the region combines scalars, or tensors with extents of `shape`, and that the inputs can be promoted
-    to its types."""
+    to the types in the region."""
     types = combined_types(op.body.block, len(op.inputs))
     check_slices(types, shape)
     for value, type_ in zip(op.inputs, types, strict=True):
@@ -296,10 +296,10 @@ REDUCE_CONSTRAINTS: tuple[Constraint[ReduceOp], ...] = (
 
 
 def short_form(op: ReduceOp, with_locations: bool) -> CommutativeOp | None:
-    """Return the only operation of the region if the short form loses no information; otherwise None. The short form
-    prints just the name of this operation.
+    """Return the only operation of the region if the short form loses no information, and None otherwise. The short
+    form prints just the name of this operation.
 
-    The operation must take the block arguments in order, and must not have attributes or locations that the short form
+    The operation must take the block arguments in order and must not have attributes or locations that the short form
     omits.
     """
     block = op.body.block
@@ -333,7 +333,7 @@ def short_body(combiner: type[CommutativeOp], element: Attribute, location: Loca
 
 
 def _parse_pair(parser: Parser) -> tuple[UnresolvedOperand, UnresolvedOperand]:
-    """Parse `(%value init: %init)`"""
+    """Parse an input and its initial value: `(%value init: %init)`"""
     with parser.in_parens():
         value = parser.parse_unresolved_operand()
         parser.parse_keyword("init")
@@ -357,7 +357,7 @@ def _parse_combiner(parser: Parser) -> type[CommutativeOp]:
 
 
 def _parse_across(parser: Parser) -> Dimensions:
-    """Parse `across dimensions = [0]`."""
+    """Parse the reduced dimensions: `across dimensions = [0]`"""
     parser.parse_keyword("across")
     parser.parse_keyword("dimensions")
     parser.parse_punctuation("=")
@@ -365,8 +365,8 @@ def _parse_across(parser: Parser) -> Dimensions:
 
 
 def _parse_reducer(parser: Parser) -> Region:
-    """Parse `(%a: s, %a0: s) (%b: s, %b0: s) {…}`. The block takes the first value of each pair, then the second value
-    of each pair."""
+    """Parse a reducer: `(%a: s, %a0: s) (%b: s, %b0: s) {…}`. The block takes the first value of each pair, then the
+    second value of each pair."""
     values: list[Parser.Argument] = []
     others: list[Parser.Argument] = []
     while parser.parse_optional_punctuation("(") is not None:

@@ -31,7 +31,7 @@ from .tensors import numbers
 
 
 class ShapeKeepingOp(SameTypeOp):
-    """Base class of operations whose result has the shape of the operand, but may have a different element type."""
+    """Base class of operations whose result has the shape of the operand but may have a different element type."""
 
     operand = operand_def(numbers("I1"))
     result = result_def(TensorType)
@@ -60,7 +60,7 @@ class RealPartOp(ShapeKeepingOp):
 
 @irdl_op_definition
 class AbsOp(RealPartOp):
-    """Return the absolute value of each number. It is real for complex operands."""
+    """Return the absolute value of each number. The absolute value of a complex number is real."""
 
     name = "stablehlo.abs"
     TAKES = is_signed
@@ -141,7 +141,8 @@ class IsFiniteOp(FunctionTypeOp):
 class ComplexOp(SameTypeOp):
     """Form complex numbers from real and imaginary parts. Only the type of the result is printed.
 
-    stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>
+    Example:
+        stablehlo.complex %real, %imaginary : tensor<…xcomplex<f32>>
     """
 
     name = "stablehlo.complex"

@@ -39,7 +39,8 @@ from .tensors import numbers
 class SliceOp(ViewOp):
     """Return the elements from a start to a limit, with a stride, along each dimension.
 
-    stablehlo.slice %a [0:1, 0:4:2]
+    Example:
+        stablehlo.slice %a [0:1, 0:4:2]
     """
 
     name = "stablehlo.slice"
@@ -162,10 +163,11 @@ SLICES: list[type[Operation]] = [SliceOp, ConcatenateOp]
 
 @irdl_op_definition
 class DynamicSliceOp(FunctionTypeOp):
-    """Return a slice of the first operand. The other operands give its start indices, which are clamped so that the
-    slice is in bounds.
+    """Return a slice of the first operand. The other operands give the start indices of the slice, which are clamped so
+    that the slice is in bounds.
 
-    stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]
+    Example:
+        stablehlo.dynamic_slice %a, %i, %j, sizes = [1, 4]
     """
 
     name = "stablehlo.dynamic_slice"

@@ -274,7 +274,7 @@ START_CONSTRAINTS: tuple[Constraint[AsyncStartOp], ...] = (
 
 @irdl_op_definition
 class AsyncDoneOp(IRDLOperation):
-    """Wait until an operation in the background has finished. Return its results."""
+    """Wait until an operation in the background has finished, and return its results."""
 
     name = "stablehlo.async_done"
 

@@ -1,7 +1,8 @@
 """Tuples, with which older exporters return the results of a function.
 
-%t = stablehlo.tuple %a, %b : tuple<tensor<f32>, tensor<i32>>
-%b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>
+Examples:
+    %t = stablehlo.tuple %a, %b : tuple<tensor<f32>, tensor<i32>>
+    %b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def check_positive(subject: str, values: Sequence[int]) -> None:
 
 
 def moving(fields: Mapping[str, tuple[str, str]], rank: Callable[[OpT], int]) -> list[Constraint[OpT]]:
-    """Return two constraints on optional properties: they have one number for each of `rank` dimensions, and all
-    numbers are positive.
+    """Return two constraints on optional properties: each property has one number for each of `rank` dimensions, and
+    all numbers are positive.
 
     `fields`: the labels of these two constraints, by property name.
     """

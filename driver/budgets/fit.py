@@ -2,15 +2,15 @@
 
     recompute.fit(text, "8GiB").fits
 
-The step is rewritten as `recompute{budget=…}` does, and the peak and the FLOPs of the result are counted. The lower
+The step is rewritten as by `recompute{budget=…}`, and the peak and the FLOPs of the result are computed. The lower
 bounds on the extra FLOPs and on the temporaries are proved in program order. A refusal is proved if the lower bound on
 the temporaries exceeds the budget, or if the arguments and results alone exceed it. Otherwise the answer is only that
 no plan was found.
 
-XLA compiles a step that JAX lowered, and may need less or more memory than program order. For such a step the lower
-bound must exceed the budget by more than the measured error of program order, and the answer `yes` adds that the
-compiled step may need less or more. For a step on several devices, the model counts whole arrays instead of shards, so
-no budget is refused.
+XLA compiles a step that JAX lowered, and may need less or more memory than program order. Therefore, a refusal of such
+a step is proved only if the lower bound exceeds the budget by more than the measured error of program order, and the
+answer `yes` adds that the compiled step may need less or more memory. For a step on several devices, the model counts
+whole arrays instead of shards, so no budget is refused.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def fit(
         progress: A function that is called with the name of each phase of the search.
 
     Returns:
-        The verdict, with the bytes, the extra work and the lower bounds. A repeated question in one process gets the
-        stored answer, unless `stop` is given.
+        The verdict, with the bytes, the extra work and the lower bounds. If the same arguments are given again in one
+        process, the stored answer is returned, unless `stop` is given.
 
     Raises:
         TypeError: For a step of an unsupported type.
@@ -187,8 +187,10 @@ class _SingleStep:
 
 
 def _single_step(module: ModuleOp, loops: Loops | LoopSchedule, functions: int, model: str) -> _SingleStep | None:
-    """Return the step of the module as one block to solve; None if the module has several steps, if the memory model
-    proves no bounds, or if a rewrite may divide conditionals, because the bounds hold for whole conditionals only.
+    """Return the step of the module as one block for which a solver can prove bounds; None if there is no such block.
+
+    There is none if the module has several steps, or if the memory model proves no bounds. There is also none if a
+    rewrite may divide conditionals, because the bounds are valid only for whole conditionals.
     """
     if has_several_conditionals(module):
         return None

@@ -32,10 +32,9 @@ class Verdict(Enum):
         AS_IT_IS: The step fits unchanged.
         RECOMPUTED: The step fits with recomputation.
         NOT_FOUND: No plan was found, but it is not proved that none exists.
-        NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound
-            in program order exceed it. For a step that JAX lowered for one device, this bound counts only if it exceeds
-            the budget by more than the measured error of program order. For a step on several devices, this answer is
-            not given.
+        NO: It is proved that no plan is within the budget, because the arguments and results alone or a lower bound in
+            program order exceed it. For a step that JAX lowered for one device, the bound must exceed the budget by
+            more than the measured error of program order. For a step on several devices, this answer is not given.
     """
 
     AS_IT_IS = "yes"
@@ -58,11 +57,11 @@ class Fit:
         argument_and_result_bytes: Bytes of arguments and results on the device.
         limits: The temporaries that the budget allows, in bytes.
         peaks: Temporaries of the rewritten step in bytes; empty if it does not fit.
-        smallest_peaks: If it is unknown whether the step fits: temporaries in bytes of the smallest rewrite that
-            was found; empty if none was found.
+        smallest_peaks: Temporaries in bytes of the smallest rewrite that was found, if it is unknown whether the step
+            fits; otherwise, or if no rewrite was found, empty.
         copies: The number of copies of operations in the rewritten step.
         extra_percent: The extra FLOPs in percent of the FLOPs of the step.
-        bound_percent: The proven lower bound on the extra FLOPs, in percent; None without one.
+        bound_percent: The proven lower bound on the extra FLOPs, in percent; None if there is no bound.
         loops: The value of the option `loops` for which `bound_percent` holds; None if no loops were cut.
         reason: The reason that the step does not fit, or that no plan was found; "" if it fits.
         lower_bound: The proven lower bound on the temporaries in program order; None for a step of several blocks,
@@ -124,8 +123,8 @@ def _budget(answer: Fit) -> str:
 
 
 def _bytes(answer: Fit, count: int) -> str:
-    """Return a number of bytes as rounded text. If the rounded number equals a limit that the exact number does not,
-    add the exact number: 576.0 KiB (589828 bytes) for a budget of 576KiB."""
+    """Return a number of bytes as rounded text. If only the rounded number equals a limit, add the exact number: for a
+    budget of 576KiB, the text may be `576.0 KiB (589828 bytes)`."""
     limits = [
         limit + around
         for name, limit in answer.limits.items()

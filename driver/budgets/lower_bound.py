@@ -26,8 +26,8 @@ class LowerBound:
         operation: The operation at the bound, with its source line.
         values: At most ten of the values that are live there, with their bytes, in order of decreasing size.
         unlisted_count: The number of live values that are not listed.
-        spanning_value: A description of a value that a later operation reads, and that must be live here or be
-            recomputed afterwards; empty if the operation itself needs all of `values`.
+        spanning_value: A description of a value that a later operation reads, so that the value must be live at
+            `operation` or be recomputed afterwards; empty if the operation itself needs all of `values`.
     """
 
     bytes: int

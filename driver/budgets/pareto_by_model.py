@@ -34,7 +34,7 @@ from ...transforms.preparation.timelines import timelines_of
 from ..inspection.queries import step_flops
 from .pareto_in_order import MAX_NAMED_VALUES
 
-NO_BOUND = "no bound proved in this model"
+NO_BOUND = "no bound is proved by this model"
 MAX_REWRITES_PER_BUDGET = 3
 """The maximum number of plans that are applied for each budget, in addition to the plans applied for other budgets. A
 curve has many budgets, so each gets fewer rewrites than a single search (`MAX_REWRITES` in
@@ -96,7 +96,7 @@ class _MeasuredRewrites:
 
 
 class ModelSweepObserver(Protocol):
-    """Receives the results of a sweep, each as soon as it is available."""
+    """Receives each result of a sweep as soon as it is available."""
 
     def begin(self, name: str, plain_peak_bytes: int) -> None:
         """Receive the name of the curve and the temporaries of the plain step."""

@@ -39,7 +39,7 @@ MAX_NAMED_VALUES = 3
 
 
 class SweepObserver(Protocol):
-    """Receives the messages and results of a sweep, each as soon as it is available."""
+    """Receives each message and result of a sweep as soon as it is available."""
 
     def begin(self, name: str, problem: Problem, plain_peak_bytes: int) -> None:
         """Receive the block whose budgets are solved next; the arguments are as in `SweptStep`."""

@@ -71,7 +71,7 @@ def content_of(path: str) -> str | None:
 
 
 def _registrations() -> object:
-    """Return the registered declarations. They change how a step is read, rewritten or proved."""
+    """Return the registered declarations, which change how a step is read, rewritten or proved."""
     return registrations(), registered_pure(), tuple(registered_sources().items())
 
 

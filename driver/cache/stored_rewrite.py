@@ -176,7 +176,7 @@ def spelling_of(module: ModuleOp) -> dict[str, Any]:
 
 
 def respell(module: ModuleOp, spelling: Mapping[str, Any]) -> ModuleOp:
-    """Give the module the attribute order and the value names that `spelling_of` has returned. Return the module."""
+    """Restore the attribute order and the value names that `spelling_of` has recorded, and return the module."""
     for op, number in zip(module.walk(), spelling["order_of"], strict=True):
         op.attributes = {name: op.attributes[name] for name in spelling["orders"][number]}
     for value, number in zip(_values(module), spelling["name_of"], strict=True):

@@ -45,8 +45,8 @@ def explain(
     """Explain one function, which must be inlined and have phases.
 
     The rows describe the segments that scopes name. If `options` are given and no named segment is worth recomputing,
-    they describe the segments that a rewrite with these options chooses. If such a rewrite leaves the step unchanged,
-    the rows give the reason for this.
+    the rows describe instead the segments that a rewrite with these options chooses. If this rewrite leaves the step
+    unchanged, the rows give the reason.
 
     Args:
         function: The function.
@@ -100,8 +100,8 @@ class _SavedBytes:
 
     Attributes:
         total: The bytes of all saved storages.
-        outside: The bytes of storages that operations outside every segment make.
-        by_decision: For each decision, the bytes of storages that its operations make.
+        outside: The bytes of storages that are created by operations outside all segments.
+        by_decision: For each decision, the bytes of storages that are created by its operations.
     """
 
     total: int
@@ -148,8 +148,8 @@ def _decision_after_cuts(step: Step, cut_loops: Mapping[Operation, str], decisio
     """Return the decision for a segment after the loops are cut.
 
     If cutting a loop is worthwhile, the operations of its body are repeated in the loop that reads its stacks.
-    Therefore a segment that would copy the whole loop copies nothing. The cut is also the reason given for a segment
-    that contains the loop and whose copies would free nothing.
+    Therefore a segment that would copy the whole loop copies nothing. If a segment contains the loop and its copies
+    would free nothing, the cut is the stated reason for this as well.
     """
     is_futile = frees_nothing(decision.reason) or decision.reason is SkipReason.NOTHING_FREED
     if decision.reason is not None and not is_futile:

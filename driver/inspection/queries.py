@@ -60,8 +60,8 @@ def explanations_of(
 def timelines_apart(module: ModuleOp, model: str) -> dict[str, tuple[str, Timeline]]:
     """Return the timeline of each function and a phrase that locates it, by function name.
 
-    Loop bodies and per-device bodies that contain a gradient count as functions. For all other functions, the phrase is
-    "".
+    Loop bodies and per-device bodies that contain a gradient are treated as functions. For all other functions, the
+    phrase is "".
     """
     copy = flat_copy(module)
     places = _outline(copy)

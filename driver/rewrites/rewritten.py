@@ -86,7 +86,7 @@ class Rewritten:
     def memory_of_steps(self, model: str = ORDER) -> list[StepMemory]:
         """Return the timelines of each step before and after the rewrite.
 
-        Loop bodies and per-device bodies that contain a gradient count as separate steps.
+        Loop bodies and per-device bodies that contain a gradient are treated as separate steps.
         """
         demand_model(model)
         before, after = (timelines_apart(as_module(module), model) for module in (self._original, self.module))

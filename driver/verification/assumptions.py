@@ -55,8 +55,9 @@ class Assumptions:
     def of_passes(cls, passes: Iterable[ModulePass], own_names: Container[str]) -> Assumptions:
         """Return the assumptions that a pipeline requests.
 
-        The option `repeatable` of this project's passes requests assumptions. So do `recompute-shard-kept` (it adds
-        sharding constraints) and `recompute-flatten-tuples` (it flattens results). Other passes request nothing.
+        Three features of this project's passes request assumptions: the option `repeatable`, the pass
+        `recompute-shard-kept`, which adds sharding constraints, and the pass `recompute-flatten-tuples`, which flattens
+        results. Other passes request nothing.
 
         `own_names`: the names of this project's passes.
         """

@@ -106,7 +106,7 @@ def with_marks_as_attributes(module: ModuleOp) -> tuple[ModuleOp, tuple[Remark, 
 
 def _text_of(step: HasText) -> str:
     """Return the text of a lowered step, with locations if the step can print them. A lowered step of Equinox cannot
-    print locations, but its attribute `lowered` is JAX's lowered step, which can.
+    print locations. Its attribute `lowered` is JAX's lowered step, which can print them.
     """
     candidates: list[Any] = [step, getattr(step, "lowered", None)]
     for lowered in candidates:

@@ -121,7 +121,7 @@ def prove_equal(before: ModuleOp, after: ModuleOp, assumptions: Assumptions = NO
 
     Args:
         before, after: The modules.
-        assumptions: The assumptions that the user's options request; those that `before` declares are added.
+        assumptions: The assumptions that the user's options request. Assumptions that `before` declares are added.
 
     Raises:
         NotProved: If the result is not proved equal.

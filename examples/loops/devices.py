@@ -1,6 +1,6 @@
 """Gradient of a `shard_map` over eight devices that split the batch and the weights of every layer.
 
-On a machine with fewer devices, run it with `XLA_FLAGS=--xla_force_host_platform_device_count=8`.
+On a machine with fewer devices, run the step with `XLA_FLAGS=--xla_force_host_platform_device_count=8`.
 """
 
 from __future__ import annotations

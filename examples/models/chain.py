@@ -1,6 +1,6 @@
 """A chain of ten blocks that apply sin, exp, cos and tanh, without weights.
 
-MindSpore's recomputation saves no memory on this network, because no gradient gates its copies.
+MindSpore's recomputation frees no memory on this network, because no gradient gates its copies.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ class EqxJitted(ModuleStep[P, R]):
         return self._eqx.lower(*args, **kwargs)
 
     def call_with_arrays(self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call `method` with the arguments that equinox's `lower` passes to the inner step. Shapes count as arrays."""
+        """Call `method` with the arguments that equinox's `lower` passes to the inner step. Shapes are treated as
+        arrays."""
 
         def of_inner(donated: Any, others: Any, static: Any) -> Any:
             return method(*_TREE.map(_shape_of, (donated, others)), static)
@@ -109,7 +110,7 @@ class EqxJitted(ModuleStep[P, R]):
 
 
 class _Scoped(_EQX.Module):
-    """A wrapper around a function or module. It runs modules in named scopes while it is traced.
+    """A wrapper around a function or module, which runs modules in named scopes while it is traced.
 
     It is a pytree, so that its arrays are traced like the arrays of a jitted method or module.
     """
@@ -138,7 +139,7 @@ class _StandIn(np.ndarray[Any, Any]):
 
 
 def _stand_in(leaf: Any) -> Any:
-    """Return an array that stands for a `jax.ShapeDtypeStruct`; return any other leaf unchanged."""
+    """Return an array in place of a `jax.ShapeDtypeStruct`; return any other leaf unchanged."""
     if not isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf
     array = np.zeros(()).view(_StandIn)
@@ -147,7 +148,7 @@ def _stand_in(leaf: Any) -> Any:
 
 
 def _shape_of(leaf: Any) -> Any:
-    """Return the `jax.ShapeDtypeStruct` for which a `_StandIn` stands; return any other leaf unchanged."""
+    """Return the `jax.ShapeDtypeStruct` that a `_StandIn` replaces; return any other leaf unchanged."""
     return leaf.shape_of_argument if isinstance(leaf, _StandIn) else leaf
 
 
@@ -166,7 +167,7 @@ def filter_jit(*fun: Any, **keywords: Any) -> Any:
             is a decorator.
         donate: As in `eqx.filter_jit`: `"all"`, `"all-except-first"`, `"warn"`, `"warn-except-first"` or `"none"`.
         segments, policy, budget, ...: As in `recompute.jax.jit`.
-        compiler_options, ...: Those keywords of `jax.jit` that `eqx.filter_jit` accepts.
+        compiler_options, ...: The keywords of `jax.jit` that `eqx.filter_jit` accepts.
 
     Returns:
         A function like the result of `eqx.filter_jit`, with `report` and `explain`.

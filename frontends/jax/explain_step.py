@@ -146,8 +146,8 @@ def _with_verdict(
         step_report: The report without an answer.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
         least: The temporaries of the smallest candidate of a failed search, in bytes.
-        has_failed: Whether a search for plans was made and found none within the limit.
-        is_minimum: Whether the step that runs is the smallest that a search without a limit found.
+        has_failed: Whether a search found no plan within the limit.
+        is_minimum: Whether the step that runs is the smallest step that a search without a limit found.
     """
     plain = step_report.plain
     fixed = plain.arguments + plain.results - plain.aliased

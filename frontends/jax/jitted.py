@@ -42,7 +42,7 @@ source_info_util.register_exclusion(__file__)
 
 @dataclass
 class _Results(Generic[P, R]):
-    """The results that a step stores: by the key of a call (`key_of`), and by the budget for `within`."""
+    """The stored results of a step: by the key of a call (`key_of`), and for `within`, by the budget."""
 
     compiled: dict[Hashable, jax.stages.Compiled] = field(default_factory=dict[Hashable, jax.stages.Compiled])
     lowered: dict[Hashable, Lowered] = field(default_factory=dict[Hashable, Lowered])
@@ -193,7 +193,7 @@ class Jitted(Generic[P, R]):
     def within(self, budget: str) -> Jitted[P, R]:
         """Return a step like this one, with a budget in place of its plan, planner or pipeline.
 
-        All calls with one budget return one step, so that a repeated request searches and compiles nothing.
+        All calls with the same budget return the same step, so that a repeated request searches and compiles nothing.
         """
         if budget == self._options.budget:
             return self
@@ -207,10 +207,9 @@ class Jitted(Generic[P, R]):
     def explain(self, *args: Any, **kwargs: Any) -> Explanations:
         """Explain which values the step saves, and the effect of recomputing each segment.
 
-        The segments are the named scopes, unless a call would divide the step differently; then they are the segments
-        that the call chooses. For a step on several devices, bytes are counted for one device. To measure its
-        temporaries, the plain step is compiled once for all explanations and reports. Calls with arguments of equal
-        types share the result.
+        The segments are the named scopes, or other segments if a call of the step would choose them. For a step on
+        several devices, bytes are counted for one device. To measure its temporaries, the plain step is compiled once
+        for all explanations and reports. Calls with arguments of equal types share the result.
 
         Raises `Refusal` for a step without a gradient.
         """
@@ -298,7 +297,7 @@ def jit(*fn: Any, **keywords: Any) -> Any:
         measure: Whether to also compile the plain step, and run the variant with fewer bytes of temporaries:
             `True`, `False`, or `"auto"`, which does so if the predicted memory reduction is small. Unlike `measure` in
             `RecomputeOptions`, it is not a function.
-        search: Without a budget: the number of attempts to compile. The one with the fewest bytes of temporaries
+        search: Without a budget: the number of attempts to compile. The attempt with the fewest bytes of temporaries
             runs; FLOPs break ties. With 0, the XLA:CPU model chooses.
         static_argnums, donate_argnums, ...: The keywords of `jax.jit`.
 

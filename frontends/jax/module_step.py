@@ -64,7 +64,7 @@ class ModuleStep(ABC, Generic[P, R]):
 
     @property
     def inner(self) -> Jitted[..., Any]:
-        """The inner step. It takes and returns arrays instead of modules."""
+        """The inner step, which takes and returns arrays instead of modules."""
         return self._inner
 
     def __repr__(self) -> str:

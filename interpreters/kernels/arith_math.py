@@ -102,8 +102,8 @@ def integer(op: Operation) -> Kernel:
 
 
 def extended_arithmetic(op: Operation) -> Kernel:
-    """Make the kernel of an operation that returns the low and the high half of a sum or product. It uses Python
-    integers."""
+    """Make the kernel of an operation that returns the low and the high half of a sum or product. The kernel computes
+    with Python integers."""
     width, (low, high) = bit_width(dtype_at(op.operands[0])), (dtype_at(result) for result in op.results)
     read = read_signed if op.name == "arith.mulsi_extended" else read_unsigned
     compute = np.add if op.name == "arith.addui_extended" else np.multiply
@@ -196,7 +196,7 @@ def _from_integers(op: Operation, read: Callable[[Array], Array]) -> Kernel:
 
 
 def to_whole(op: Operation) -> Kernel:
-    """Make the kernel of a conversion from floats to integers. It rounds towards zero.
+    """Make the kernel of a conversion from floats to integers, which rounds towards zero.
 
     Values that are out of range become the nearest integer; MLIR leaves their results undefined.
     """
@@ -268,7 +268,8 @@ def math_as_stablehlo(op: Operation) -> Kernel:
 
 
 def of_floats(op: Operation) -> Kernel:
-    """Make the kernel of a function of floats. For types smaller than f32, it computes in f32 and rounds once."""
+    """Make the kernel of a function of floats. For types smaller than f32, the kernel computes in f32 and rounds
+    once."""
     compute, dtype = FLOATS[op.name], dtype_at(op.results[0])
     return lambda *operands: (as_owned(compute(*(row_by_row(operand, wide(dtype)) for operand in operands)), dtype),)
 
@@ -300,7 +301,7 @@ def float_to_integer_power(op: Operation) -> Kernel:
 
 
 def fused_multiply_add(op: Operation) -> Kernel:
-    """Make the kernel of `math.fma`. It rounds only once. Raises `ValueError` for f64, because numpy has no type for
+    """Make the kernel of `math.fma`, which rounds only once. Raises `ValueError` for f64, because numpy has no type for
     exact products of f64."""
     dtype = dtype_at(op.results[0])
     if dtype.itemsize > 4:

@@ -65,7 +65,7 @@ def _is_unranked(type_: Attribute) -> bool:
 
 
 def shape_at(value: SSAValue) -> tuple[int, ...]:
-    """Return the shape of the array that represents a value. It is empty for a scalar. Raises `ValueError` for a
+    """Return the shape of the array that represents a value, which is empty for a scalar. Raises `ValueError` for a
     dynamic shape."""
     shape = value.type.get_shape() if is_shaped(value.type) else ()
     if any(extent < 0 for extent in shape):
@@ -112,7 +112,7 @@ ValueKernel: TypeAlias = Callable[..., tuple[Any, ...]]
 
 
 def tuple_(op: Operation) -> ValueKernel:
-    """Make the kernel of `stablehlo.tuple`. It returns a tuple of the operands without copying them."""
+    """Make the kernel of `stablehlo.tuple`, which returns a tuple of the operands without copying them."""
 
     def run(*values: Any) -> tuple[Any, ...]:
         return (values,)
@@ -130,8 +130,8 @@ def element(op: GetTupleElementOp) -> ValueKernel:
 
 
 def token(op: Operation) -> ValueKernel:
-    """Make the kernel of an operation on tokens. It returns None, because operations run in program order without
-    tokens."""
+    """Make the kernel of an operation on tokens. The kernel returns None, because operations run in program order
+    without tokens."""
 
     def run(*tokens: None) -> tuple[Any, ...]:
         return (None,)
@@ -140,7 +140,7 @@ def token(op: Operation) -> ValueKernel:
 
 
 def async_done(op: Operation) -> ValueKernel:
-    """Make the kernel of `stablehlo.async_done`. It returns copies of the arrays in the future operand."""
+    """Make the kernel of `stablehlo.async_done`, which returns copies of the arrays in the future operand."""
 
     def run(future: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(array.copy() for array in future)

@@ -1,5 +1,4 @@
-"""Kernels of CHLO. They use the functions of numpy, or of scipy (imported on first use) if numpy does not have a
-function."""
+"""Kernels of CHLO, which use the functions of numpy, or of scipy (imported on first use) if numpy lacks a function."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ def elementwise(op: Operation) -> Kernel:
 
 
 def special(word: str, op: Operation) -> Kernel:
-    """Make the kernel of the special function that `word` names. For types smaller than f32, it computes in f32 and
-    rounds once.
+    """Make the kernel of the special function that `word` names. For types smaller than f32, the kernel computes in f32
+    and rounds once.
 
     Raises:
         ValueError: The function needs scipy, which is not installed.
@@ -71,12 +70,13 @@ def _from_scipy(word: str) -> Compute:
 
 
 def next_after(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.next_after`. It does not compute in a wider type, where the adjacent numbers differ."""
+    """Make the kernel of `chlo.next_after`. The kernel does not compute in a wider type, because the adjacent numbers
+    of a wider type are different."""
     return on_two(lambda a, b: as_owned(np.nextafter(row_by_row(a), row_by_row(b)), a.dtype))
 
 
 def multiply_high(op: Operation) -> Kernel:
-    """Make the kernel of `chlo.mulhi`. It returns the upper half of the product, and uses Python integers."""
+    """Make the kernel of `chlo.mulhi`, which computes the product with Python integers and returns the upper half."""
     dtype = dtype_at(op.results[0])
     width = bit_width(dtype)
     return on_two(lambda a, b: ((a.astype(object) * b.astype(object)) >> width).astype(dtype))

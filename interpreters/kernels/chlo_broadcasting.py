@@ -1,4 +1,4 @@
-"""Kernels of CHLO's broadcasting operations. They broadcast the operands, then apply the elementwise kernel."""
+"""Kernels of CHLO's broadcasting operations, which broadcast the operands and apply the elementwise kernel."""
 
 from __future__ import annotations
 

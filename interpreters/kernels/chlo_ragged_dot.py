@@ -1,5 +1,5 @@
-"""Kernel of `chlo.ragged_dot`. It computes one product for each group. Masks select the rows, or the summed elements,
-of the group.
+"""The kernel of `chlo.ragged_dot`, which computes one product for each group. Masks select the rows, or the summed
+elements, of the group.
 
 Rows after the last group are zero, as in JAX.
 """
@@ -62,7 +62,7 @@ class _Einsum:
 def ragged_dot(op: RaggedDotOp) -> Kernel:
     """Make the kernel of `chlo.ragged_dot`.
 
-    It computes products and sums in the element type of the result, or in f32 if this type is smaller.
+    The kernel computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     einsum = _Einsum.of(op)
     group_dimensions = op.numbers.rhs_group_dimensions

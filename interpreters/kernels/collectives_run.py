@@ -30,7 +30,7 @@ COUNTS = ("mhlo.num_replicas", "mhlo.num_partitions")
 
 
 def collective(op: Operation) -> Kernel:
-    """Make the kernel of a collective with this process as the only participant. It returns the operands.
+    """Make the kernel of a collective with this process as the only participant. The kernel returns the operands.
 
     Raises:
         ValueError: Other processes take part, or the results and the operands differ in shape.
@@ -51,8 +51,8 @@ def collective(op: Operation) -> Kernel:
 
 
 def single_process_permute(op: Operation) -> Kernel:
-    """Make the kernel of `collective_permute` for a single process. It returns the operand if the process sends to
-    itself, else zeros."""
+    """Make the kernel of `collective_permute` for a single process. The kernel returns the operand if the process sends
+    to itself, and zeros otherwise."""
     receives = bool(_check_alone(op, "source_target_pairs"))
     return on_one(lambda operand: operand.copy() if receives else np.zeros(operand.shape, operand.dtype))
 
@@ -102,7 +102,7 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def exchange(self, group: Group, channel: int, values: Values) -> list[Values]:
-        """Contribute values to a collective. Return the values of all devices, in the order of the group."""
+        """Contribute values to a collective, and return the values of all devices in the order of the group."""
 
     def group_of(self, op: CollectiveOp, across_partitions: bool) -> Group | None:
         """Return the group of a collective to which this device belongs, or None if it belongs to no group.
@@ -209,7 +209,7 @@ def collective_permute(op: CollectivePermuteOp, device: SimulatedDevice) -> Kern
 
 
 def _combine(op: CollectiveOp, combine: Combine, exchanged: Sequence[Array], captured: Values) -> Array:
-    """Combine arrays from all devices elementwise, in the order of the group. Return the result."""
+    """Combine arrays from all devices elementwise, in the order of the group, and return the result."""
     dtype = dtype_at(op.regions[0].block.args[0])
     result = convert(exchanged[0], dtype).reshape(-1)
     for other in exchanged[1:]:

@@ -38,8 +38,8 @@ def exponential(a: Array) -> Array:
 def exponential_minus_one(a: Array) -> Array:
     """Compute `e^a - 1`.
 
-    Unless x is large, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)` to avoid
-    cancellation.
+    For `a = x + iy`, unless x is large, the real part `e^x cos y - 1` is computed as `(e^x - 1) cos y - 2 sin²(y / 2)`
+    to avoid cancellation.
     """
     x, y = parts_of(a)
     real, imaginary = parts_of(exponential(a))
@@ -50,7 +50,7 @@ def exponential_minus_one(a: Array) -> Array:
 def log_plus_one(a: Array) -> Array:
     """Compute `log(1 + a)`.
 
-    The real part is `log(|1 + a|)`. If `|1 + a|` is close to 1, it is computed as `log1p(|1 + a|² - 1) / 2`.
+    The real part is `log(|1 + a|)`. If `|1 + a|` is close to 1, the real part is computed as `log1p(|1 + a|² - 1) / 2`.
     """
     x, y = parts_of(a)
     is_near = (np.abs(x) < 3) & (np.abs(y) < 2)
@@ -63,8 +63,8 @@ def log_plus_one(a: Array) -> Array:
 
 
 def _square_size_less_one(x: Array, y: Array) -> tuple[Array, Array]:
-    """Compute `|1 + a|² - 1 = 2x + x² + y²`, whose terms may cancel, in double-double precision: as the sum of two
-    numbers."""
+    """Compute `|1 + a|² - 1 = 2x + x² + y²` as a sum of two numbers (double-double precision), because the terms may
+    cancel."""
     (x_squared, x_error), (y_squared, y_error) = _square(x), _square(y)
     first, error = _sum(2 * x, x_squared)
     second, more = _sum(first, y_squared)
@@ -141,7 +141,8 @@ def _times_conjugate(a: Array, b: Array) -> tuple[Array, Array]:
 def power(a: Array, b: Array) -> Array:
     """Compute powers.
 
-    For a negative integer exponent, numpy divides by a product in a way that may overflow, so `divide` is used instead.
+    For a negative integer exponent, numpy divides by a product. This division may overflow, so `divide` is used
+    instead.
     """
     real, imaginary = parts_of(b)
     is_divided = (imaginary == 0) & (real < 0) & (real == np.trunc(real)) & (a != 0)
@@ -149,7 +150,7 @@ def power(a: Array, b: Array) -> Array:
 
 
 def cbrt(a: Array) -> Array:
-    """Return the principal cube root. Its argument is a third of the argument of the number."""
+    """Return the principal cube root: the argument of the root is a third of the argument of the number."""
     angle, size = np.angle(a) / 3, np.cbrt(np.abs(a))
     return of_parts(size * np.cos(angle), size * np.sin(angle))
 

@@ -1,4 +1,4 @@
-"""Conversions between element types. They preserve values (`convert`) or bits (`bitcast_convert`), or convert to and
+"""Conversions between element types, which preserve values (`convert`) or bits (`bitcast_convert`) or convert to and
 from quantized types.
 
 An array represents a quantized value by its stored integers.
@@ -59,10 +59,11 @@ def _whole(values: Array, dtype: DType) -> Array:
 
 
 def reduce_precision(op: ReducePrecisionOp) -> Kernel:
-    """Make the kernel of `stablehlo.reduce_precision`. It rounds to the nearest number with fewer bits, ties to even.
+    """Make the kernel of `stablehlo.reduce_precision`, which rounds to the nearest number with fewer bits, ties to
+    even.
 
-    Numbers that are too large become infinite, and subnormal numbers become 0. NaN is unchanged, but becomes infinity
-    if the format has no mantissa, as in StableHLO's reference interpreter. (In XLA, it remains NaN.)
+    Numbers that are too large become infinite, and subnormal numbers become 0. NaN is unchanged, except that it becomes
+    infinity if the format has no mantissa, as in StableHLO's reference interpreter. (In XLA, it remains NaN.)
     """
     dtype = dtype_at(op.operand)
     if kind_of(dtype) != "f":
@@ -152,7 +153,7 @@ def _stored_dtype(value: SSAValue) -> DType:
 def on_real_numbers(make: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
     """Return a maker of kernels that also accept quantized values, like `dequantize_op_quantize` in the specification.
 
-    The kernels compute with real numbers of the expressed type, and quantize the results.
+    The kernels compute with real numbers of the expressed type and quantize the results.
 
     `make`: makes the kernel for values that are not quantized.
     """

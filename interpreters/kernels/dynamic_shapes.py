@@ -34,7 +34,7 @@ def _check_shape(shape: tuple[int, ...], stated: Array) -> None:
 
 
 def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
-    """Make the kernel of `dynamic_reshape`. It returns a view if the operand is row-major, otherwise a copy."""
+    """Make the kernel of `dynamic_reshape`, which returns a view if the operand is row-major, otherwise a copy."""
     shape = shape_at(op.result)
 
     def run(operand: Array, stated: Array) -> tuple[Array, ...]:
@@ -45,7 +45,7 @@ def dynamic_reshape(op: DynamicReshapeOp) -> Kernel:
 
 
 def dynamic_broadcast_in_dim(op: DynamicBroadcastInDimOp) -> Kernel:
-    """Make the kernel of `dynamic_broadcast_in_dim`. It returns a view that repeats elements with stride zero."""
+    """Make the kernel of `dynamic_broadcast_in_dim`, which returns a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     repeat = broadcast_to(shape_at(op.result), op.broadcast_dimensions.get_values())
 
@@ -104,7 +104,7 @@ def get_dimension_size(op: GetDimensionSizeOp) -> Kernel:
 
 
 def set_dimension_size(op: SetDimensionSizeOp) -> Kernel:
-    """Make the kernel of `set_dimension_size`. It returns the operand. The kernel raises `ValueError` if the size
+    """Make the kernel of `set_dimension_size`. The kernel returns the operand, and raises `ValueError` if the size
     differs from the static extent."""
     shape = shape_at(op.result)
     dimension = op.dimension.value.data

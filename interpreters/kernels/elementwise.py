@@ -18,14 +18,14 @@ from .conversion import convert
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """Compute the `maximum` of IEEE 754-2019. Unlike numpy, it orders -0.0 below 0.0. NaN propagates."""
+    """Compute the `maximum` of IEEE 754-2019. Unlike in numpy, -0.0 is less than 0.0. NaN propagates."""
     larger = np.maximum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, a + b, larger) if zero.any() else larger
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """Compute the `minimum` of IEEE 754-2019. Unlike numpy, it orders -0.0 below 0.0. NaN propagates."""
+    """Compute the `minimum` of IEEE 754-2019. Unlike in numpy, -0.0 is less than 0.0. NaN propagates."""
     smaller = np.minimum(a, b)
     zero = _both_zero(a, b)
     return np.where(zero, -(-a - b), smaller) if zero.any() else smaller
@@ -62,14 +62,15 @@ def divide_integers(a: Array, b: Array) -> Array:
 
 
 def remainder_of_integers(a: Array, b: Array) -> Array:
-    """Return the remainder. It has the sign of the dividend. As in XLA, it is the dividend if the divisor is zero."""
+    """Return the remainder, which has the sign of the dividend. As in XLA, the remainder is the dividend if the divisor
+    is zero."""
     return np.where(b == 0, a, np.fmod(a, b))
 
 
 def power_of_integers(base: Array, exponent: Array) -> Array:
-    """Compute powers by repeated squaring, modulo 2 to the width of the type.
+    """Compute powers by repeated squaring, modulo `2**width`, where `width` is the width of the type in bits.
 
-    For a negative exponent, the power is rounded towards zero; it is 0 if the base is 0.
+    For a negative exponent, the power is rounded towards zero; the power is 0 if the base is 0.
     """
     result = np.ones_like(base)
     square = base.copy()
@@ -221,8 +222,8 @@ BY_TABLE = EXACT.keys() | FLOAT.keys() | ROUNDED.keys() | INTEGER.keys() | INTEG
 
 
 def compute_for(op: str, dtype: DType) -> Compute | None:
-    """Return the function that computes an operation on elements of type `dtype`, or None if it is not defined for
-    them.
+    """Return the function that computes an operation on elements of type `dtype`, or None if the operation is not
+    defined for these elements.
 
     The function expects elements of type `working_dtype(dtype)`.
     """

@@ -43,8 +43,8 @@ def gather_with(op: GatherOp | DynamicGatherOp) -> Callable[[Array, Array, Seque
 
 
 def scatter(op: ScatterOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.scatter`. It applies updates in the order of their indices, and skips updates that
-    are out of bounds."""
+    """Make the kernel of `stablehlo.scatter`, which applies updates in the order of their indices and skips updates
+    that are out of bounds."""
     numbers = op.scatter_dimension_numbers.data
     extents, shape = shape_of(op.inputs[0]), shape_of(op.updates[0])
     rank, count = len(shape), len(op.inputs)
@@ -125,7 +125,7 @@ def _flat(index: Sequence[Array], extents: Sequence[int], shape: Sequence[int]) 
 def turns(places: Array, inside: Array) -> Iterator[Array]:
     """Yield the indices of the elements that are in bounds, in groups. No two elements of a group have the same place.
 
-    Elements with the same place are in successive groups, and keep their order.
+    Elements with the same place are in successive groups and keep their order.
 
     Args:
         places: The position in the result to which each element is written.

@@ -13,7 +13,7 @@ from .conversion import convert
 def dot(op: DotOp) -> Kernel:
     """Make the kernel of `stablehlo.dot`.
 
-    It computes products and sums in the element type of the result, or in f32 if this type is smaller.
+    The kernel computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     dtype = dtype_at(op.result)
     working = wide(dtype)
@@ -25,7 +25,7 @@ def _in(values: Array, dtype: DType) -> Array:
 
 
 def broadcast(op: BroadcastOp) -> Kernel:
-    """Make the kernel of `stablehlo.broadcast`. It returns a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast`, which returns a view that repeats elements with stride zero."""
     shape = shape_at(op.result)
     return on_one(lambda operand: np.broadcast_to(operand, shape))
 
@@ -33,7 +33,7 @@ def broadcast(op: BroadcastOp) -> Kernel:
 def einsum(op: EinsumFormatOp) -> Kernel:
     """Make the kernel of `stablehlo.einsum`.
 
-    It computes products and sums in the element type of the result, or in f32 if this type is smaller.
+    The kernel computes products and sums in the element type of the result, or in f32 if this type is smaller.
     """
     equation, dtype = op.equation, dtype_at(op.result)
     working = wide(dtype)
@@ -52,7 +52,7 @@ def einsum(op: EinsumFormatOp) -> Kernel:
 
 
 def torch_index_select(op: TorchIndexSelectOp) -> Kernel:
-    """Make the kernel of `torch_index_select`. It clamps indices that are out of range, like the gather to which XLA
+    """Make the kernel of `torch_index_select`, which clamps indices that are out of range, like the gather to which XLA
     lowers it."""
     shape = shape_at(op.operand)
     dimension = op.dim.value.data

@@ -20,8 +20,8 @@ from .properties import flag, word
 def dot_general(op: DotGeneralOp) -> Kernel:
     """Make the kernel of `stablehlo.dot_general`.
 
-    It computes products and sums in the element type of the result, or in f32 if this type is smaller. It ignores the
-    attributes `precision_config` and `algorithm`.
+    The kernel computes products and sums in the element type of the result, or in f32 if this type is smaller. It
+    ignores the attributes `precision_config` and `algorithm`.
     """
     numbers = op.dot_dimension_numbers.data
     left, right, shape = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
@@ -58,7 +58,7 @@ FFTS: dict[str, Callable[..., Any]] = {
 
 
 def fft(op: FftOp) -> Kernel:
-    """Make the kernel of `stablehlo.fft`. It computes in f64 and rounds once. An inverse transform divides by the
+    """Make the kernel of `stablehlo.fft`, which computes in f64 and rounds once. An inverse transform divides by the
     extents."""
     extents = op.fft_length.get_values()
     shape = shape_at(op.result)
@@ -76,7 +76,7 @@ def fft(op: FftOp) -> Kernel:
 
 
 def cholesky(op: CholeskyOp) -> Kernel:
-    """Make the kernel of `stablehlo.cholesky`. It reads only the requested triangle, and sets the other triangle to
+    """Make the kernel of `stablehlo.cholesky`, which reads only the requested triangle and sets the other triangle to
     zero.
 
     The result for a matrix that is not positive definite is undefined; the kernel returns NaN, as in JAX.
@@ -107,7 +107,7 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def triangular_solve(op: Operation) -> Kernel:
-    """Make the kernel of `stablehlo.triangular_solve`. It solves `a x = b` or `x a = b`, and reads only the requested
+    """Make the kernel of `stablehlo.triangular_solve`, which solves `a x = b` or `x a = b` and reads only the requested
     triangle.
 
     If the diagonal contains a zero, the results are infinite or NaN.
@@ -141,7 +141,8 @@ def _check_system(a: tuple[int, ...], b: tuple[int, ...], is_left: bool) -> None
 
 
 def _substitute(a: Array, b: Array, is_lower: bool, has_ones: bool) -> Array:
-    """Solve triangular systems row by row, starting with the row that has a single unknown. Return the solutions."""
+    """Return the solutions of triangular systems, computed row by row, starting with the row that has a single
+    unknown."""
     size, solution = a.shape[-1], b.copy()
     for row in range(size) if is_lower else reversed(range(size)):
         solved = slice(0, row) if is_lower else slice(row + 1, size)

@@ -1,4 +1,4 @@
-"""A stable merge sort that sorts many lines at once. Its comparison takes arrays of elements."""
+"""A stable merge sort that sorts many lines at once, with a comparison that takes arrays of elements."""
 
 from __future__ import annotations
 

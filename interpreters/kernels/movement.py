@@ -65,8 +65,8 @@ def iota(op: IotaOp) -> Kernel:
 
 
 def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
-    """Return a function that returns an array with the type of `result`. Each element is its index along one
-    dimension."""
+    """Return a function that returns an array with the type of `result`. The value of each element is its index along
+    one dimension."""
     shape, dtype = shape_of(result), dtype_at(result)
 
     def run() -> Array:
@@ -78,19 +78,19 @@ def count_along(result: SSAValue, along: int) -> Callable[[], Array]:
 
 
 def reshape(op: ReshapeOp) -> Kernel:
-    """Make the kernel of `stablehlo.reshape`. It returns a view if the operand is row-major, otherwise a copy."""
+    """Make the kernel of `stablehlo.reshape`, which returns a view if the operand is row-major, otherwise a copy."""
     shape = shape_of(op.result)
     return on_one(lambda operand: operand.reshape(shape))
 
 
 def transpose(op: TransposeOp) -> Kernel:
-    """Make the kernel of `stablehlo.transpose`. It returns a view."""
+    """Make the kernel of `stablehlo.transpose`, which returns a view."""
     permutation = op.permutation.get_values()
     return on_one(lambda operand: operand.transpose(permutation))
 
 
 def broadcast_in_dim(op: BroadcastInDimOp) -> Kernel:
-    """Make the kernel of `stablehlo.broadcast_in_dim`. It returns a view that repeats elements with stride zero."""
+    """Make the kernel of `stablehlo.broadcast_in_dim`, which returns a view that repeats elements with stride zero."""
     return on_one(broadcast_to(shape_of(op.result), op.broadcast_dimensions.get_values()))
 
 

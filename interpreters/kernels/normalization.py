@@ -1,5 +1,5 @@
-"""Kernels of batch normalization according to StableHLO's specification. For types smaller than f32, they compute in
-f32 and round once."""
+"""Kernels of batch normalization according to StableHLO's specification. For types smaller than f32, the kernels
+compute in f32 and round once."""
 
 from __future__ import annotations
 

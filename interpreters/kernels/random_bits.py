@@ -1,6 +1,6 @@
 """Kernels of random operations: `stablehlo.rng_bit_generator` and `stablehlo.rng`.
 
-`rng_bit_generator` encrypts counters with a key, and returns the same bits as XLA on the CPU. `rng` draws from a hidden
+`rng_bit_generator` encrypts counters with a key and returns the same bits as XLA on the CPU. `rng` draws from a hidden
 state, and its numbers are implementation-defined.
 
 Source of both ciphers: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011.
@@ -33,7 +33,7 @@ PHILOX_ROUNDS = 10
 
 
 def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
-    """Make the kernel of `stablehlo.rng`. It draws from `generator` each time it runs."""
+    """Make the kernel of `stablehlo.rng`, which draws from `generator` each time it runs."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     is_normal = op.rng_distribution.data is RngDistribution.NORMAL
 
@@ -48,8 +48,8 @@ def rng(op: RngOp, generator: np.random.Generator) -> Kernel:
 
 
 def uniform(generator: np.random.Generator, low: Array, high: Array, shape: Sequence[int], dtype: DType) -> Array:
-    """Return random numbers between `low` (inclusive) and `high` (exclusive). If `low` is not less than `high`, all are
-    `low`."""
+    """Return random numbers between `low` (inclusive) and `high` (exclusive). If `low` is not less than `high`, all
+    numbers are `low`."""
     if not low < high:
         return np.full(shape, low, dtype)
     if kind_of(dtype) != "f":

@@ -98,7 +98,7 @@ def single_combiner(block: Block) -> str | None:
     None.
 
     Barriers, marks and unused operations are ignored, as in the proof. Otherwise, such an operation would change the
-    order in which elements are combined, and so the bits of the result.
+    order in which elements are combined, and therefore the bits of the result.
     """
     last = block.last_op
     if not isinstance(last, ReturnOp) or len(last.operands) != 1 or len(block.args) != 2:
@@ -138,8 +138,8 @@ def _with_ufunc(combiner: str, dtype: DType) -> ReduceRows:
 
 
 def _with_signs_of_zeros(extreme: Array, rows: Array, ufunc: np.ufunc) -> Array:
-    """Return maxima or minima with the signs of zeros that IEEE 754 requires. From zeros of both signs, numpy returns
-    either."""
+    """Return maxima or minima with the signs of zeros that IEEE 754 requires. If the operands are zeros of both signs,
+    numpy may return either zero."""
     zero = extreme == 0
     if not np.any(zero):
         return extreme
@@ -161,7 +161,7 @@ def _fold(combine: Combine) -> ReduceRows:
 
 
 def sort(op: SortOp, combine: Combine) -> Kernel:
-    """Make the kernel of `stablehlo.sort`. It is always stable, even if the operation does not require this."""
+    """Make the kernel of `stablehlo.sort`. The sort is always stable, even if the operation does not require this."""
     count, shape = len(op.inputs), shape_of(op.inputs[0])
     along = (op.dimension.value.data if op.dimension is not None else -1) % max(len(shape), 1)
     length = shape[along]

@@ -1,8 +1,9 @@
-"""Kernels of Shardy. They operate on global values, which are not divided among the devices.
+"""Kernels of Shardy, which operate on global values that are not divided among the devices.
 
-%1 = sdy.all_gather [{"x"}] %0 …       the same global value, of which each device holds a larger part
-%1 = sdy.all_reduce {"x"} %0 …         the same global value, unless %0 is unreduced along x: then it is the sum (or
-                                       maximum, minimum) of the values on the devices along x
+Examples:
+    %1 = sdy.all_gather [{"x"}] %0 …       the same global value, of which each device holds a larger part
+    %1 = sdy.all_reduce {"x"} %0 …         the same global value, unless %0 is unreduced along x: then it is the sum (or
+                                           maximum, minimum) of the values on the devices along x
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from .arrays import Array, Kernel, on_one, row_by_row
 
 
 def reshard(op: Operation) -> Kernel:
-    """Make the kernel of an operation that only changes the sharding. It returns a view if the operand is row-major,
-    otherwise a copy."""
+    """Make the kernel of an operation that only changes the sharding. The kernel returns a view if the operand is
+    row-major, otherwise a copy."""
     return on_one(lambda operand: row_by_row(operand).view())
 
 
 def reducing_collective(op: Operation) -> Kernel:
-    """Make the kernel of a reducing collective. It returns the operand.
+    """Make the kernel of a reducing collective. The kernel returns the operand.
 
     Raises:
-        ValueError: The operand is not unreduced along a reduced axis. The devices along it then hold copies of the
-            whole value, and the sum of the copies depends on the partitioner.
+        ValueError: The operand is not unreduced along a reduced axis. In this case, the devices along the axis have
+            copies of the whole value, and the sum of the copies depends on the partitioner.
     """
     assert isinstance(op, ReducingOp), "the table maps only collectives that reduce"
     operand = sharding_of(op.tensor)

@@ -1,4 +1,4 @@
-"""Kernels of structured linalg operations. They run a body on scalars for every point of an iteration space.
+"""Kernels of structured linalg operations, which run a body on scalars for every point of an iteration space.
 
 The loops run in order, like nested `for` loops, and an output element accumulates the results of the points that write
 to it. The parallel loops run as one vector operation if all of their points write to different elements.
@@ -149,6 +149,6 @@ def _along(loop: int, line: Array, rank: int) -> Array:
 
 
 def _loop_of_each_index(map_: AffineMap) -> list[int] | None:
-    """If every index is a loop index and no two are equal, return the loop of each index, else None."""
+    """Return the loop of each index if every index is a loop index and no two indices are equal, else None."""
     loops = [result.position for result in map_.results if isinstance(result, AffineDimExpr)]
     return loops if len(loops) == len(map_.results) == len(set(loops)) else None

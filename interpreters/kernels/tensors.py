@@ -17,7 +17,7 @@ DYNAMIC = -(1 << 63)
 
 
 def empty(op: tensor.EmptyOp) -> Kernel:
-    """Make the kernel of `tensor.empty`. It returns zeros, because the elements are unspecified and runs must be
+    """Make the kernel of `tensor.empty`, which returns zeros, because the elements are unspecified and runs must be
     reproducible."""
     shape, dtype = shape_at(op.tensor), dtype_at(op.tensor)
     return lambda *sizes: (np.zeros(shape, dtype),)
@@ -43,7 +43,7 @@ def dim(op: tensor.DimOp) -> Kernel:
 
 
 def cast(op: tensor.CastOp) -> Kernel:
-    """Make the kernel of `tensor.cast`. It returns its operand. Raises `ValueError` if operand and result differ in
+    """Make the kernel of `tensor.cast`, which returns its operand. Raises `ValueError` if operand and result differ in
     shape."""
     if shape_at(op.source) != shape_at(op.dest):
         raise ValueError(
@@ -53,8 +53,8 @@ def cast(op: tensor.CastOp) -> Kernel:
 
 
 def reshape(op: Operation) -> Kernel:
-    """Make the kernel of a reshape. It returns a view if the operand is row-major, otherwise a copy. It ignores shape
-    operands."""
+    """Make the kernel of a reshape. The kernel returns a view if the operand is row-major, otherwise a copy, and
+    ignores shape operands."""
     shape = shape_at(op.results[0])
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -97,8 +97,8 @@ def _inside(index: Array, extent: int) -> int:
 
 
 def extract_slice(op: tensor.ExtractSliceOp) -> Kernel:
-    """Make the kernel of `tensor.extract_slice`. It returns a copy without the dimensions of extent 1 that the result
-    type omits."""
+    """Make the kernel of `tensor.extract_slice`, which returns a copy without the dimensions of extent 1 that the
+    result type omits."""
     slices, shape = _Slices(op), shape_at(op.result)
 
     def run(source: Array, *sizes: Array) -> tuple[Array, ...]:
@@ -150,7 +150,8 @@ def _numbers(values: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
 
 
 def pad(op: tensor.PadOp, combine: Combine) -> Kernel:
-    """Make the kernel of `tensor.pad`. Its region computes each padding element from the indices of the element."""
+    """Make the kernel of `tensor.pad`. The region of the operation computes each padding element from the indices of
+    the element."""
     shape, dtype = shape_at(op.result), dtype_at(op.result)
     low = _numbers(op.static_low)
     high = _numbers(op.static_high)

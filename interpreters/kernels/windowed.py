@@ -120,8 +120,8 @@ def convolve(op: ConvolvingOp, moves: Sequence[DimWindow]) -> Callable[[Array, A
 def select_and_scatter(op: SelectAndScatterOp, select: Combine, scatter: Combine) -> Kernel:
     """Make the kernel of `stablehlo.select_and_scatter`.
 
-    If several candidates of a window are equal, it selects the first one. It combines the values that are scattered to
-    one element in the order of the windows.
+    If several candidates of a window are equal, the kernel selects the first one. The values that are scattered to one
+    element are combined in the order of the windows.
     """
     shape, dtype = shape_of(op.operand), dtype_at(op.result)
     sizes = op.window_dimensions.get_values() if op.window_dimensions is not None else (1,) * len(shape)

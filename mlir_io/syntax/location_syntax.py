@@ -26,7 +26,7 @@ def parse_location(parser: AttrParser, parse_nested: Callable[[], LocationAttr])
 
     Args:
         parser: The parser, at the first token of the location.
-        parse_nested: Parses a nested location. It may be an alias.
+        parse_nested: Parses a nested location, which may be an alias.
     """
     text = _optional_text(parser)
     return _parse_location(parser, parse_nested) if text is None else _after_text(parser, text, parse_nested)

@@ -1,6 +1,6 @@
 """Bit-exact numbers in attributes, parsed as MLIR parses them: floats, integers of all widths, and arrays.
 
-`0x7FC00001 : f32` is a bit pattern, and `1.0e40 : f32` is infinity. The same holds in `array<f32: 0x7F800000, 1.0>`.
+`0x7FC00001 : f32` is a bit pattern, and `1.0e40 : f32` is infinity. The same applies to `array<f32: 0x7F800000, 1.0>`.
 
 xDSL stores every float as a double, which represents all numbers of the narrower types exactly. A NaN is stored as a
 double with the NaN's payload, including the quiet bit, in the top bits of the double's payload. This module converts
@@ -267,8 +267,8 @@ def parse_optional_number(parser: AttrParser) -> NumberLiteral | None:
 
 
 def parse_dense_array(self: AttrParser) -> DenseArrayBase | None:
-    """Parse an array attribute after the keyword `array`. This replaces xDSL's method, which accepts only decimal
-    floats."""
+    """Parse an array attribute after the keyword `array`. This function replaces xDSL's method, which accepts only
+    decimal floats."""
     start = self.pos
     self.parse_punctuation("<", " in dense array")
     kind = self.parse_type()

@@ -1,11 +1,12 @@
-"""A workaround for `arith`: xDSL's conversions, comparisons and selections accept tensors and vectors, as in MLIR.
+"""A workaround for `arith`, which makes xDSL's conversions, comparisons and selections accept tensors and vectors.
 
-%1 = arith.extui %0 : tensor<2xi8> to tensor<2xi32>
-%2 = arith.cmpi slt, %1, %1 : tensor<2xi32>                          // The result has type tensor<2xi1>.
-%3 = arith.select %2, %1, %1 : tensor<2xi1>, tensor<2xi32>
+Examples:
+    %1 = arith.extui %0 : tensor<2xi8> to tensor<2xi32>
+    %2 = arith.cmpi slt, %1, %1 : tensor<2xi32>                          // The result has type tensor<2xi1>.
+    %3 = arith.select %2, %1, %1 : tensor<2xi1>, tensor<2xi32>
 
-xDSL 0.73 and 0.74 define these operations for scalars only, in both forms. `repair_arith` relaxes the constraints in
-their definitions, and replaces their verifiers with ones that follow MLIR:
+xDSL 0.73 and 0.74 define these operations for scalars only, in custom and in generic form. `repair_arith` relaxes the
+constraints in their definitions, and replaces their verifiers with verifiers that follow MLIR:
 https://mlir.llvm.org/docs/Dialects/ArithOps/.
 """
 

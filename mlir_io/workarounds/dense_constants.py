@@ -1,4 +1,4 @@
-"""A workaround for dense constants. With it, xDSL preserves the bits of floats.
+"""A workaround for dense constants, which makes xDSL preserve the bits of floats.
 
 Without reporting an error, xDSL parses `dense<0xFF800000> : tensor<f32>`, minus infinity, as the integer 4286578688,
 prints `dense<[0.0, -0.0]>` as `dense<0.0>`, and sets the quiet bit of NaNs when it prints them.

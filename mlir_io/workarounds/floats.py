@@ -1,9 +1,9 @@
 """A workaround for floats: exact conversions, equality of NaNs by their bits, and the printing of wide floats.
 
 xDSL parses `0x7F800001 : f32`, a signalling NaN, as 0x7FC00001, and parses all 8-bit NaNs as the same NaN. It rejects
-`1.0e40 : f32`, although MLIR parses it as infinity. It prints infinity as `array<f32: 0x7f800000>`, but cannot parse
-this text. For `1.0 : f80` it raises an internal error. Version 0.73 also rounds bf16 twice, and treats all NaNs as
-equal. The workaround replaces the conversions in the float types. This fixes attributes, arrays and dense constants
+`1.0e40 : f32`, which MLIR parses as infinity. It prints infinity as `array<f32: 0x7f800000>`, but cannot parse this
+text. For `1.0 : f80` it raises an internal error. Version 0.73 also rounds bf16 twice, and treats all NaNs as equal.
+The workaround replaces the conversions in the float types, which corrects attributes, arrays and dense constants
 together.
 """
 

@@ -1,4 +1,4 @@
-"""A workaround for locations that xDSL 0.73 and 0.74 cannot parse. With it, `xdsl-opt` parses this project's output.
+"""A workaround for locations that xDSL 0.73 and 0.74 cannot parse, so that `xdsl-opt` can read this project's output.
 
 MLIR defines the aliases of locations at the end of a file, after their uses. xDSL expects each definition before the
 first use, and also lacks ranges, `"model.py":37:27 to :49`, and the metadata of fused locations.

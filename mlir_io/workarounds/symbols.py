@@ -1,8 +1,8 @@
 """A workaround for symbols: the lookup continues outside unregistered operations, and symbol tables can be cached.
 
-xDSL treats every unregistered operation as a symbol table, and stops the lookup there. So xDSL does not find the
-function of a `func.call @f` in the region of an unregistered operation. The workaround continues the lookup outside the
-operation. xDSL also walks the whole table for each symbol; `cached_symbols` caches the tables while a module is
+xDSL treats every unregistered operation as a symbol table, and stops the lookup there. Therefore, xDSL does not find
+the function of a `func.call @f` in the region of an unregistered operation. The workaround continues the lookup outside
+the operation. xDSL also walks the whole table for each symbol; `cached_symbols` caches the tables while a module is
 verified.
 """
 

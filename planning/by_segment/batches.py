@@ -3,9 +3,9 @@
 A segment often consists of two computations that meet late. One draws random bits, which takes many large temporaries
 and yields a small mask; the other is the layer itself. An eager executor would run both concurrently, with the
 temporaries of both live. Therefore the part whose peak is far above its live-out bytes runs first, and the second part
-waits for its results. For two independent computations the order by (peak - live-out bytes) is optimal: R. Sethi, J. D.
-Ullman, "The generation of optimal code for arithmetic expressions", 1970; J. W. H. Liu, "An application of generalized
-tree pebbling to sparse matrix factorization", 1987.
+waits for its results. For two independent computations, it is optimal to run the one with the larger difference between
+peak and live-out bytes first: R. Sethi, J. D. Ullman, "The generation of optimal code for arithmetic expressions",
+1970; J. W. H. Liu, "An application of generalized tree pebbling to sparse matrix factorization", 1987.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def split_into_batches(
         operations: The copied operations, in program order.
         freed_bytes: The bytes that the group frees.
         only_concurrent: Whether to split only if a part of the second batch could run concurrently with the first
-            batch, and this part is larger than the inputs of the second token. The token makes a fusing compiler store
-            these inputs, which it might otherwise never materialize.
+            batch, and needs more bytes than the values that the second token waits for. The token makes a fusing
+            compiler store these values, which it might otherwise never materialize.
 
     Returns:
         One or two batches.
@@ -58,7 +58,8 @@ def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: 
     Args:
         graph: The graph of the step.
         groups: The operations of each batch, in the order of the batches.
-        live_out: The values that are read after the copies. A batch waits for those that the preceding batch computes.
+        live_out: The values that are read after the copies. Each batch waits for the live-out values of the preceding
+            batch.
     """
     batches, read = list[Batch](), set[int]()
     awaited: tuple[int, ...] = ()
@@ -73,8 +74,9 @@ def sequential_batches(graph: Graph, groups: Sequence[Sequence[int]], live_out: 
 
 
 def _may_run_concurrently(graph: Graph, first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether a large share of the second part could run concurrently with the first part. Its operations that
-    do not depend on the first part must need more bytes than the first part leaves live."""
+    """Return whether a large share of the second part could run concurrently with the first part. This is the case if
+    the operations of the second part that do not depend on the first part need more bytes than the first part leaves
+    live."""
     dependent = {value for value in graph.results_of(first) if value not in graph.constants}
     independent = list[int]()
     for op in second:
@@ -154,7 +156,7 @@ def _needed_inputs(graph: Graph, operations: Sequence[int], inputs: Sequence[int
 
 
 def _live_out(graph: Graph, part: Sequence[int]) -> list[int]:
-    """Return the results of the part that operations outside it read. Updates do not count as readers."""
+    """Return the results of the part that are read by operations outside the part, other than updates."""
     inside = set(part)
     return [
         value

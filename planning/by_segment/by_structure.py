@@ -1,9 +1,9 @@
 """Cut a forward pass into segments by data flow alone, where few bytes are live.
 
 For k segments, the residuals of each segment may take at most 1/k of the bytes of all residuals. Among the divisions
-within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is then about the live bytes at
-the cuts plus the residuals of the largest segment. A further candidate has larger segments at the start than at the end
-of the forward pass, because the backward pass frees the values at the last cuts before it reaches the early segments.
+within this limit, the one with the fewest live bytes at its cuts is chosen. The peak is about the live bytes at the
+cuts plus the residuals of the largest segment. A further candidate has larger segments at the start of the forward pass
+than at its end: when the backward pass reaches the early segments, it has freed the values at the last cuts.
 
 Source of the trade-off: T. Chen et al., "Training deep nets with sublinear memory cost", 2016, where all layers are
 equal and k is the square root of their number. For unequal layers, a dynamic program finds the cuts: N. Kumar, S.
@@ -33,7 +33,7 @@ computed for every number of segments."""
 
 
 class CutMethod(Enum):
-    """The method that places the cuts. Remarks quote the values of methods that make several segments.
+    """The method that places the cuts. Remarks quote the values of `BLOCKS` and `STRUCTURE`.
 
     Attributes:
         BLOCKS: Cut at the boundaries of repeated blocks.
@@ -53,7 +53,7 @@ class Cuts:
     Attributes:
         bounds: The operations at which segments begin, followed by the position after the last forward operation.
         cut_bytes: The live bytes, summed over all cuts.
-        inside_bytes: The largest total of residual bytes in a single segment.
+        inside_bytes: The residual bytes of the segment with the most residual bytes.
         method: The method that placed the cuts.
     """
 
@@ -86,8 +86,9 @@ convolutional network often holds such a share."""
 
 
 def cuts_by_structure(graph: Graph, most: int = MAX_SEGMENTS) -> list[Cuts]:
-    """Return distinct cuts into at most `most` segments. The cuts with the lowest estimated peak come first, then the
-    even cuts, then the uneven cuts, each kind by increasing score."""
+    """Return distinct cuts into at most `most` segments. The cuts with the lowest estimated peak come first. Cuts that
+    limit each segment to 1/k of the residual bytes follow, then cuts with a larger limit (`UNEVEN_SHARES`), each kind
+    by increasing score."""
     places = _CutPlaces.of(graph)
     even = places.cuts_within([places.total // count for count in range(2, most + 1)])
     lowest = places.cuts_with_lowest_peak()
@@ -112,7 +113,7 @@ def cuts_by_blocks(graph: Graph) -> Cuts | None:
     residuals_before = [0, *accumulate(_residual_bytes(graph, end))]
     starts = set[int]()
     for run in runs:
-        # All blocks of a run are equal, so the live bytes of the second block stand for all of them.
+        # All blocks of a run are equal, so the live bytes of the second block represent all of them.
         places = range(run.start + run.period, run.start + 2 * run.period)
         first = min(places, key=lambda place: live[operations[place]]) - run.period
         last = min(run.start + run.length, len(operations) - 1)
@@ -244,7 +245,7 @@ class _CutPlaces:
         if there are no such cuts.
 
         This is a dynamic program over the places. A place that is too far back for one segment is too far back for all
-        later ones, so it leaves the heap for good.
+        later segments, so it is removed from the heap.
         """
         cost, previous = [0], [0]
         starts = [(0, 0)]
@@ -270,7 +271,7 @@ class _CutPlaces:
         return self.cuts_at([self.places[index] for index in reversed(path)]) if len(path) > 2 else None
 
     def cuts_at(self, bounds: Sequence[int], method: CutMethod = CutMethod.STRUCTURE) -> Cuts:
-        """Return the cuts that the method placed at these bounds. Each bound must be one of the places."""
+        """Return the cuts at these bounds, with the method that placed them. Each bound must be one of the places."""
         indices = [bisect_left(self.places, place) for place in bounds]
         largest = max(self.inside[end] - self.inside[start] for start, end in pairwise(indices))
         return Cuts(tuple(bounds), sum(self.live[index] for index in indices), largest, method)
@@ -307,8 +308,8 @@ def _residual_bytes(graph: Graph, end: int) -> list[int]:
 
 NEAR_END_SHARE = 0.9
 """If the last primal operation lies beyond this share of the forward pass, the primal operations are assumed to make up
-the whole forward pass. If it lies before, the step is probably a gradient without its loss, whose forward operations
-are mostly residual."""
+the whole forward pass. If it lies before this share, the step is probably a gradient without its loss, in which the
+forward operations are mostly residual."""
 
 
 def _live_bytes(graph: Graph, end: int) -> list[int]:

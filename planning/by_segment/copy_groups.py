@@ -5,8 +5,9 @@ The copies of a segment form a group before their first reader. A segment has se
 
 - A recomputed output of a segment is needed before the segment's own backward pass, for the copies of later segments.
   If all inner values of the segment were live from then on, recomputation would not reduce memory. So the outputs are
-  copied first, on a *spine* whose inside dies at once, and the inside is copied a second time when the segment's own
-  gradient arrives (T. Chen et al., "Training deep nets with sublinear memory cost", 2016).
+  copied first. These copies form a *spine*, and all inner values of the spine die at once. The inside is copied a
+  second time when the segment's own gradient arrives (T. Chen et al., "Training deep nets with sublinear memory cost",
+  2016).
 - The backward pass enters the segment several times, so that there is a group for each entry (`segment_arrivals.py`).
 
 A group is split into batches if one token for all of its copies would release too many copies at once (`batches.py`).
@@ -41,8 +42,8 @@ class GroupOptions:
             see `split_into_batches`.
         splits_into_batches: Whether groups are split into batches at all. This changes neither the byte estimates nor
             the reasons in a plan.
-        holds_joining_cotangents: Whether tokens also wait for the cotangents that are combined with the results of
-            their readers later (`joining_gates`). This changes neither the byte estimates nor the reasons in a plan.
+        holds_joining_cotangents: Whether tokens also wait for the cotangents that are combined later with the results
+            of the copies' readers (`joining_gates`). This changes neither the byte estimates nor the reasons in a plan.
     """
 
     copies: int = 2
@@ -88,7 +89,7 @@ def plan_segments(graph: Graph, targets: Targets, refused: Collection[int], opti
 
 def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotRecomputed]]:
     """Remove the targets that are read before any gradient value exists, because no gate could delay their copies.
-    Returns the targets that are left, and for each reader of removed targets an entry with the reason."""
+    Returns the remaining targets, and for each reader of removed targets an entry with the reason."""
     values, entries = set(targets.values), list[NotRecomputed]()
     readers = dict[str, set[int]]()
     for value in targets.values:
@@ -103,7 +104,7 @@ def _drop_ungated(graph: Graph, targets: Targets) -> tuple[Targets, list[NotReco
 
 
 def _targets_read(graph: Graph, targets: Targets, segment: str, reader: int) -> list[int]:
-    """Return the targets in a segment of which the operation `reader` reads a copy."""
+    """Return the targets in a segment that the operation `reader` reads as copies."""
     read = (value for value in graph.reads[reader] if value in targets.values)
     return [
         value
@@ -161,7 +162,7 @@ class _Planner:
             self.kept.append(NotRecomputed(request.segment, reader, SkipReason.NO_GATE))
 
     def _copy_inside(self, request: CopyRequest, outputs: Collection[int]) -> None:
-        """Copy the inside of a segment, after those outputs of other segments that the copies read."""
+        """Copy the inside of a segment. The outputs of other segments that these copies read are copied first."""
         self._drop_saved_targets(request.operations, request.before)
         operations = [op for op in request.operations if not self._is_copied(op)]
         inputs = self.graph.outside_of(operations)
@@ -179,11 +180,11 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _gates(self, request: CopyRequest, replaced: Sequence[int], released: Sequence[int]) -> tuple[int, ...]:
-        """Return gates that delay the copies of a request. The gates must delay the values that the first reader reads,
-        and the `released` values, whose copies read values from outside the group.
+        """Return gates that delay the copies of a request: both the copies that the first reader reads, and the copies
+        of the `released` values, which read values from outside the group.
 
-        With the option `holds_joining_cotangents`, the gates include the cotangents that are combined with results of
-        the readers later, so that these cotangents are stored.
+        With the option `holds_joining_cotangents`, the gates include the cotangents that are combined later with
+        results of the readers, so that these cotangents are stored.
         """
         graph, before = self.graph, request.before
         readers = {before, *(reader for value in replaced for reader in self.targets.gradient_readers(graph, value))}
@@ -212,8 +213,8 @@ class _Planner:
             self._append_group(request, operations, replaced, gates)
 
     def _uncopied_makers(self, values: Iterable[int]) -> list[int]:
-        """Return the operations to copy for these values. These are the makers of all targets among the values that
-        have no copy yet and, recursively, the makers of such targets among the operands."""
+        """Return the operations to copy for these values: the makers of the targets among the values that have no copy
+        yet and, recursively, the makers of such targets among the operands of these operations."""
         operations, stack = set[int](), list(values)
         while stack:
             value = stack.pop()
@@ -256,8 +257,8 @@ class _Planner:
         self.groups.append(with_numbers(group, self.copy_counts))
 
     def _batches(self, group: CopyGroup) -> tuple[Batch, ...]:
-        """Split a group into batches. If it copies operations of several segments, each segment is a batch, in forward
-        order."""
+        """Split a group into batches. If the group copies operations of several segments, the copies of each segment
+        form a batch, in forward order."""
         operations = group.operations
         by_segment = [tuple(copies) for _, copies in groupby(operations, key=self.targets.segments.__getitem__)]
         if len(by_segment) == 1:

@@ -1,11 +1,11 @@
 """List the copy requests: the positions in the backward pass where values of a segment must be copied, and the
-operations to copy there. The outputs of a segment are the values that later forward operations read. All its other
-values are its inside.
+operations to copy there. The outputs of a segment are the values that later forward operations read. All other values
+of the segment form its inside.
 
 There is one request for each entry of the backward pass into a segment. The inside and the outputs of a segment are
 copied together, unless the backward pass enters other segments between the first use of the outputs and the first use
-of the inside. In this case the inside has a separate, later request, so that it is not live while the other segments
-are differentiated.
+of the inside. In this case the inside has a separate, later request, so that its copies are not live while the other
+segments are differentiated.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _requests_by_arrival(
 ) -> list[CopyRequest]:
     """Return one request for each *arrival*, a position where the backward pass enters the segment.
 
-    Each operation is copied at the arrival that needs it first. `uses`: the first use of each operation.
+    Each operation is copied at the first arrival that needs it. `uses`: the first use of each operation.
     """
     starts = arrivals(graph, uses, lambda op: is_part_of(targets.segments.get(op), segment))
     parts: dict[int, list[int]] = {start: [] for start in starts}

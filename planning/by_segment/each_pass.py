@@ -43,8 +43,8 @@ def repeat_in_each_pass(graph: Graph, plan: Plan) -> Plan:
 
 
 def _visits(graph: Graph, groups: Sequence[CopyGroup]) -> list[list[int]]:
-    """Return, for each group, the readers at which the backward pass enters it. The first reader of the group always
-    counts. A later reader counts if at least half of all other groups were read after the group's previous reader."""
+    """Return, for each group, the readers at which the backward pass enters the group: the first reader, and each later
+    reader for which at least half of all other groups were read after the group's previous reader."""
     reads = sorted(
         {(reader, number) for number, group in enumerate(groups) for reader in _readers(graph, group, group.replaces)}
     )

@@ -1,5 +1,5 @@
-"""Find the early parts of segments. Their operations do not depend on preceding segments, so they may run long before
-the rest of their segment.
+"""Find the early parts of segments: operations that do not depend on preceding segments, and that may therefore run
+long before the rest of their segment.
 
 For example, the random bits of every layer depend only on keys. A breadth-first executor (XLA:CPU) computes these
 values for all layers before the first layer, and keeps them live. A barrier delays them until the input of their own

@@ -19,8 +19,8 @@ from .keep_program import KeepColumns, add_segment_rows, rerunnable_operations
 from .segment_problem import SegmentProblem
 
 MAX_PRICES = 24
-"""Maximum number of byte prices that are tried. Each costs a minimum cut and narrows the interval; beyond the limit,
-the last set within the budget is used."""
+"""Maximum number of byte prices that are tried. Each price requires a minimum cut and narrows the interval; beyond the
+limit, the last set within the budget is used."""
 MAX_NODES_ALONE = 2000
 """Node limit of the integer program, beyond which the best solution so far is used. A time limit would make results
 irreproducible."""

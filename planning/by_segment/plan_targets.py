@@ -16,7 +16,7 @@ class Targets:
     """The values that a plan must recompute, and the operations that may read their copies.
 
     Attributes:
-        segments: The segment of each operation that has one, or that makes a target.
+        segments: The segment of each operation that belongs to a segment or makes a target.
         values: The values to recompute.
         own_readers: For some values, the only operations that may read the copy. For example, a segment may recompute
             its output for its own gradient, while all other operations read the original. If a value has no entry, any
@@ -86,8 +86,8 @@ def without_early_constants(graph: Graph, targets: Targets) -> Targets:
 
     Segments share such values if equal operations have been merged, for example if the copies of `jax.checkpoint` have
     been merged with their originals. A comparison of constants in the first block may then serve the gradients of all
-    blocks. A copy of the value would force the copies of its whole segment to start there. Keeping the original costs
-    nothing.
+    blocks. A copy of such a value would force the copies of its whole segment to start at the first of these gradients.
+    Keeping the original takes no memory.
 
     Args:
         graph: The graph of the step.

@@ -2,7 +2,8 @@
 under a plan.
 
 A storage is saved if a forward operation of the segment makes it, and a gradient operation or a copy in the backward
-pass reads it through any view. Constants cost nothing, and returned values are not temporaries.
+pass reads it through any view. Constants and returned values are excluded, because constants take no memory, and
+returned values are not temporaries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the arrivals at a segment: the positions where the backward pass first uses a copy after it enters the segment.
 
-The backward pass enters a segment several times in two cases: a data-flow path leaves the segment and returns to it, or
-the segment consists of independent parts of the same kind, such as one layer that is applied to two inputs.
+The backward pass enters a segment several times in two cases. Either a data-flow path leaves the segment and returns to
+it, or the segment consists of independent parts of the same kind, such as one layer that is applied to two inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from .plan_targets import Targets
 
 
 def later_entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> Iterator[int]:
-    """Yield the first use of each further entry into a segment that begins after the last use of all earlier entries.
+    """Yield the first use of each further entry into a segment. A further entry begins after the last use of all
+    earlier entries.
 
     A connected part of the segment counts as a further entry only if it has the same operation names as the first part.
     All other parts belong to the same entry as the first part.
@@ -50,8 +51,8 @@ def _leaders(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
     """Return a union-find forest of the operations inside the segment, as the parent of each operation. A root is its
     own parent.
 
-    A value of another segment connects the operations that read it. Arguments connect nothing, because all entries read
-    the same weights.
+    A value of another segment connects the operations that read it. Arguments do not connect operations, because all
+    entries read the same weights.
     """
     leader, reader = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
@@ -123,7 +124,7 @@ def arrivals(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], b
 
 def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[int]:
     """Return the sorted arrivals. If an operation would be copied before it has run, add an arrival: the earliest first
-    use of this operation or of a later one.
+    use of this operation or of any later operation.
 
     This happens only in steps with several gradients in sequence.
 
@@ -133,7 +134,7 @@ def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[i
     """
     arrival_places = sorted(starts)
     operations = sorted(uses)
-    # For each operation, the earliest first use of the operation or of a later one. This use follows the operation
+    # For each operation, the earliest first use of this or any later operation. This use follows the operation
     # itself.
     soonest = list(accumulate((uses[op] for op in reversed(operations)), min))
     for op, use in zip(operations, reversed(soonest), strict=True):
@@ -143,8 +144,8 @@ def _with_feasible_arrivals(uses: Mapping[int, int], starts: set[int]) -> list[i
 
 
 def _entries(graph: Graph, uses: Mapping[int, int], is_inside: Callable[[int], bool]) -> dict[int, int]:
-    """Return, for each operation in `uses`, how often a data-flow path to it leaves the segment and re-enters it. If
-    there are several paths, the maximum counts."""
+    """Return, for each operation in `uses`, the maximum number of times that a data-flow path to the operation leaves
+    the segment and re-enters it."""
     entry, next_entry = dict[int, int](), dict[int, int]()
     for op in range(min(uses), max(uses) + 1) if uses else ():
         producers = graph.producers[op]

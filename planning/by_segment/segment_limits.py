@@ -1,9 +1,10 @@
 """Choose the storages that segments with byte budgets keep, with the least recomputation work.
 
 Segments are planned one after the other, starting with the last one of the step (`keep_alone.py`). A recomputed
-operation may read a storage of another segment. That segment must then keep the storage within its own budget. If it
-cannot, the storage is barred: no other segment may recompute from it. Planning repeats until all budgets are met. If
-planning one by one fails, one integer program plans all segments (`keep_together.py`).
+operation may read a storage of another segment. That segment must then keep the storage within its own budget. If this
+segment cannot keep the storage, the storage is barred: no other segment may recompute from it. Planning is repeated
+until all budgets are met. If planning the segments in turn fails, one integer program plans all segments
+(`keep_together.py`).
 """
 
 from __future__ import annotations
@@ -199,8 +200,8 @@ class _SegmentPlanner:
         )
 
     def _with_proof(self, failure: SegmentInfeasible) -> SegmentInfeasible:
-        """Return the failure, marked as proved if possible. The failure is proved if the segment exceeds its budget
-        even when no storage is barred, because it then exceeds its budget under every plan of the other segments."""
+        """Return the failure, marked as proved if possible. If the segment exceeds its budget even when no storage is
+        barred, it exceeds its budget under every plan of the other segments, so the failure is proved."""
         piece = self._problem_of(failure.segment, self.accumulated.read_by_others)
         least = smallest_kept(piece)
         if piece.bytes(least) <= failure.budget_bytes:

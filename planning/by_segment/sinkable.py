@@ -1,4 +1,5 @@
-"""Find the operations outside segments whose results only the backward pass reads, so that they can be sunk into it.
+"""Find operations to sink into the backward pass: operations outside segments with results that only the backward pass
+reads.
 
 For example, masks and local derivatives are computed in the forward pass, next to their primal operation. A copy in the
 backward pass replaces the original, which becomes dead, so no arithmetic is added. The caller must check that sinking

@@ -1,9 +1,9 @@
 """Compute lower bounds on the extra cost with the coarse-stage program (`stage_program.py`), and derive copies from its
 solutions.
 
-First the relaxation is solved at about a dozen single cuts, then the integer program at the best few of them:
-integrality raises the bound more than further cuts do. Every bound is valid, and the highest one is kept.
-`more_cuts.py` continues with several cuts at once.
+First the relaxation is solved at about a dozen single cuts. Then the integer program is solved at the best of these
+cuts, because integrality raises the bound more than additional cuts would. Every bound is valid, and the highest one is
+kept. `more_cuts.py` continues with several cuts at once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .stage_program import StageProgram, stage_program
 CUT_OFFSETS = (-1, 0, 1, 2, 3, 4, 6, 9, 13, 20)
 """Offsets of candidate cuts from the first backward operation: the best cut is usually a few operations after it."""
 MAX_SINGLE_CUTS = 3
-"""Maximum number of single cuts at which the integer program is solved: those with the highest bounds of the relaxed
-program, because they limit the plan the most."""
+"""Maximum number of single cuts at which the integer program is solved. The cuts with the highest bounds of the relaxed
+program are chosen, because they limit the plan the most."""
 SOLVED_GAP = 1e-3
 """The integer program stops once the gap between cost and bound is at most this value, in percentage points."""
 ROUNDING_GAP = 1e-5
@@ -42,8 +42,8 @@ class CutBounds:
         percent: The lower bound on the extra cost, in percent of the cost of the plain step.
         bound_by: The cuts that prove the bound.
         infeasible: The cuts that prove the budget infeasible; "" if there is no such proof.
-        starts: Start solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
-        best_cut: The best single cut; -1 without one.
+        starts: Starting solutions, as pairs of a name and copies. The copies may exceed the budget between the cuts.
+        best_cut: The best single cut; -1 if there is none.
     """
 
     problem: Problem
@@ -122,13 +122,13 @@ def cuts_to_try(problem: Problem) -> list[int]:
 
 
 def min_distance(problem: Problem) -> int:
-    """Return the distance, in operations, up to which two cuts are too close to each other."""
+    """Return the largest distance, in operations, at which two cuts are too close to each other."""
     return max(1, len(problem) // 128)
 
 
 def places_above_budget(problem: Problem, pairs: Collection[Pair], budget: int) -> list[int]:
-    """Return the operations in whose stages the copies exceed the budget, by decreasing overflow, without those within
-    `min_distance` of an earlier one."""
+    """Return the operations in whose stages the copies exceed the budget, in order of decreasing overflow. Operations
+    within `min_distance` of an operation earlier in this order are left out."""
     excess = overflow(problem, pairs, budget)
     places = list[int]()
     for t in np.argsort(-excess, kind="stable").tolist():

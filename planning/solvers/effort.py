@@ -55,7 +55,7 @@ class Effort:
     @staticmethod
     def long() -> Effort:
         """Return the limits for thorough searches. For a tight budget of a small graph, a search takes ten minutes or
-        more, most of it for the bound."""
+        more, and spends most of this time on the bound."""
         return Effort(seeds=6, nodes=64_000)
 
     @staticmethod
@@ -102,8 +102,8 @@ def is_compiled() -> bool:
 
 
 def default_seconds(log: Logger) -> float | None:
-    """Return the time limit of a search whose options set none, in seconds. With numba, return None. Without numba, log
-    a warning, and return `PYTHON_SECONDS`."""
+    """Return the default time limit of a search in seconds. With numba, return None. Without numba, log a warning, and
+    return `PYTHON_SECONDS`."""
     if is_compiled():
         return None
     log.warning("%s", NO_NUMBA_MESSAGE.format(seconds=PYTHON_SECONDS))

@@ -6,7 +6,7 @@ operands. For a byte price mu the cheapest choice is a minimum cut, and
     mincut(mu) - mu (budget - bytes that the operation at the cut needs)
 
 is a lower bound for every mu (a Lagrangian relaxation). Newton's method on the convex hull finds the best mu (W.
-Dinkelbach, "On nonlinear fractional programming", 1967). Start solutions use perturbed costs, because otherwise all
+Dinkelbach, "On nonlinear fractional programming", 1967). Starting solutions use perturbed costs, because otherwise all
 equal layers would change at the same price. Bounds use the exact costs.
 """
 

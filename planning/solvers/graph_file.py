@@ -54,8 +54,8 @@ class _ParserState:
         name: The name of the graph, for messages.
         splits: The split nodes of each operation.
         seen: The preceding nodes, by id.
-        storage: For each node, the storage that it makes or views; None if this storage does not count, or if split
-            nodes select the results.
+        storage: For each node, the storage that it makes or views; None if this storage is not part of the peak, or if
+            split nodes select the results.
         storage_names: The name of each storage.
         storage_shapes: The bytes and the number of elements of each storage.
         rows: The operations.
@@ -185,8 +185,8 @@ def _read_node(reading: _ParserState, node: JsonNode) -> None:
 
 
 def _demand_view(reading: _ParserState, node: JsonNode, deps: list[int], alias: int) -> None:
-    """Check that a view depends only on its own storage, and on values that do not count or have no bytes, because a
-    view executes nothing. Raises `BadGraph`."""
+    """Check that a view depends only on its own storage, and on values that are not part of the peak or have no bytes,
+    because a view executes nothing. Raises `BadGraph`."""
     if alias in reading.splits:
         raise reading.error_at(
             node, f"alias is {alias}, an operation with several results: a view must alias an operation with one result"

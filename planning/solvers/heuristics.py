@@ -5,12 +5,13 @@ the search, and are used for comparison.
 cross segment boundaries, and recompute all remaining values at their first use in the backward pass. About sqrt(n)
 segments are optimal on chains; every number up to about 3 sqrt(n) is tried.
 
-*Greedy at the peak*, as in XLA's rematerialization pass: recompute the storage that frees the most bytes at the peak
-for its cost, and keep its inputs live instead, until the peak is within the budget.
+*Greedy at the peak*, as in XLA's rematerialization pass: until the peak is within the budget, recompute the storage
+that frees the most bytes at the peak per unit of cost, and keep its inputs live instead.
 
 *Look-ahead eviction*, as in dynamic tensor rematerialisation (Kirisame et al., "Dynamic tensor rematerialization",
-2021), but with knowledge of the future uses: run the step, and whenever memory is short, evict the storage with the
-least cost per byte and per operation until its next use. Missing operands are recomputed recursively.
+2021), but with knowledge of the future uses. The step is run, and whenever memory is short, a storage is evicted: the
+storage with the least recomputation cost, divided by its bytes and by the number of operations until its next use.
+Missing operands are recomputed recursively.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from .sequence import Evaluation, evaluate, sequence_of
 
 
 def solve_by_equal_segments(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of the cheapest segmentation within the budget; None if no segmentation is within it. `budget`:
-    in bytes."""
+    """Return the copies of the cheapest segmentation within a budget in bytes; None if every segmentation exceeds the
+    budget."""
     cheapest: _Segmentation | None = None
     for segmentation in _segmentations(problem):
         # The peak is computed only for segmentations that are cheaper than the best one so far.
@@ -53,16 +54,16 @@ class _Segmentation:
 # One cache entry is enough: all budgets of a problem are searched before the next problem.
 @lru_cache(maxsize=1)
 def _segmentations(problem: Problem) -> tuple[_Segmentation, ...]:
-    """Return the divisions of the forward pass into equal segments, with copies of only the operations that may be
-    rerun."""
+    """Return the divisions of the forward pass into equal segments that copy only operations that may be rerun."""
     plans = map(partial(plan_by_segments, problem), range(2, 3 * isqrt(max(4, problem.earliest_stage)) + 2))
     valid = [pairs for pairs in plans if all(problem.may_run_again[op] for _, op in pairs)]
     return tuple([_Segmentation(problem, pairs, problem.cost_of(pairs)) for pairs in valid])
 
 
 def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
-    """Divide the forward pass into `count` segments, and return copies of all of them but the last, at their first uses
-    in the backward pass. The forward pass consists of the operations before `earliest_stage`."""
+    """Divide the forward pass into `count` segments, and return copies of the operations in all segments except the
+    last. Each copy runs before its first use in the backward pass. The forward pass consists of the operations before
+    `earliest_stage`."""
     end = problem.earliest_stage
     segment = [op * count // max(1, end) for op in range(end)]
     recomputed = {op for op in range(end) if segment[op] < count - 1 and problem.may_run_again[op]}
@@ -76,8 +77,7 @@ def plan_by_segments(problem: Problem, count: int) -> frozenset[Pair]:
 
 
 def greedy_at_peak(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return copies within the budget, chosen greedily at the peak; None if no candidate lowers the peak. `budget`: in
-    bytes.
+    """Return copies within a budget in bytes, chosen greedily at the peak; None if no candidate lowers the peak.
 
     Each iteration evaluates the whole order, so this heuristic is only suitable for small problems.
     """
@@ -161,7 +161,7 @@ class _EvictionRun:
         in_memory: The live storages.
         live_bytes: Their bytes.
         stage: The next operation that runs for the first time.
-        pending_reads: For each storage, the number of pending reads, during which it must not be evicted.
+        pending_reads: For each storage, the number of pending reads. A storage with pending reads must not be evicted.
         pairs: The copies so far.
     """
 
@@ -226,8 +226,8 @@ class _EvictionRun:
             self._drop(min(evictable, key=lambda v: (self._loss(v), v)))
 
     def _loss(self, v: int) -> float:
-        """Return the cost of recomputing a storage, per byte and per operation until its next use; -1 without a next
-        use, and infinity if it must not be recomputed."""
+        """Return the cost of recomputing a storage, divided by its bytes and by the number of operations until its next
+        use. Return -1 without a next use, and infinity if the storage must not be recomputed."""
         next_use, op = self._next_use(v), self._makers[v]
         if next_use is None:
             return -1.0
@@ -250,11 +250,10 @@ class _EvictionRun:
 
 
 def eviction(problem: Problem, budget: int) -> frozenset[Pair] | None:
-    """Return the copies of a run with eviction within the budget; None if the memory was not sufficient. `budget`: in
-    bytes.
+    """Return the copies of a run with eviction within a budget in bytes; None if the memory was not sufficient.
 
-    The copies within a stage are put in program order afterwards. So the peak may slightly exceed the budget, and the
-    copies need repair.
+    Afterwards the copies within a stage are sorted into program order, so the peak may slightly exceed the budget, and
+    the copies need repair.
     """
     run = _EvictionRun(problem, budget)
     try:

@@ -56,7 +56,7 @@ class CoverProgram:
     """An integer program: minimize the sum of `costs` times columns, with each column between `low` and 1, subject to
     the rows.
 
-    `following`: columns that may be continuous, because they can be integral whenever the other columns are.
+    `following`: columns that may be continuous, because they can be made integral if all other columns are integral.
     """
 
     costs: Doubles
@@ -164,7 +164,8 @@ def _model(highspy: Any, program: CoverProgram, integral: bool) -> Any:
 
 @contextmanager
 def _silence_output() -> Generator[None]:
-    """Discard the process's standard output, to which HiGHS 1.16 prints a banner. Tools print programs there."""
+    """Discard the process's standard output, to which HiGHS 1.16 prints a banner. The banner would be mixed with the
+    programs that the tools print."""
     if os.name != "posix":
         yield
         return

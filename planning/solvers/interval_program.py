@@ -5,9 +5,9 @@ Each execution in the window keeps each of its results for an interval of positi
 the budget. Each read lies inside an interval of its operand. A storage that the rest of the step reads has an interval
 up to the end of the window. Storages that exist before the window may be kept up to it if the stages in between have
 enough free bytes. Nothing changes after the end of the window. The model never counts too few bytes. It may count too
-many for a use that reads an instance other than the latest one, so the flat order of the result is evaluated as well.
-This is the model of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search. The
-present copies are a complete hint.
+many bytes for a use that reads an instance other than the latest one, so the flat order of the result is evaluated as
+well. This is the model of Moccasin (Bartan et al., ICML 2023), restricted to windows as in large-neighbourhood search.
+The present copies are a complete hint.
 
 OR-tools is optional (`pip install 'xdsl-recompute[plan]'`). Results are reproducible, because CP-SAT runs with one
 worker, a fixed seed and a limit in deterministic time.
@@ -38,7 +38,7 @@ def _cp_model() -> Any:
 def cheaper_copies(
     problem: Problem, budget: int, pairs: Collection[Pair], window: StageWindow, work: float
 ) -> frozenset[Pair] | None:
-    """Return the copies of a plan after CP-SAT has re-optimized those in a window.
+    """Return the copies of a plan after CP-SAT has re-optimized the copies in a window.
 
     Args:
         problem: The problem.
@@ -69,7 +69,7 @@ def reoptimize(
     problem: Problem, budget: int, pairs: frozenset[Pair], first: int, last: int, work: float
 ) -> frozenset[Pair]:
     """Return all copies of a plan after the copies in the stages from `first` to `last` (exclusive) are re-optimized.
-    If the result is not cheaper, or exceeds the budget, return the same copies. See `cheaper_copies` for the
+    If the result is not cheaper, or exceeds the budget, return the original copies. See `cheaper_copies` for the
     arguments."""
     candidate = cheaper_copies(problem, budget, pairs, window_of(problem, pairs, first, last), work)
     if candidate is None or evaluate(problem, sequence_of(problem, candidate)).peak_bytes > budget:
@@ -84,7 +84,7 @@ class _Execution:
     Attributes:
         op: The operation.
         start: Its position: an integer or a variable.
-        active: The Boolean variable for whether it runs; None if it always runs.
+        active: The Boolean variable that is true if it runs; None if it always runs.
         ends: For each result, the variable for the position up to which it is kept.
         hint: Its position in the present plan; None if it does not run there.
     """
@@ -171,7 +171,7 @@ class _Model:
             self._require_live(v, self.window.end, None, self.window.end)
 
     def _require_live(self, v: int, at: Any, active: Any, hint: int | None) -> None:
-        """Require that an instance of the storage is live at position `at`, if `active`.
+        """Require that an instance of the storage is live at position `at` if `active` is true.
 
         `hint`: the position of the read in the present plan.
         """

@@ -1,4 +1,5 @@
-"""Search all sets of live storages of a small problem, for copies within a budget or a proof that there are none.
+"""Search all sets of live storages of a small problem, for copies within a budget or for a proof that no such copies
+exist.
 
 The state of a schedule between two executions is the set of live storages. Before any execution, any storage may be
 dropped. The search enumerates all states that the budget allows, stage by stage. It omits a state that is a subset of
@@ -10,8 +11,8 @@ are live from their operation to their last use in every schedule. Storages belo
 as always live.
 
 Pebble games on graphs with recomputation are of this form (R. Sethi, "Complete register allocation problems", 1975).
-The number of states is exponential. If there are more than `MAX_STATES`, some are omitted: copies may still be found,
-but if none are found, nothing is proved.
+The number of states is exponential. If there are more than `MAX_STATES` states, some are omitted. The search may still
+find copies, but if it finds no copies, nothing is proved.
 """
 
 from __future__ import annotations
@@ -104,10 +105,10 @@ class _StateSearch:
     """The search for one budget.
 
     Attributes:
-        any_order: Whether the copies in a stage may run in any order, and more than once. Their order is not recorded
-            then.
+        any_order: Whether the copies in a stage may run in any order, and more than once. In this case their order is
+            not recorded.
         layers: The states after each execution so far.
-        omitted: The number of states that were omitted after each execution that led to too many states.
+        omitted: For each execution that led to too many states, the number of omitted states.
     """
 
     problem: Problem
@@ -272,8 +273,8 @@ class _StateSearch:
 
     @cached_property
     def _bytes_outside(self) -> Ints:
-        """For each stage and for the end, the bytes of the live storages that states omit. They include the results of
-        the stage's operation."""
+        """For each stage and for the end, the bytes of the live storages that states omit. The bytes of the results of
+        the stage's operation are included."""
         problem, end = self.problem, len(self.problem)
         change = np.zeros(end + 2, np.int64)
         for v in range(len(problem.storage_bytes)):
@@ -320,7 +321,7 @@ def _has_superset(states: States, needed: int) -> bool:
 
 
 def _maximal(states: States, bits: States) -> States:
-    """Return the sorted states, except each state that another one extends by exactly one storage."""
+    """Return the sorted states without each state that another state extends by exactly one storage."""
     larger = states[:, None] | bits
     # The states are sorted and distinct, so a binary search finds a larger one faster than `np.isin`.
     places = np.minimum(np.searchsorted(states, larger), len(states) - 1)

@@ -130,7 +130,7 @@ class LocalSearch:
 
     @contextmanager
     def _prepared_kernels(self) -> Generator[Kernels, None, None]:
-        """Provide the kernels to run next, with the board in the form that they take."""
+        """Provide the kernels to run next, with the board in the form that they expect."""
         kernels = CHOICE.kernels(len(self.problem))
         if kernels is PLAIN and self._kernels is None:
             self._board, self._keys = as_lists(self._board, self._keys)
@@ -216,7 +216,7 @@ def _closing_cost(best: Incumbent, bounds: Bounds) -> float:
 
 def anneal_with_forward_copies(best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds) -> LocalSearch:
     """Run ruin and recreate on a small problem, with copies in the forward pass allowed. Returns the search to continue
-    with: the search that allows such copies if it improved the plan, otherwise the given one."""
+    with: the search that allows such copies if it improved the plan, otherwise the given search."""
     is_possible = best.problem.allows_forward_copies and best.problem.earliest_stage > 0
     if not is_possible or not should_search_on(best, effort, bounds, OPEN_GAP):
         return search

@@ -7,9 +7,11 @@ Four methods run one after the other. Each of them starts from the plan of the p
 search ends when the peak is equal to the proven lower bound:
 
 1. the greedy search, by bisection above the largest working set;
-2. ruin and recreate, which needs only milliseconds for a plan below a limit, because its start is the best plan so far;
-3. the portfolio, for few limits, because its cuts find plans that differ from the best plan in most copies;
-4. the sets of live storages of a small problem, which are searched exhaustively.
+2. ruin and recreate, which needs only milliseconds for a plan below a limit, because it starts from the best plan so
+   far;
+3. the portfolio, which is tried for few limits, because its cuts find plans that differ from the best plan in most
+   copies;
+4. for a small problem, an exhaustive search of all sets of live storages.
 
 Each method tries at most a fixed number of rounds or limits, so the plan is deterministic unless `stop` ends the
 search.
@@ -140,7 +142,8 @@ def _solved(problem: Problem, stop: Stop, limit: int, best: LowPeak) -> frozense
 
 
 def _searched(problem: Problem, stop: Stop, limit: int, _: LowPeak) -> frozenset[Pair] | None:
-    """Return copies from the search of all sets of live storages; None if there are none, or too many sets."""
+    """Return copies from the search of all sets of live storages; None if no copies exist, or if there are too many
+    sets."""
     try:
         return copies_within(problem, limit, stop)
     except TooManyStates:
@@ -151,7 +154,7 @@ def greedy_lowest_peak_plan(problem: Problem, stop: Stop = never_stop) -> LowPea
     """Return the plan with the lowest peak that the greedy search finds.
 
     Limits are bisected above the largest working set. Each plan is a start for the next limit, so a single search with
-    the returned peak may find no plan.
+    the returned peak as its limit may find no plan.
     """
     first_stages = sorted({problem.earliest_stage, 0 if problem.allows_forward_copies else problem.earliest_stage})
     searches = [LocalSearch(problem, earliest) for earliest in reversed(first_stages)]

@@ -26,8 +26,8 @@ MAX_TWO_CUT_OPERATIONS, MAX_CUT_PAIRS = 2000, 6
 """Maximum number of operations for programs with two cuts; and maximum number of pairs that combine the best single cut
 with a cut where its solution exceeds the budget."""
 MAX_IDLE_PAIRS = 4
-"""After this number of consecutive pairs of cuts without improvement, the other pairs are skipped, because each pair
-requires an integer program."""
+"""After this number of consecutive pairs of cuts without improvement, the remaining pairs are skipped, because each
+pair requires an integer program."""
 MAX_CUTS, MAX_IDLE_ROUNDS = 12, 3
 """Maximum number of cuts; and number of consecutive rounds without improvement after which the search ends."""
 
@@ -70,8 +70,8 @@ def solve_with_two_cuts(best: Incumbent, search: LocalSearch, effort: Effort, bo
 def solve_with_more_cuts(
     best: Incumbent, search: LocalSearch, effort: Effort, bounds: Bounds, overflows: Collection[Ints]
 ) -> None:
-    """Solve programs with the best single cut and further cuts, which are added until all previous solutions exceed the
-    budget at one of the cuts.
+    """Solve programs with the best single cut and further cuts, which are added until each previous solution exceeds
+    the budget at one of the cuts.
 
     Args:
         best: The incumbent, to which solutions are offered.

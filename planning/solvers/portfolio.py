@@ -3,8 +3,8 @@ gap is closed or the effort is spent.
 
     solve(problem, budget)                         a `Result`, or `Infeasible` with the proven minimum
 
-It starts from the plain step, from the solutions at cuts, from segments of equal size (Chen) and from given plans. The
-greedy search repairs each start, and unnecessary copies are removed.
+The solver starts from the plain step, from the solutions at cuts, from segments of equal size (Chen) and from given
+plans. The greedy search repairs each start, and unnecessary copies are removed.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def bounds_for(best: Incumbent, effort: Effort, tighter: bool = False) -> Bounds
     Args:
         best: The incumbent, with the problem, the budget and the limits.
         effort: The limits on the work of the integer programs.
-        tighter: Whether to use integer programs for problems of up to `LARGE_PROBLEM` operations, not only of up to
-            `MIN_FLOW_OPERATIONS`.
+        tighter: Whether to use integer programs for problems of up to `LARGE_PROBLEM` operations, rather than only for
+            problems of up to `MIN_FLOW_OPERATIONS`.
     """
     if len(best.problem) <= (LARGE_PROBLEM if tighter else MIN_FLOW_OPERATIONS) and integer_program.is_installed():
         bounds = CutBounds(best.problem, best.budget, best.should_stop, best.remaining_seconds, effort.nodes)

@@ -21,7 +21,7 @@ are tried."""
 def portfolio_result_with_views(
     best: Incumbent, starts: Iterable[Collection[Pair]] = (), effort: Effort | None = None
 ) -> Result | Infeasible:
-    """Return the best plan of the portfolio with copies of views. Its bound holds for any copies of views.
+    """Return the best plan of the portfolio with copies of views. Its bound is valid for any copies of views.
 
     Args:
         best: The incumbent of the problem without copies of views, with the budget and the limits.
@@ -48,7 +48,7 @@ def portfolio_result_with_views(
     if not isinstance(outcome, Result) or (isinstance(plain, Result) and plain.extra_cost <= outcome.extra_cost):
         outcome = plain
     if not isinstance(outcome, Result):
-        # A proof for the problem without copies of views does not hold for schedules with such copies.
+        # A proof for the problem without copies of views is not valid for schedules with such copies.
         return refuse_without_plan(relaxed.problem, "auto, with copies of views,")
     by = f"{bounds.bound_by}, any copies of views"
     return replace(

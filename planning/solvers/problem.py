@@ -79,8 +79,8 @@ class Problem:
         storage_names: For each storage, its name in messages.
         earliest_stage: The first stage in which copies may run.
         views: Views that can be copied. Copying a view frees the rest of its storage.
-        allows_forward_copies: Whether copies may also run before `earliest_stage`. In this case searches only begin
-            with copies from `earliest_stage` on.
+        allows_forward_copies: Whether copies may also run before `earliest_stage`. If so, searches still begin with
+            copies from `earliest_stage` on.
     """
 
     names: tuple[str, ...]

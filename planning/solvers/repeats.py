@@ -1,9 +1,9 @@
 """Find the repeated blocks of a step, and the correspondence between their operations.
 
-A layer that is repeated k times is a run of k periods in the forward pass: the periods have operations of the same
-costs and sizes, in the same order. In the backward pass it is a run of about as many periods, the last layer first.
-Use-def edges match the periods of the two runs. The blocks need not be isomorphic, because any set of copies gives a
-valid program, which is evaluated.
+A layer that is repeated k times is a run of k periods in the forward pass. The periods have operations of the same
+costs and sizes, in the same order. In the backward pass, the repeated layer is a run of about k periods, the last layer
+first. Use-def edges match the periods of the two runs. The blocks need not be isomorphic, because any set of copies
+gives a valid program, which is evaluated.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ LIVE = ", which are live "
 
 
 class NoPlan(Exception):
-    """The error for a budget for which no plan exists, or none was found.
+    """The error for a budget for which no plan exists or was found.
 
     Attributes:
         budget: The budget as a phrase.

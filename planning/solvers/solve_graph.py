@@ -1,5 +1,5 @@
-"""Plan a step within a memory budget: convert its graph to a problem, and the copies that a solver finds back to a
-plan.
+"""Plan a step within a memory budget: convert the graph of the step to a problem, solve it, and convert the copies that
+the solver finds to a plan.
 
     RecomputeOptions(planner=planner_within("8GiB"))
 
@@ -147,8 +147,8 @@ class SearchOptions:
         stop: A predicate that ends the search with the best plan so far.
         repeats_on_small: Whether to repeat the search with more effort if a brief search finds no plan for a small
             problem. This takes one or two seconds with numba, and minutes without numba.
-        searches_longer: Whether to search longer if the solver finds no plan: for the plan with the lowest peak, and
-            among the sets of live storages of a small problem. This takes seconds.
+        searches_longer: Whether to search longer if the solver finds no plan. The longer search looks for the plan with
+            the lowest peak and, for a small problem, searches all sets of live storages. This takes seconds.
         chain: As in `plan_of_pairs`, for eager executors.
     """
 
@@ -247,8 +247,8 @@ def plan_within(
 def plan_with_lowest_peak(
     graph: Graph, options: SearchOptions = DEFAULT_SEARCH, prepared: PreparedGraph | None = None
 ) -> Plan:
-    """Return the cheapest plan with the lowest peak that is found. It has no copies if no plan has a lower peak than
-    the plain step.
+    """Search for the lowest peak of any plan, and return the cheapest plan that the solver finds within this peak. The
+    plan has no copies if no plan has a lower peak than the plain step.
 
     Args:
         graph: The graph of the step.
@@ -326,7 +326,7 @@ def solve_until_rewritten_fits(
         chain: As in `plan_of_pairs`.
 
     Returns:
-        The plan, or the reason why none was found after the problem was solved at most `MAX_SOLVES` times.
+        The plan, or the reason why no plan was found. The problem is solved at most `MAX_SOLVES` times.
     """
     limit, rewritten_bytes, first = budget, 0, None
     for _ in range(MAX_SOLVES):

@@ -192,8 +192,8 @@ class _StageProgramWriter:
                 self.rows.add_row(0.0, [(column, -1.0), *saved_term, *self._run_term(reruns[k], v)])
 
     def _add_read_rows(self, k: int, end: int, saved: Columns, reruns: Columns) -> None:
-        """Add rows (2) and (3): storages read after a cut, up to operation `end`, are live at the cut or recomputed,
-        and so are the operands of recomputed operations."""
+        """Add rows (2) and (3): storages read after a cut, up to operation `end`, and operands of recomputed operations
+        are live at the cut or recomputed."""
         cut = self.cuts[k]
         readers = range(self.cuts[k] + 1, min(end + 1, len(self.problem)))
         needed = {v for op in readers for v in self.reads[op] if self.maker[v] <= cut}
@@ -237,7 +237,7 @@ class _StageProgramWriter:
 
 def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> Doubles:
     """Return the value of each column for these copies. The columns of Y and H are computed last, because they follow
-    from the others."""
+    from the other columns."""
     point = stages.program.low.copy()
     copy_stages = dict[int, list[int]]()
     for t, op in sorted(pairs):
@@ -262,8 +262,8 @@ def _point(stages: StageProgram, problem: Problem, pairs: Collection[Pair]) -> D
 
 
 def _is_alive_at(problem: Problem, copy_stages: dict[int, list[int]], v: int, cut: int) -> bool:
-    """Return whether storage v is live when the operation `cut` runs for the first time: an instance of v exists then,
-    and is read by this execution or later, or kept to the end.
+    """Return whether storage v is live when the operation `cut` runs for the first time. An instance of v must exist at
+    this point, and this execution or a later one must read it, or it must be kept to the end.
 
     `copy_stages`: for each copied operation, the stages of its copies in ascending order.
     """

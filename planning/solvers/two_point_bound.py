@@ -23,7 +23,7 @@ from .working_set import last_pinned_operations
 
 MAX_DISTANCE = 64
 """The maximum distance from s to t, in operations. It keeps the time linear in the length of the step; more distant
-pairs are not tried, so the bound may be lower, but it holds."""
+pairs are not tried, so the bound may be lower, but it is valid."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def two_point_bound(problem: Problem) -> TwoPointBound:
 
 
 def _values_and_stages_before(problem: Problem, values: Iterable[int], t: int) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a value and an operation s, at most `MAX_DISTANCE` before t, at which the value has been computed.
-    For each value, the last operation comes first."""
+    """Yield pairs of a value and an operation s that is at most `MAX_DISTANCE` before t. The value is computed before s
+    runs. For each value, the last operation comes first."""
     for v in values:
         first = max(problem.earliest_stage, int(problem.makers[v]) + 1, t - MAX_DISTANCE)
         for s in range(t - 1, first - 1, -1):

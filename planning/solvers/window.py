@@ -16,7 +16,7 @@ there. It limits the size of the program that CP-SAT solves for the window."""
 
 @dataclass(frozen=True)
 class Room:
-    """The memory use in a range of positions before the window, which limits the storages that are kept up to it.
+    """The memory use in a range of positions before the window. It limits the storages that are kept up to the window.
 
     Attributes:
         bytes: The maximum of the live bytes in the range, without `kept`.
@@ -37,7 +37,8 @@ class StageWindow:
         live_in: The storages that are live at the start of the window under the current plan.
         live_out: The storages that are read or kept after the end of the window.
         may_enter: The storages that can be kept up to the start of the window.
-        rooms: The ranges of positions before the window, whose live bytes limit what can be kept up to the window.
+        rooms: The ranges of positions before the window. Their live bytes limit the storages that can be kept up to the
+            window.
     """
 
     first: int

@@ -2,7 +2,7 @@
 
 xDSL's own equality is replaced where it is too coarse (in xDSL 0.73 all NaNs are equal) or too fine (unregistered
 attributes of two parse contexts are never equal). A splat constant equals the constant that lists the same element for
-each position. Two resources of one type are equal if their contents are, whatever their names.
+each position. Two resources of one type are equal if they have the same content, whatever their names.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class AttributeKeys:
 def _content_of(resource: str) -> str:
     """Return the alignment and the content of a resource, in hexadecimal.
 
-    `resource`: the name under which the parser stored the resource. It is unique among the resources of all parsed
+    `resource`: the name under which the parser stored the resource, which is unique among the resources of all parsed
     texts.
     """
     interface = Builtin.get_interface(OpAsmDialectInterface)

@@ -1,8 +1,8 @@
-"""Run-time conditions: the requirements on operands that must hold, since otherwise the operation fails or is
-undefined.
+"""Run-time conditions: requirements on the operands of an operation. If they are not met, the operation fails or its
+behaviour is undefined.
 
-The rewritten program may drop an operation that has a run-time condition, but it must not run it where the original
-program does not (`risks.py`). These operations have a condition:
+The rewritten program may drop an operation that has a run-time condition, but must not run such an operation where the
+original program does not run it (`risks.py`). These operations have a condition:
 
 * Every operation with a type of unknown extents, except those in `_TOTAL`: "Constraints will be verified statically if
   possible, otherwise they are deferred to runtime and mismatches will result in undefined behavior" (StableHLO,
@@ -84,7 +84,7 @@ _INTEGER_DIVISION = frozenset(
 
 
 class RunTimeConditions:
-    """Determines the run-time conditions of operations, and caches which types have unknown extents."""
+    """Determines the run-time conditions of operations. Caches which types have unknown extents."""
 
     def __init__(self, terms: Terms):
         self._terms = terms
@@ -92,8 +92,8 @@ class RunTimeConditions:
         self._dynamic = dict[int, tuple[Attribute, bool]]()
 
     def of(self, op: Operation, operands: Sequence[int]) -> str | None:
-        """Return the run-time condition of the operation as a clause, such as "its divisor is not 0", or None if it has
-        none.
+        """Return the run-time condition of the operation as a clause, such as "its divisor is not 0", or None if there
+        is no condition.
 
         `operands`: the terms of the operands; constant operands may rule out a condition.
         """
@@ -134,7 +134,7 @@ class RunTimeConditions:
         return elements is not None and bool(np.all(elements > 0))
 
     def _constant(self, number: int) -> NDArray[Any] | None:
-        """Return the elements of an integer constant, or None for other terms. Look through broadcasts and reshapes.
+        """Return the elements of an integer constant, looking through broadcasts and reshapes, or None for other terms.
         For a select between two constants, return the elements of both."""
         while (head := self._terms.head_of(number)).kind == "operation" and (
             head.name in _COPIES_ELEMENTS or (head.name == "stablehlo.convert" and self._keeps_type(number))
@@ -182,7 +182,7 @@ def _has_integer_elements(type_: Attribute) -> bool:
 
 
 def integer_elements(attribute: Attribute) -> NDArray[Any] | None:
-    """Return the elements of an integer constant, or None if the attribute is not one."""
+    """Return the elements of an integer constant, or None for any other attribute."""
     if is_integer_attribute(attribute):
         return np.array(attribute.value.data)
     if isinstance(attribute, DenseAttr) or is_standard_dense(attribute):

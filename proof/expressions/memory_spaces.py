@@ -55,7 +55,7 @@ _MOVES = frozenset({TARGET, "MoveToHost", "MoveToDevice"})
 
 
 class MemorySpaces:
-    """Determines and caches, for the terms of one table, whether they are in device memory."""
+    """Determines and caches whether the terms of one table are in device memory."""
 
     def __init__(self, terms: Terms):
         self._terms = terms

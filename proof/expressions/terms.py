@@ -233,12 +233,12 @@ class Terms:
         return number
 
     def fresh(self, kind: Kind, types: tuple[int, ...], depth: int) -> int:
-        """Return a fresh term, which equals no other term. Its kind is `variable` for an argument of a region at this
-        depth, and `state` for the state at the start of the region."""
+        """Return a fresh term, which equals no other term. The kind of the term is `variable` for an argument of a
+        region at this depth, and `state` for the state at the start of the region."""
         return self.term(Head(kind, "", types=types, numbers=(len(self.terms),)), depth=depth)
 
     def fresh_arguments(self, types: Sequence[int], depth: int) -> list[int]:
-        """Return a fresh term for each argument of a region, and record its index for explanations."""
+        """Return a fresh term for each argument of a region and record the argument's index for explanations."""
         arguments = [self.fresh("variable", (type_,), depth) for type_ in types]
         self.argument_indices.update(zip(arguments, range(len(arguments)), strict=True))
         return arguments

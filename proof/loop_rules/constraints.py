@@ -42,7 +42,7 @@ class ConstraintTerms(Protocol):
 def normal_form(rules: ConstraintTerms, head: Head, operand: int) -> int | None:
     """Return the normal form of a constraint on the term `operand`; None if no rule applies.
 
-    `head`: the head of the constraint, its name, attributes and types (`terms.py`).
+    `head`: the head of the constraint, which contains its name, attributes and types (`terms.py`).
     """
     terms = rules.terms
     if head.numbers or head.bodies or (sharding := _sharding(terms, head)) is None:
@@ -68,7 +68,7 @@ def normal_form(rules: ConstraintTerms, head: Head, operand: int) -> int | None:
 
 
 def _inside_reshape(rules: ConstraintTerms, head: Head, operand: int, sharding: ShardingAttr) -> int | None:
-    """Move the constraint on a reshape, `operand`, to the operand of the reshape. Return the reshape of the new
+    """Move the constraint on the reshape `operand` to the operand of this reshape. Return the reshape of the new
     constraint, or None if a sharded dimension is reshaped."""
     terms = rules.terms
     (source,) = terms.operands_of(operand)

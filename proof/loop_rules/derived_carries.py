@@ -4,7 +4,7 @@
 
 In iteration n of this loop, `%i` is n, `%j` is 7 - n, and `%k` is `%x`. A loop *counts* if its condition compares such
 a carry, its *counter*, with a constant. The body of a loop that appears to count is translated to terms under the
-assumption that it does; `counts_as_assumed` then verifies the assumption.
+assumption that the loop counts, which `counts_as_assumed` verifies afterwards.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class NumberedLoop:
 
     Attributes:
         loop: The loop with all its carries, and with its condition even if it counts.
-        counting: Its counter and other carries that change by a constant; None if it does not count.
+        counting: The counter of the loop and other carries that change by a constant; None if the loop does not count.
         condition, body: The scopes of the regions.
     """
 
@@ -123,8 +123,9 @@ class DerivedCarries:
         return Counting(counter, iteration, self._integers.term_of_sum(value, like))
 
     def counts_as_assumed(self, numbered: NumberedLoop) -> bool:
-        """Return whether the assumption that the loop counts, if it was made, holds: the body increases the counter by
-        one, and the condition has no operations to preserve.
+        """Return whether the loop counts as assumed, or no such assumption was made.
+
+        The loop counts if its body increases the counter by one and its condition has no operations to preserve.
         """
         if (counting := numbered.counting) is None:
             return True
@@ -214,7 +215,7 @@ def _adds_to(argument: SSAValue, value: SSAValue) -> bool:
 
 
 def _source(value: SSAValue) -> SSAValue:
-    """Look through barriers and sharding constraints. Return the value from which `value` is copied."""
+    """Return the value from which `value` is copied, looking through barriers and sharding constraints."""
     while isinstance(value, OpResult) and name_of(value.op) in (CONSTRAINT, *IDENTITIES):
         value = value.op.operands[value.index]
     return value

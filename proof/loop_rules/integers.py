@@ -106,8 +106,8 @@ class Integers:
     def term_of_sum(self, total: Sum, like: Head) -> int:
         """Return the term of a sum, with the same type as `like`.
 
-        Its parts are ordered by nesting depth, outermost first, so that the term does not depend on the order in which
-        its bases were created.
+        The parts of the sum are ordered by nesting depth, outermost first, so that the term does not depend on the
+        order in which the bases were created.
         """
         bits = self.width(like)
         assert bits is not None, "only integers have sums"

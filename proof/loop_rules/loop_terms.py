@@ -1,10 +1,10 @@
 """Represent loops as terms over their carries, and find invariant carries.
 
-Each result of a loop is a separate term. It contains the carry of the result and the carries from which this one is
-computed, in the order of discovery. It does not depend on other carries, nor on the order of the carries in the
+Each result of a loop is a separate term. The term contains the carry of the result and, in the order of discovery, the
+carries from which this carry is computed. It does not depend on other carries or on the order of the carries in the
 program.
 
-In a loop that counts in steps of one from a constant to a constant, the counter is not a carry, but the iteration
+In a loop that counts in steps of one from a constant to a constant, the counter is not a carry. It is the iteration
 number, which starts at 0, plus a constant. The term `history(n, x)` is the value of carry x at the start of iteration
 n, so the result of the loop is `history(trips, x)`. A result of any other loop is a `loop` term, which includes the
 condition.
@@ -32,7 +32,7 @@ IDENTITIES = frozenset({"recompute.depend", "stablehlo.optimization_barrier"})
 
 
 class InvariantCarries:
-    """Finds the loop-invariant carries of loops, and caches them."""
+    """Finds and caches the invariant carries of loops."""
 
     def __init__(self):
         self._carries = dict[Operation, frozenset[int]]()
@@ -52,8 +52,8 @@ class InvariantCarries:
         return self._carries[loop]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """Look through barriers and invariant carries of nested loops. Return the value from which `value` is
-        copied."""
+        """Return the value from which `value` is copied, looking through barriers and invariant carries of nested
+        loops."""
         while isinstance(value, OpResult) and not attributes_of(op := value.op):
             name = name_of(op)
             if not (name in IDENTITIES or (name == "stablehlo.while" and _is_loop(op) and value.index in self.of(op))):
@@ -96,7 +96,7 @@ class OpenLoop:
 
 @dataclass(frozen=True)
 class ConditionalLoop(OpenLoop):
-    """A loop that runs while a condition holds. `condition`: the term of the condition."""
+    """A loop that runs while a condition is true. `condition`: the term of the condition."""
 
     condition: int
 

@@ -3,7 +3,7 @@
     while n < 8 { %w = sine %x; sdy.sharding_constraint %w }        pattern(n < 8: constraint(sine(history(n, x))))
 
 A pattern represents an operation in all iterations of its loops: a term over one iteration number for each loop, with
-the trip counts. A loop that computes the same in a different order has an equivalent pattern:
+the trip counts. A loop that computes the same values in a different order has an equivalent pattern:
 
     constraint(sine(history(7 - m, x))) with m < 8  is the pattern above with n = 7 - m, and covers all instances
 
@@ -54,8 +54,8 @@ class Patterns:
         return self._over(index, trips, numbers[body.roots[0]], loop.depth)
 
     def of_rows(self, index: int, extent: int, term: int) -> int:
-        """Return the pattern of a term for all values of a row index below `extent`. Return the term itself if it does
-        not depend on the index."""
+        """Return the pattern of a term for all values of a row index below `extent`, or the term itself if it does not
+        depend on the index."""
         depth = self._terms.depth_of(index)
         return self._over(index, extent, term, depth) if self._terms.depth_of(term) >= depth else term
 
@@ -95,7 +95,7 @@ class Patterns:
         return bool(self._extents(pattern)) and self._open(pattern, depth)[1] in others
 
     def is_covered(self, pattern: int, others: Iterable[int]) -> bool:
-        """Return whether the instances of one of `others` are instances of `pattern` and include all of them."""
+        """Return whether one of `others` has the same instances as `pattern`."""
         for other in others:
             if other == pattern:
                 return True
@@ -203,15 +203,15 @@ class Patterns:
     def _are_onto(self, places: Sequence[Sum], extents: Sequence[int]) -> bool:
         """Return whether the sums, taken together, take on all combinations of values below the extents.
 
-        This requires that no two sums share a base term.
+        The result is false if two sums share a base term.
         """
         bases = [base for place in places for base, _ in place.parts]
         pairs = zip(places, extents, strict=True)
         return len(set(bases)) == len(bases) and all(self._is_onto(place, extent) for place, extent in pairs)
 
     def _is_onto(self, place: Sum, extent: int) -> bool:
-        """Return whether a sum takes on every value below the extent. It does if its scales are positional weights, as
-        in a numeral system."""
+        """Return whether a sum is known to take on every value below the extent: its scales must be positional weights,
+        as in a numeral system."""
         covered = 1
         for base, scale in sorted(place.parts, key=lambda part: abs(part[1])):
             interval = self._rules.integers.ranges.get(base)

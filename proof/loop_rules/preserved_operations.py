@@ -1,5 +1,5 @@
 """Record the unused operations of loops that must be preserved. The scope that contains a loop gets a pattern for each
-of them."""
+of these operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PreservedOperations:
     """Records the unused operations that must be preserved in the loops of one program.
 
     Args:
-        rules: The rules. Both programs share them.
+        rules: The rules, which both programs share.
         origins: The first operation of each term. `record` adds the patterns.
     """
 
@@ -35,8 +35,7 @@ class PreservedOperations:
     def record(self, op: Operation, numbered: NumberedLoop, scope: RegionScope) -> bool:
         """Record a loop's unused operations, over all its iterations, in the scope that contains the loop.
 
-        Return False, and record nothing, if a sharding constraint cannot be separated from a loop that does not
-        count.
+        Return False and record nothing if a sharding constraint cannot be separated from a loop that does not count.
         """
         patterns = list[int]()
         for part, region in numbered.regions:
@@ -94,7 +93,8 @@ class PreservedOperations:
         return term in others or self._patterns.is_covered(term, others)
 
     def _is_separable(self, op: Operation, numbered: NumberedLoop, constraint: int) -> bool:
-        """Return whether a sharding constraint depends on the iteration, or the loop uses its result."""
+        """Return whether a sharding constraint depends on the iteration or the loop uses the result of the
+        constraint."""
         loop = numbered.loop
         if self._terms.depth_of(constraint) >= loop.depth:
             return True

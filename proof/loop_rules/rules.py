@@ -1,4 +1,4 @@
-"""Rewrite rules for loop terms. Each rule maps a term to a normal form. Equal terms share this normal form.
+"""Rewrite rules for loop terms. Each rule maps a term to a normal form, which equal terms share.
 
 The term `history(n, x)` is the value of carry x of a loop at the start of iteration n. `history(0, x)` is the initial
 value. The term contains only the part of the loop that computes x, so two loops that compute x in the same way have the
@@ -9,17 +9,18 @@ same term.
 *Shapes.* Adding and then removing a dimension of extent 1 is the identity, and two consecutive reshapes are one
 reshape.
 
-*Continuation.* A loop that continues another loop is part of that loop. If the initial carries of a loop are the
-carries of another loop after `a` iterations, and its iteration n computes the same from its carries as iteration `a +
-n` of the other loop, then its carries are the later carries of the other loop:
+*Continuation.* A loop that continues another loop is part of that loop. Suppose that the initial carries of a loop are
+the carries of another loop after `a` iterations. Suppose also that iteration n of the first loop computes the same
+function of its carries as iteration `a + n` of the other loop. The carries of the first loop are the later carries of
+the other loop:
 
     history(n, y)  with  y before the loop = history(a, x),  next y (n) = next x (a + n)    ->    history(a + n, x)
 
 The proof is by induction on n.
 
-*Flattening.* A loop around a loop is one loop. If each iteration q of a loop consists of k iterations of an inner loop
-with the same carries, and both use q and the inner iteration n only as `k * q + n`, then both are one loop over that
-sum:
+*Flattening.* A loop around a loop is one loop. Suppose that each iteration q of a loop consists of k iterations of an
+inner loop with the same carries. If both loops use q and the inner iteration n only in the sum `k * q + n`, they are
+one loop over this sum:
 
     history(q, y)  with  next y (q) = history(k, x), x before the loop = y, next x (q, n) = f(k * q + n, x)
     ->  history(k * q, z)  with  next z (t) = f(t, z)
@@ -173,8 +174,8 @@ class LoopRules:
         )
 
     def _fresh_arguments(self, body: RegionTerm, inputs: Sequence[int]) -> tuple[int, list[int], int]:
-        """Return a nesting depth that is larger than the depths of all inputs, and fresh terms at this depth for the
-        arguments of a body and for the state at its start."""
+        """Return a nesting depth larger than the depths of all inputs, and fresh terms at this depth for the arguments
+        of a body and the state at its start."""
         depth = 1 + max(map(self.terms.depth_of, inputs), default=0)
         arguments = self.terms.fresh_arguments(body.types, depth)
         return depth, arguments, self.terms.fresh("state", (), depth)

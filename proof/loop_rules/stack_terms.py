@@ -91,8 +91,8 @@ def stored_by(terms: Terms, integers: Integers, loop: CountingLoop, trips: int) 
 
 
 def _is_within(place: Sum, scale: int, trips: int, extent: int) -> bool:
-    """Return whether the indices of all iterations are in bounds. If so, none is clamped, and no two iterations write
-    the same slice."""
+    """Return whether the indices of all iterations are in bounds. If so, no index is clamped, and no two iterations
+    write the same slice."""
     return all(0 <= scale * number + place.offset < extent for number in (0, trips - 1))
 
 
@@ -104,7 +104,7 @@ def extents(terms: Terms, types: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def keeps_order(terms: Terms, number: int) -> bool:
-    """Return whether a term only reshapes its operand, and therefore has the same elements in the same order.
+    """Return whether a term only reshapes its operand and therefore has the same elements in the same order.
 
     This is true of a reshape, and of a broadcast that only adds dimensions of extent 1.
     """

@@ -1,6 +1,6 @@
 """Declarations of purity that users make for operations of other dialects.
 
-The proof trusts these declarations, and reports each declaration on which it relies. The passes have their own rules
+The proof trusts these declarations and reports each declaration on which it relies. The passes have their own rules
 (`recompute.rules.register`), so that one wrong entry cannot mislead both the passes and the proof.
 """
 
@@ -20,7 +20,7 @@ def register_pure(name: str) -> None:
     Each proof that relies on the declaration reports it.
 
     Raises:
-        ValueError: The name does not contain a dialect, as `acme.swish` does.
+        ValueError: The name contains no dialect; an example of a valid name is `acme.swish`.
     """
     check_operation_name(name)
     _pure.add(name)

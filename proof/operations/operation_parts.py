@@ -100,8 +100,8 @@ def without_ours(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
 
 def key_of_head(op: Operation) -> tuple[object, ...] | None:
     """Return a key of all compared parts except the operands, or None if the operation has no key. Unregistered
-    operations and operations with successors have none. An operation with regions has one only if it is in
-    `WITH_SCALAR_BODIES` and its regions capture no values.
+    operations and operations with successors have no key. An operation with regions has a key only if the operation is
+    in `WITH_SCALAR_BODIES` and its regions capture no values.
 
     The key contains Python ids of attributes and types, so it is valid only while the program keeps them alive.
     """
@@ -204,7 +204,7 @@ def result_types(function: Operation) -> tuple[Attribute, ...]:
 
 
 def position_attributes(function: Operation, name: str, count: int) -> list[dict[str, Attribute]]:
-    """Return the attributes of each argument or result of a function; empty dictionaries if it has none.
+    """Return the attributes of each argument or result of a function; empty dictionaries if there are none.
 
     Args:
         function: The function.

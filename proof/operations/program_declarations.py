@@ -1,7 +1,8 @@
 """Declarations that a program makes with attributes. Only declarations in the original program are valid.
 
-stablehlo.custom_call @mine(%x) {recompute.repeatable}          declares the target @mine to be pure
-sdy.sharding_constraint %x <@mesh, [{}]> {recompute.shards_kept}    a pass wrote it: never a declaration
+Examples:
+    stablehlo.custom_call @mine(%x) {recompute.repeatable}          declares the target @mine to be pure
+    sdy.sharding_constraint %x <@mesh, [{}]> {recompute.shards_kept}    a pass wrote it: never a declaration
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and reads nothing else. `aten.empty` and similar operations are assumed to retur
 
 A random operation, `torch.seeded.…`, is a function of the generator state that is drawn for it: with the same state it
 returns the same numbers. The random operations of Inductor are functions of a seed, which is an operand. The draw
-itself, `torch.draw`, is an effect. So is `torch.read`, because its position among the writes matters.
+itself, `torch.draw`, is an effect. `torch.read` is also an effect, because its position among the writes matters.
 
 The list deliberately omits all in-place operations (`copy_`); `native_batch_norm`, which updates its statistics in
 place although its schema does not state this; collectives; checks (`_assert_async`); and operations that depend on a

@@ -1,7 +1,7 @@
 """Operations and custom calls that the proof treats as pure: deterministic functions of their operands, attributes and
 regions.
 
-The list belongs to the proof alone. It shares nothing with the passes or their rule tables (`rules/custom_calls.py`),
+The list belongs to the proof alone and shares nothing with the passes or their rule tables (`rules/custom_calls.py`),
 so a wrong entry in a rule table is not repeated here. Every other operation is an ordered effect. The list deliberately
 omits these operations of StableHLO: `custom_call` (unknown code), `rng` (hidden state), `infeed`, `outfeed`, `send`,
 `recv`, `after_all`, `create_token` (order), `async_start`, `async_done`, `composite` (names a function) and every
@@ -11,11 +11,11 @@ https://openxla.org/stablehlo/spec, and ChloOps.td.
 
 All operations of arith, math and tensor are pure, because tensors are values. `tensor.empty` is assumed to return the
 same elements each time: a program that reads elements before it writes them has no defined result. An sdy sharding
-constraint is its operand with a sharding; it may be repeated, but not dropped. The operations of linalg and scf are
-listed for tensors and scalars: every operation with memref operands or results is an effect, whatever its name, and so
-is an operation whose regions contain an effect. The list omits memref; `scf.parallel`, `scf.forall` and their
-reductions, whose order is unspecified; `func.call_indirect`; and operations that no current dialect has under these
-names. Source: https://mlir.llvm.org/docs/Dialects/.
+constraint is its operand with a sharding; the constraint may be repeated but not dropped. The operations of linalg and
+scf are listed for tensors and scalars: every operation with memref operands or results is an effect, whatever its name,
+and every operation with an effect in its regions is also an effect. The list omits memref; `scf.parallel`, `scf.forall`
+and their reductions, whose order is unspecified; `func.call_indirect`; and operations that no current dialect has under
+these names. Source: https://mlir.llvm.org/docs/Dialects/.
 
     stablehlo.custom_call @lapack_spotrf_ffi(%x)                       a function of its operands: the target is listed
     stablehlo.custom_call @mine(%x) {recompute.repeatable}             the same, because the user declares it
@@ -149,7 +149,7 @@ _NUMBERS = frozenset({IntegerType, BFloat16Type, Float16Type, Float32Type, Float
 
 
 class MemoryReferences:
-    """Determines whether types refer to memory, and caches the answers."""
+    """Determines and caches whether types refer to memory."""
 
     def __init__(self):
         # The entry also holds the type, so that Python does not reuse its id.
@@ -229,8 +229,8 @@ target."""
 
 
 def target_of(op: Operation) -> str | None:
-    """Return the target of a custom call without side effects, or None for any other operation. Targets that XLA or
-    this compiler interprets also return None."""
+    """Return the target of a custom call without side effects, or None for any other operation. Also return None for
+    targets that XLA or this compiler interprets."""
     if name_of(op) != CUSTOM_CALL:
         return None
     attributes = attributes_of(op)

@@ -1,7 +1,7 @@
 """Operations that the proof assumes to be pure because the traits of their xDSL class say so.
 
-The proof reports such operations as assumptions, like those that the caller declares with `register_pure`. It shares
-this definition with no other package.
+The proof reports such operations as assumptions, like the operations that the caller declares with `register_pure`. The
+proof shares this definition with no other package.
 
     traits_def(Pure()), traits_def(NoMemoryEffect())            assumed to be pure
     traits_def(NoMemoryEffect(), MemoryReadEffect())            an effect

@@ -45,7 +45,7 @@ class CallInliner:
         terms: The table of terms.
         heads: The heads of terms of this program.
         wrapping: Wraps the values that enter and leave a function.
-        origins: The first operation of each term of this program. It is extended in place.
+        origins: The first operation of each term of this program. The dictionary is extended in place.
 
     Attributes:
         composites: The name and the attributes of each composite that was inlined.
@@ -67,15 +67,15 @@ class CallInliner:
         self._origins = origins
 
     def demand_bounded_size(self, module: Operation) -> None:
-        """Raise `Refusal` at the module if it is recursive, or too large after inlining all calls."""
+        """Raise `Refusal` at the module if the program is recursive or is too large after all calls are inlined."""
         if size_with_calls(self._functions, entry_functions(self._functions)) > MAX_OPERATIONS:
             raise Refusal(module, f"after inlining all calls, the program has more than {MAX_OPERATIONS} operations")
 
     def inline_call(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Inline the function that a `func.call` calls. Return the terms of its results. A call to a function without a
-        body is an effect.
+        """Inline the function that a `func.call` calls and return the terms of the call's results. A call to a function
+        without a body is an effect.
 
         Args:
             op: The call.
@@ -91,7 +91,7 @@ class CallInliner:
     def inline_composite(
         self, op: Operation, operands: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> Sequence[int]:
-        """Translate a composite as a call to its decomposition. Return the terms of its results.
+        """Translate a composite as a call to its decomposition, and return the terms of the results.
 
         See `inline_call` for the arguments.
         """
@@ -105,8 +105,8 @@ class CallInliner:
     def run(
         self, name: str, arguments: Sequence[int], scope: RegionScope, translate: TranslateBlock
     ) -> tuple[int, ...]:
-        """Return the terms of the results of a function for these arguments. Its effects follow the state of the
-        scope."""
+        """Return the terms of the results of a function for these arguments. The effects of the function follow the
+        state of the scope."""
         block = function_body(self._functions[name], name, self._heads)
         scope.define(block.args, arguments)
         _, results = translate(block, scope)  # `_inline` and the signature compare the attributes of the return
@@ -120,7 +120,7 @@ class CallInliner:
         translate: TranslateBlock,
         own: Set[str],
     ) -> Sequence[int]:
-        """Inline the called function. Return the terms of its results.
+        """Inline the called function, and return the terms of its results.
 
         `own`: the names of attributes that belong to the call itself and are not compared.
         """
@@ -152,14 +152,14 @@ class CallInliner:
         return self._wrapping.wrap(around, results)
 
     def _reserved_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Translate a call to a function with a reserved name as an effect. Return the terms of its results. The
+        """Translate a call to a function with a reserved name as an effect, and return the terms of the results. The
         function itself is compared like a public function.
         """
         head = self._heads.of("effect", op, without_names(attributes_of(op), {"callee", "decomposition"}))
         return self._effect(op, head._replace(name=f"{name_of(op)} of @{name}"), operands, scope)
 
     def _external_call(self, op: Operation, name: str, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Translate a call to a function without a body as an effect. Return the terms of its results.
+        """Translate a call to a function without a body as an effect, and return the terms of the results.
 
         The name of a declaration identifies the function to the linker. The term contains this name and all attributes
         of the declaration, so the declarations in both programs must be equal.
@@ -183,7 +183,7 @@ class CallInliner:
         return self._effect(op, head, operands, scope)
 
     def _effect(self, op: Operation, head: Head, operands: Sequence[int], scope: RegionScope) -> Sequence[int]:
-        """Apply the head of an effect to the state of the scope and to the operands. Return the terms of the
+        """Apply the head of an effect to the state of the scope and to the operands, and return the terms of the
         results."""
         scope.state = self._terms.term(head, (scope.state, *operands))
         self._origins.setdefault(scope.state, op)

@@ -6,9 +6,9 @@ the value numbering applies the recorded head of the earlier operation to the ne
     %1 = stablehlo.tanh %0 : tensor<4xf32>      head recorded for its key: name, attributes, types
     %3 = stablehlo.tanh %2 : tensor<4xf32>      same key: the term is the recorded head applied to #2
 
-A head is recorded only if its operation does nothing but compute one result from its operands: it has no effect, no
-run-time condition, and reads neither the device nor the execution of a region. Its own regions capture nothing and
-consist of such operations.
+A head is recorded only if its operation does nothing but compute one result from its operands: the operation has no
+effect and no run-time condition, and reads neither the device nor the execution of a region. The regions of the
+operation capture nothing and consist of such operations.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class HeadCache:
         )
 
     def _is_plain(self, closed: ClosedRegion, region: Region) -> bool:
-        """Return whether a region captures nothing, and consists of operations with cached heads and a plain
+        """Return whether a region captures nothing and consists of operations with cached heads and a plain
         terminator."""
         *operations, last = region.block.ops
         return (

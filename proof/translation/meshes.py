@@ -1,7 +1,8 @@
 """Find unused Shardy meshes. The proof ignores a mesh to which no operation refers, because it neither computes nor
 shards a value.
 
-sdy.mesh @unused = <["a"=2]>
+Example:
+    sdy.mesh @unused = <["a"=2]>
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def meshes_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def unused_meshes(module: ModuleOp) -> dict[str, Operation]:
-    """Return the unused meshes by name: those whose name, quoted or not, occurs in no attribute or type of the
-    module."""
+    """Return the unused meshes by name. A mesh is unused if its name, quoted or not, occurs in no attribute or type of
+    the module."""
     meshes = meshes_of(module)
     texts = {str(attribute) for attribute in _attributes(module, frozenset(meshes.values()))} if meshes else set[str]()
     # A name with other characters may be escaped in printed attributes, so it counts as used.

@@ -17,7 +17,7 @@ from .scope import RegionScope
 
 
 class OperationEffects:
-    """Finds the effects of one program, and collects the declarations of purity that it relies on.
+    """Finds the effects of one program and collects the declarations of purity that it relies on.
 
     Args:
         pure: Names of the operations without effects.

@@ -1,19 +1,20 @@
 """Terms for collectives and for `sdy.manual_computation`. A collective is a function of its operands on all devices. A
-manual computation computes on the parts of its operands that each device holds.
+manual computation operates on the parts of its operands that each device holds.
 
-Two collectives on the same values therefore have the same results. This does not hold in a branch or a loop, because
-some devices may enter it and others may not. In a branch or loop, a collective is therefore an effect, like every
-operation without a rule.
+Two collectives on the same values therefore have the same results. In a branch or a loop, this is not guaranteed,
+because only some of the devices may enter the region. There, a collective is an effect, like every operation without a
+rule.
 
     %1 = sdy.manual_computation(%0) {                 %y is part(%0), the part on the device
       (%y) { %z = tanh %y; sdy.return %z }            %z is tanh(part(%0))
     }                                                 %1 is whole(tanh(part(%0))), assembled from all devices
 
-A term inside the body represents one value per device. It depends on outside values only through their parts. Therefore
-two bodies on the same devices (mesh, axes and devices of the enclosing body) are equal if they compute the same results
-from the same parts. It does not matter how a program divides the computation among bodies. A part of a whole that was
-assembled with the same sharding is the original part: `part(whole(t)) = t`. A sharding that omits an axis of the mesh
-asserts that all devices along this axis hold the same value. The proof trusts this assertion, as the partitioner does.
+A term inside the body represents one value per device and depends on outside values only through their parts.
+Therefore, two bodies on the same devices (mesh, axes and devices of the enclosing body) are equal if they compute the
+same results from the same parts. It does not matter how a program divides the computation among bodies. A part of a
+whole that was assembled with the same sharding is the original part: `part(whole(t)) = t`. A sharding that omits an
+axis of the mesh asserts that all devices along this axis hold the same value. The proof trusts this assertion, as the
+partitioner does.
 
 The operations in `PRESERVED` must occur in the bodies of both programs. Effects in a body are ordered separately from
 the effects outside it.
@@ -95,7 +96,7 @@ class PerDevice:
 
     Attributes:
         op: The operation.
-        block: Its body, which runs on each device.
+        block: The body of the operation, which runs on each device.
         axes: The manual axes.
         into: The shardings of the operands.
         out: The shardings of the results.

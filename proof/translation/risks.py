@@ -50,7 +50,7 @@ def executed_operations(scope: RegionScope) -> Mapping[int, bool]:
 def record_region_risks(
     terms: Terms, scope: RegionScope, op: Operation, regions: Iterable[ClosedRegion], term: int
 ) -> list[int]:
-    """Record the risks in the regions of an operation. They may occur whenever the operation runs its regions.
+    """Record the risks in the regions of an operation, which may occur whenever the operation runs its regions.
 
     `term`: the term of the operation.
 
@@ -101,7 +101,8 @@ def _is_ordered(terms: Terms, body: int) -> bool:
 
 
 def is_implied(terms: Terms, risk: int, earlier: Collection[int]) -> bool:
-    """Return whether a risk is among the risks `earlier`, or only runs one of their operations again in a region."""
+    """Return whether a risk is among the risks `earlier` or only runs an operation of one of these risks again in a
+    region."""
     inner: int | None = risk
     while inner is not None and inner not in earlier:
         inner = _invariant_operation(terms, inner)

@@ -39,7 +39,7 @@ def _counts_to_bound(op: Operation) -> bool:
 
 
 def _conjuncts(value: SSAValue) -> Iterator[Operation]:
-    """Yield the comparisons that must all hold for the value to be true."""
+    """Yield comparisons that are all true whenever the value is true."""
     pending = [value]
     while pending:
         op = pending.pop().owner
@@ -52,7 +52,7 @@ def _conjuncts(value: SSAValue) -> Iterator[Operation]:
 
 
 def _limits_iterations(compare: Operation, cond: Block, body: Block) -> bool:
-    """Return whether a comparison holds only for finitely many iterations.
+    """Return whether a comparison is true in only finitely many iterations.
 
     This is the case if an integer that increases by 1 must be less than an invariant bound, or an integer that
     decreases by 1 must be greater than an invariant bound. In steps of 1, the integer reaches the bound before it wraps

@@ -60,7 +60,7 @@ class TransparentOperations(ABC):
         return self._wrapping.wrap(around, self._operands(op, scope)[: len(values)])
 
     def _group(self, op: Operation, scope: RegionScope) -> Sequence[int]:
-        """Translate the operations of a group in the enclosing scope. Return the terms of the results."""
+        """Translate the operations of a group in the enclosing scope, and return the terms of the results."""
         block = body_of(op)
         last = block.last_op
         if (
@@ -191,8 +191,8 @@ def _is_token(function: Operation, name: str, index: int) -> bool:
 
 
 def entry_heads(around: Sequence[Head]) -> list[Head]:
-    """Return the heads of the terms that wrap the values that enter a call. The values that leave the call are wrapped
-    in terms with different heads."""
+    """Return the heads of the terms that wrap the values passed into a call. The values returned from the call are
+    wrapped in terms with different heads."""
     return [head._replace(name=f"{head.name}, entered") for head in around]
 
 

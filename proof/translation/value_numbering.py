@@ -62,7 +62,7 @@ class NumberingOptions:
     Attributes:
         pure: Names of the operations without effects.
         declared: The operations in `pure` that are pure only because the user declares them pure.
-            `OperationEffects.assumed_pure` collects those that the program contains.
+            `OperationEffects.assumed_pure` collects the declared operations that the program contains.
         constraints_before: The terms of the sharding constraints in the original program. If set, any other constraint
             equals its operand, and `Numbering.added_constraints` collects it.
     """
@@ -129,7 +129,7 @@ class Numbering(TransparentOperations):
         return term in others
 
     def top_level(self, other: ModuleOp) -> int:
-        """Return the state after all top-level operations except functions. They are compared literally.
+        """Return the state after all top-level operations except functions. These operations are compared literally.
 
         Unused meshes that the other program does not have are skipped. Raises `Refusal` if a part cannot be compared.
         """
@@ -200,8 +200,9 @@ class Numbering(TransparentOperations):
     def _apply(self, op: Operation, scope: RegionScope) -> Sequence[int]:
         """Return the terms of the results of an operation, and record its effects and conditions in the scope.
 
-        The first operand of an effect is the state of the scope, and its term is the state after it. The values that
-        the regions capture are further operands. If an identity simplifies the result, the simpler term is returned.
+        The first operand of an effect is the state of the scope, and the term of the effect is the state after it. The
+        values that the regions capture are further operands. If an identity simplifies the result, the simpler term is
+        returned.
         """
         refuse_symbols(op, self.module)
         operands = self._operands(op, scope)
@@ -270,8 +271,8 @@ class Numbering(TransparentOperations):
         return head, effect
 
     def _is_added(self, constraint: int) -> bool:
-        """Record the term of a sharding constraint. Return whether it is an added constraint. An added constraint
-        equals its operand."""
+        """Record the term of a sharding constraint. Return whether the constraint is an added one, which equals its
+        operand."""
         self.constraints.add(constraint)
         if self._constraints_before is None or self._terms.depth_of(constraint) > 0:
             return False
@@ -325,7 +326,7 @@ class Numbering(TransparentOperations):
         return ClosedRegion(inside, body, captures, close_risks(self._terms, scope, (*arguments, start), types))
 
     def _block(self, block: Block, scope: RegionScope) -> tuple[int, tuple[int, ...]]:
-        """Translate the operations of a block. Return the id of the head of its terminator and the terms of the
+        """Translate the operations of a block. Return the id of the terminator's head and the terms of the terminator's
         operands, or (-1, ()) if the terminator is compared like any other operation."""
         last = block.last_op
         if last is not None and scope.is_literal and not (ends_function(block) and is_plain_terminator(last)):

@@ -46,12 +46,12 @@ class Difference:
 
     def __str__(self) -> str:
         where = f"{self.path[-1]}: " if self.path else ""
-        if self.loops.startswith("the loops"):  # They name both loops.
+        if self.loops.startswith("the loops"):  # This text names both loops.
             return f"{where}{self.loops}"
         return f"{where}before {self.before}, after {self.after}{f'; {self.loops}' if self.loops else ''}"
 
     def with_loops(self) -> Difference:
-        """Return the difference with `loops` set. This takes a pass over both programs."""
+        """Return the difference with `loops` set, which requires a pass over both programs."""
         return self if self.loop_pair is None else replace(self, loops=loop_difference(*self.loop_pair), loop_pair=None)
 
 
@@ -59,7 +59,7 @@ class Difference:
 class _Pair:
     """Two terms that should be equal.
 
-    `step`: says which operand or region result of `parent` the two terms are.
+    `step`: names the operand or region result of `parent` that the two terms represent.
     """
 
     before: int
@@ -79,7 +79,7 @@ class _Pair:
 def first_difference(terms: Terms, before: int, after: int) -> Difference:
     """Return the first difference between two unequal terms. The search is depth-first, operands before regions.
 
-    It treats corresponding arguments of two regions as equal, and visits each pair of terms once.
+    The search treats corresponding arguments of two regions as equal and visits each pair of terms once.
     """
     start = _Pair(before, after)
     visited = {(before, after)}
@@ -229,7 +229,7 @@ def _head(terms: Terms, number: int) -> Head:
 
 
 def _operands(terms: Terms, side: Side, number: int) -> tuple[int, ...]:
-    """Return the operands of a term without its captures. Captures are compared where the regions use them."""
+    """Return the operands of a term without its captures, which are compared where the regions use them."""
     operands = terms.terms[number][1]
     if (op := terms.origins[side].get(number)) is None:
         return operands
@@ -256,8 +256,8 @@ def _step(head: Head, index: int) -> str:
 
 
 def _region_pairs(terms: Terms, pair: _Pair, visited: set[tuple[int, int]]) -> list[_Pair]:
-    """Return the pairs of region results to compare. Mark pairs of region arguments as visited, so that they count as
-    equal.
+    """Return the pairs of region results to compare. Mark pairs of region arguments as visited, so that they are
+    treated as equal.
     """
     name = _head(terms, pair.before).name
     pairs: list[_Pair] = []

@@ -42,9 +42,9 @@ class LoopCount:
     """The counter of a `stablehlo.while`.
 
     Attributes:
-        start: Its initial value; None if this is not a constant.
+        start: The initial value of the counter; None if this value is not a constant.
         relation: The relation between counter and limit while the loop runs, such as `<`.
-        limit: The limit; None if this is not a constant.
+        limit: The limit; None if the limit is not a constant.
         step: The constant that each iteration adds to the counter; None if the loop changes the counter in a different
             way.
     """
@@ -114,8 +114,8 @@ def _first_operations(before: Operation, after: Operation) -> tuple[str, str] | 
     """Return the names and positions of the first pair of body operations with different names; None if all names
     agree."""
     bodies = [
-        [op for op in region.walk() if name_of(op) not in _NOT_COMPARED]
-        for region in (before.regions[-1], after.regions[-1])
+        [op for region in loop.regions[-1:] for op in region.walk() if name_of(op) not in _NOT_COMPARED]
+        for loop in (before, after)
     ]
     for a, b in zip(*bodies, strict=False):
         if name_of(a) != name_of(b):
@@ -167,8 +167,8 @@ def _step(following: SSAValue, argument: SSAValue, loop: Operation) -> int | Non
 
 
 def _integer(value: SSAValue, loop: Operation | None) -> int | None:
-    """Return the value of a scalar integer constant, or None. Look through barriers and invariant carries of the
-    loop."""
+    """Return the value of a scalar integer constant, looking through barriers and invariant carries of the loop, or
+    None for any other value."""
     while True:
         if isinstance(value, OpResult):
             if name_of(value.op) not in _FORWARDING or value.index >= len(value.op.operands):

@@ -14,10 +14,11 @@ from ...support.locations import name_without_position, scope_of, text_line_of
 
 
 def describe_position(op: Operation) -> str:
-    """Return the source position of an operation, with its line and its name in the text and its scope; "" if the
+    """Return the source position of an operation, followed by its line and name in the text and by its scope; "" if the
     position is unknown.
 
-    If the source position is in the text itself, only a location that is a name is added."""
+    If the source position is in the text itself, only a location that is a name is added.
+    """
     position = position_of(op)
     if position == UNKNOWN:
         return ""

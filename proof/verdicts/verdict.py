@@ -75,8 +75,8 @@ def same_text(before: ModuleOp, after: ModuleOp) -> bool:
 
 
 def proof_of_identity(module: ModuleOp) -> Proof:
-    """Return the proof that two programs with identical text are equal. It is valid for any operations, even if the
-    proof does not know them.
+    """Return the proof that two programs with identical text are equal. The proof is valid even if the programs contain
+    unknown operations.
     """
     results = 0
     for op in module.ops:

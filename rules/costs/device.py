@@ -15,10 +15,9 @@ Sources:
     mi300x AMD Instinct MI300X, data sheet (2023), without sparsity: TF32 653.7, BF16 and FP16 1307.4, FP64 matrix 163.4
            TFLOP/s, FP8 and INT8 2614.9 T/s; FP32 vector 163.4 TFLOP/s; 5.3 TB/s; PCIe Gen5 x16, 128 GB/s both ways
     tpuv5e Google Cloud TPU v5e, system architecture page: BF16 197 TFLOP/s, INT8 394 TOP/s, 819 GB/s. Elementwise rates
-           are not published, so only the bytes of such operations count. f32 products have the rate of bf16, XLA's
-           default precision
-    cpu    measured by `python -m recompute.benchmarks.cost_models.calibrate_device`: numpy on two shared cores of an
-           AMD EPYC server
+           are not published, so only the bytes of such operations are counted. f32 products have the rate of bf16,
+           XLA's default precision cpu    measured by `python -m recompute.benchmarks.cost_models.calibrate_device`:
+           numpy on two shared cores of an AMD EPYC server
 
 A transfer to or from the host uses one direction at a time, with half of the bidirectional bandwidth. For a device
 without a published bandwidth (TPU v5e), the user must give the bandwidth of transfers.
@@ -57,7 +56,7 @@ class Device:
     Attributes:
         name: Name of the device.
         products: FLOPs per second of matrix products, by element type; contains at least `f32`.
-        elementwise: FLOPs per second of all other operations; None if only the bytes of these operations count.
+        elementwise: FLOPs per second of all other operations; None if only the bytes of these operations are counted.
         bytes_per_second: Memory bandwidth.
         transcendentals: Transcendental functions per second; None if each takes as long as a FLOP.
         host_bytes_per_second: Bandwidth, in one direction, of transfers to and from the host; None if unknown.

@@ -1,7 +1,7 @@
 """The bytes that one execution of an operation reads and writes, without fusion, as XLA's cost analysis counts them.
 
-For a slice or an update, the moved elements count twice, the indices count once, and the rest of the tensor does not
-count. Views, constants and operations that forward their operands move no bytes, although XLA counts some of them.
+For a slice or an update, the moved elements are counted twice, the indices once, and the other elements not at all.
+Views, constants and operations that forward their operands move no bytes, although XLA counts some of them.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def _results_twice(op: Operation) -> Moved:
 def _dynamic_slice(op: Operation) -> Moved:
     """Count the slice twice, for its read and its write, and the first operand after the input once.
 
-    That operand holds the start index of the first dimension, or all indices of a gather. XLA does not count the other
-    start indices either.
+    That operand contains the start index of the first dimension, or all indices of a gather. XLA does not count the
+    other start indices either.
     """
     return (2, op.results), (1, op.operands[1:2])
 

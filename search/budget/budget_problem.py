@@ -85,7 +85,8 @@ class BudgetProblem:
 
     def eager_excess(self, result: RewriteResult) -> int:
         """Divide the peak of an eager executor by `MAX_EAGER_FACTOR`, and return the number of bytes by which the
-        quotient exceeds the budget. The result is 0 for the target `none`, which is for executors in program order."""
+        quotient exceeds the budget. The result is 0 for the target `none`, because its executors run in program
+        order."""
         if not self.options.emission.keeps_barriers or self.limits.limit_bytes is None:
             return 0
         return int(result.outcome.eager_peak_bytes / MAX_EAGER_FACTOR) - max(
@@ -101,13 +102,13 @@ class BudgetProblem:
 
     @property
     def counted_values(self) -> str:
-        """A clause for refusals that tells whether the budget includes arguments and results."""
+        """The clause of a refusal that tells whether the budget includes arguments and results."""
         if is_share(self.budget.text):
             return "a share counts temporaries only, without arguments and results"
         return "a budget in bytes includes arguments and results"
 
     @property
     def refused_wording(self) -> str:
-        """The phrase in a refusal that gives the budget, the plain step's temporaries and the memory model."""
+        """The phrase of a refusal that states the budget, the temporaries of the plain step, and the memory model."""
         limits = "" if self.limits.limit_bytes is None else f" ({self.limits.wording_with_plain})"
         return f"of {self.budget.text}{limits} {self.budget.model_phrase}"

@@ -1,10 +1,10 @@
 """Search for a plan within a budget by compiling candidates: plan, compile, correct the model, repeat.
 
 The XLA:CPU model predicts the temporaries of every candidate. The candidate with the least extra work that is predicted
-to fit is compiled. Its measured size corrects the predictions for all remaining candidates (`CalibratedSearch`). This
-repeats until no cheaper candidate is predicted to fit, or until `tries` candidates have been compiled. If none of them
-fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`rounds.py`), and finally the choice without a
-budget.
+to fit is compiled. Its measured size corrects the predictions for all remaining candidates (`CalibratedSearch`). These
+steps are repeated until no cheaper candidate is predicted to fit, or until `tries` candidates have been compiled. If
+none of them fits, up to `MAX_EXTRA_CANDIDATES` candidates of other kinds follow (`rounds.py`), and finally the choice
+without a budget.
 
 A `CompilerBackend` rewrites and compiles the step; the search decides which candidates it compiles.
 """
@@ -68,14 +68,16 @@ class _StopRecord:
 
     Attributes:
         stop: The predicate.
-        has_stopped: Whether a check has found that the search must end. If not, more time would not change the result.
+        has_stopped: Whether a check has found that the search must end. If this is false, more time would not change
+            the result.
     """
 
     stop: Stop
     has_stopped: bool = False
 
     def check(self) -> bool:
-        """Return whether the search must end, and record it. Callers check only while work is left."""
+        """Return whether the search must end, and record the answer. Callers call this method only while work is
+        left."""
         self.has_stopped = self.has_stopped or self.stop()
         return self.has_stopped
 
@@ -147,8 +149,8 @@ class CompiledSearch(Generic[R, T]):
         )
 
     def _measure(self, candidate: ModuleCandidate, expected_bytes: float) -> tuple[float, CompiledRewrite[R, T]] | None:
-        """Rewrite the step according to a candidate, and compile the result. Return its temporaries in bytes, and the
-        compiled rewrite; None if its plans do not apply."""
+        """Rewrite the step according to a candidate, and compile the result. Return the temporaries of the compiled
+        step in bytes, and the compiled rewrite; None if the plans do not apply."""
         compiles, most = len(self.rounds), self._most_compiled
         first, end = (PREPARATION_SHARE + (1 - PREPARATION_SHARE) * count / most for count in (compiles, compiles + 1))
         self.request.line.begin(f"plan {compiles + 1} of at most {most}", first, end)
@@ -161,9 +163,8 @@ class CompiledSearch(Generic[R, T]):
 
     def _compile(self, rewritten: R, words: str, predicted_bytes: int | None) -> CompiledRewrite[R, T]:
         """Compile a rewritten step, and record it under a description and its predicted temporaries."""
-        # With a limit, a candidate that is expected to fit is likely to run. For `min`, the first one is likely to run,
-        # because it is predicted to be the smallest. Others are compiled for measurement only: before a refusal, none
-        # of the candidates runs.
+        # With a limit, a candidate that is expected to fit is likely to run. For `min`, the first candidate is likely
+        # to run, because it is predicted to be the smallest. All other candidates are compiled only to measure them.
         limit_bytes = self.request.limit_bytes
         is_final = not self.rounds
         if limit_bytes is not None:

@@ -37,8 +37,9 @@ T = TypeVar("T")
 class CompilerBackend(Protocol[R, T]):
     """The rewriter and the compiler of one step with one set of options.
 
-    Only JAX implements it. The search under Inductor (`frontends/torch/inductor/budget_search.py`) has candidates
-    without plans, and shares only `Rounds` with this search.
+    Only the JAX frontend implements this interface. The search under Inductor
+    (`frontends/torch/inductor/budget_search.py`) has candidates without plans, and shares only `Rounds` with this
+    search.
     """
 
     @property

@@ -32,13 +32,13 @@ class MarkableResult:
 
 
 def markable_result(problem: BudgetProblem, searched: RewriteResult) -> MarkableResult | None:
-    """Choose a result whose plan can be derived from marks. This is the plan derived from the search's result, if it is
-    within the budget. Otherwise it is that plan or the one derived from the best other candidate, whichever needs less
-    memory.
+    """Choose a result whose plan can be derived from marks. If the plan derived from the search's result is within the
+    budget, it is chosen. Otherwise, a plan is also derived from the best other candidate, and the derived plan that
+    needs less memory is chosen.
 
     Args:
-        problem: The module and its budget. Its function `run` applies the plans that are derived from marks on the
-            operations of the given plans.
+        problem: The module and its budget. Its function `run` marks the operations of the given plans, and applies the
+            plans that are derived from these marks.
         searched: The result of the search, with its own plans.
 
     Returns:

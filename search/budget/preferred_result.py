@@ -1,4 +1,4 @@
-"""The preference among the results within a budget in program order."""
+"""The order of preference among results that are within a budget in program order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ compared with the cheapest plan within the budget in program order."""
 
 
 def preferred_result(problem: BudgetProblem, results: Sequence[RewriteResult]) -> RewriteResult:
-    """Return the preferred one of several results within the budget.
+    """Return the preferred result of several results within the budget.
 
-    For the budget `min`, this is the result with the lowest peak, and then the cheapest one. Otherwise it is the
-    cheapest result whose peak on an eager executor is low too, if it costs little more than the cheapest result.
+    For the budget `min`, prefer the result with the lowest peak; in a tie, the cheapest one. Otherwise, prefer the
+    cheapest result that also has a low peak on an eager executor and costs little more than the cheapest result. If
+    there is no such result, return the cheapest one.
     """
     if problem.limits.limit_bytes is None:
         return min(results, key=lambda result: (problem.limits.largest_ratio(result.peaks), result.outcome.extra_cost))

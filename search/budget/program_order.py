@@ -32,7 +32,7 @@ def search_in_program_order(problem: BudgetProblem) -> RewriteResult:
 
 
 class _Skipped(Enum):
-    """The reason why the search skips a loop schedule."""
+    """The reason that the search skips a loop schedule."""
 
     SAME_GRAPHS = "it leads to the same graphs as another schedule"
     TOO_MUCH_WORK = "its loop cuts alone cost at least as much as a result with another schedule"
@@ -79,7 +79,8 @@ class _OrderSearch:
         return preferred_result(self.problem, self.results)
 
     def _scope_of_bound(self, choices: Sequence[LoopSchedule]) -> str:
-        """Return the end of a refusal, which restricts its bound to a loop schedule and to undivided conditionals."""
+        """Return the end of a refusal. It states the loop schedule and the treatment of conditionals for which the
+        lower bound is proved; "" if the bound has no such restriction."""
         scope = ""
         if len(choices) > 2:
             scope += f"; this bound is for {choices[-1].pass_option}, and the other loop schedules need more memory"

@@ -17,7 +17,7 @@ def refusal_text(failure: str, limit: str, least: str, candidates: Iterable[obje
     Args:
         failure: The failure, such as `no plan is within the budget 5%`.
         limit: The limit with the name of the limited quantity.
-        least: The smallest measured need as a phrase, or the reason why nothing was measured.
+        least: The smallest measured need as a phrase, or the reason that nothing was measured.
         candidates: The measured candidates, whose strings give their needs.
         separator: The string between the first part and the candidates.
     """
@@ -25,5 +25,5 @@ def refusal_text(failure: str, limit: str, least: str, candidates: Iterable[obje
 
 
 def budget_verdict(fits: bool | None) -> str:
-    """Return the verdict on a measured candidate, to follow its size; "" for the budget `min`."""
+    """Return the verdict on a measured candidate, as a suffix of its size in a message; "" for the budget `min`."""
     return {True: ", within the budget", False: ", above the budget", None: ""}[fits]

@@ -3,8 +3,8 @@ expected to fit, and corrects the forecasts.
 
 This is the loop of every search whose forecasts are calibrated by measurements. The caller supplies the candidates and
 the measure: a memory model (`within.py`), a compiler of modules (`compiled_search.py`), or Inductor
-(`frontends/torch/inductor/budget_search.py`). Searches in program order plan exactly, and have other loops: they lower
-the limit of the plan by the bytes by which the rewritten step exceeds it.
+(`frontends/torch/inductor/budget_search.py`). Searches in program order do not use this loop, because their solvers
+plan exactly. If the rewritten step exceeds the limit of its plan, they lower the limit by the excess and plan again.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Rounds(Generic[C, T]):
         pool: The candidates, with their forecasts. More candidates are added while the search runs.
         limit: The maximum need of a candidate, in the unit of `measure`; None for the budget `min`.
         plain_needs: The forecast need and the measured need of the plain step.
-        measure: A function that takes a candidate and its expected need, and rewrites and measures the candidate.
-            Returns the measured need and a result; None if the plans do not apply.
+        measure: A function that takes a candidate and its expected need, and rewrites and measures the candidate. It
+            returns the measured need and a result; None if the plans do not apply.
         stop: A predicate that ends the search once there is a result.
         is_over: A predicate that ends the planning of more candidates.
         measured_needs: The measured needs of candidates, by position in the pool. They include needs that earlier
@@ -83,8 +83,8 @@ class Rounds(Generic[C, T]):
         return rounds + (bool(self.measured_needs) if self.limit is None else self.extra_candidates)
 
     def best(self, rounds: int) -> T | None:
-        """Measure at most `rounds` candidates in addition to those of earlier searches. If none is within the limit,
-        measure up to `extra_candidates` further candidates of kinds without a measurement.
+        """Measure at most `rounds` candidates, not counting measurements of earlier searches. If no candidate is within
+        the limit, measure up to `extra_candidates` further candidates of kinds without a measurement.
 
         Returns:
             The result with the least work within the limit, or, for the budget `min`, the result with the lowest need;

@@ -43,7 +43,7 @@ class SolverRounds:
         limit_bytes: The limits of the functions; None for the lowest peak.
         reduction_bytes: The bytes by which the limits are lowered.
         chain: Whether copy groups are chained.
-        planned_bytes: For each function, the largest peak that the last plans of its steps have.
+        planned_bytes: For each function, the largest peak among the latest plans of its steps.
         kept: The results within the budget in program order.
     """
 
@@ -147,6 +147,6 @@ class SolverRounds:
         return plan
 
     def _reason_of(self, error: NoPlan, around: int, name: NameOfOperation | None) -> str:
-        """Return the reason why a step has no plan, with the bytes `around` it."""
+        """Return the reason that a step has no plan. The reason includes the bytes `around` the step."""
         besides = f"; the operations outside the block need a further {readable_bytes(around)}" if around else ""
         return f"{error.reason(name)}{besides}; {self.problem.counted_values}"

@@ -1,4 +1,4 @@
-"""The bytes that functions need outside their steps, which a budget covers as well."""
+"""The bytes that functions need outside their steps. A budget includes these bytes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Rewrite a module within a memory budget: plan, rewrite, measure, and re-plan if necessary.
 
 In program order (`program_order.py`), the solvers plan with proven bounds. XLA:CPU runs a program in a different order.
-For XLA:CPU, the XLA:CPU model forecasts plans of all kinds; those that are predicted to fit are applied, the cheapest
-first, until one fits. Before a refusal and for `min`, the choice that is made without a budget is also tried, so that a
-budget that this choice meets is never refused.
+Therefore, the XLA:CPU model forecasts plans of all kinds. The plans that are predicted to fit are applied in order of
+increasing cost, until a rewritten step fits. Before a refusal and for `min`, the choice that is made without a budget
+is also tried, so that a budget that this choice meets is never refused.
 """
 
 from __future__ import annotations
@@ -35,6 +35,13 @@ from .rounds import Rounds
 MAX_REWRITES = 6
 """Maximum number of candidates in a search under the XLA:CPU model. Each candidate costs a rewrite and a run of the
 model. Beyond the limit, the best result so far is returned, or the budget is refused."""
+LOWER_SHARE = 0.97
+"""After a search for `min`, budgets of this share of the lowest peak are searched while they are met. The pool plans
+smaller variants of its candidates only for a budget, because a limit decides which variants are promising."""
+MAX_LOWER_LIMITS = 3
+"""Maximum number of budgets that are searched after a search for `min`."""
+REWRITES_PER_LIMIT = 2
+"""Maximum number of candidates that are measured for each of these budgets."""
 
 
 def search_by_model(problem: BudgetProblem) -> RewriteResult:
@@ -54,6 +61,8 @@ def search_by_model(problem: BudgetProblem) -> RewriteResult:
         pool=pool, limit=limit, plain_needs=plain_needs, measure=measure, stop=problem.stop, is_over=problem.stop
     )
     best = rounds.best(MAX_REWRITES)
+    if best is not None and limits.limit_bytes is None:
+        best = _result_below(rounds, best)
     if best is not None and (limits.limit_bytes is not None or problem.stop()):
         return best
     reached = [*rounds.results.values()]
@@ -66,6 +75,20 @@ def search_by_model(problem: BudgetProblem) -> RewriteResult:
     if smallest is None or not (limits.limit_bytes is None or problem.is_within_budget(smallest)):
         raise Refusal(problem.report_location, _infeasible_reason(problem, [result.peaks for result in reached]))
     return smallest
+
+
+def _result_below(rounds: Rounds[ModuleCandidate, RewriteResult], best: RewriteResult) -> RewriteResult:
+    """Return the result of the last budget that is met, where each budget is slightly below the lowest measured need;
+    `best` if the first of these budgets is not met."""
+    for _ in range(MAX_LOWER_LIMITS):
+        if rounds.stop():
+            break
+        limit = LOWER_SHARE * min(rounds.measured_needs.values())
+        lower = replace(rounds, limit=limit, extra_candidates=0).best(REWRITES_PER_LIMIT)
+        if lower is None:
+            break
+        best = lower
+    return best
 
 
 def _infeasible_reason(problem: BudgetProblem, reached: Sequence[Mapping[str, int]]) -> str:

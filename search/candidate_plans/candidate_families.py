@@ -36,7 +36,7 @@ class ReducedPlans:
 
 def thinned_attempts(attempts: Sequence[ScoredAttempt]) -> set[int]:
     """Return the indices of the attempts that are also tried with fewer segments: up to `MAX_THINNED` attempts with
-    their own policy, and up to `MAX_THINNED` attempts without."""
+    their own policy, and up to `MAX_THINNED` attempts without their own policy."""
     return {*_thinned(attempts, has_policy=False), *_thinned(attempts, has_policy=True)}
 
 
@@ -97,7 +97,7 @@ def families_by_place(graph: Graph, whole: StepCandidate, steps: int) -> list[Re
 
 
 def _without_marks_of_others(notes: Iterable[OperationNote], names: frozenset[str]) -> tuple[OperationNote, ...]:
-    """Return the notes without the marks of the segments outside `names`. The notes still name the segment of each
+    """Return the notes without the marks of segments that are not in `names`. The notes still name the segment of each
     operation."""
     return tuple(
         note if note.segment is None or note.segment in names else replace(note, recompute=None, checkpoint=False)

@@ -120,8 +120,8 @@ class StepCandidates:
 
     @property
     def _family_size(self) -> int:
-        """The approximate number of smaller plans that are derived from a solver's plan for each order of dropping
-        copies."""
+        """The approximate number of smaller plans that are derived from a solver's plan, for each order in which copies
+        are dropped."""
         return FAMILY_SIZE if len(self.graph) < FEWER_BUDGETS_FROM else FAMILY_SIZE // 2
 
     def _search_family(self, reduced: ReducedPlans, ratio: Ratio, stop: Stop) -> None:
@@ -133,7 +133,7 @@ class StepCandidates:
 
 
 def _without_policy(attempt: Attempt, wholes: Mapping[Attempt, StepCandidate]) -> list[StepCandidate]:
-    """Return the candidates of those attempts that differ from `attempt` only in the policy inside segments. The result
+    """Return the candidates of all attempts that differ from `attempt` only in the policy inside segments. The result
     is empty for an attempt without its own policy."""
     if not attempt.policy:
         return []

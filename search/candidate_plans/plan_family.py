@@ -60,8 +60,8 @@ class PlanFamily:
 
         Args:
             judge: A function that returns the need of a plan as a multiple of the limit, or `LESS_WORK_NEXT` to
-                continue with plans of less work. For a plan that cannot be made, it takes None and returns
-                `LESS_WORK_NEXT`, because such plans would have the lowest needs.
+                continue with plans of less work. If a plan cannot be made, the argument is None and the result is
+                `LESS_WORK_NEXT`, because such a plan would have one of the lowest needs.
             stop: A predicate that ends the search.
             stride: Visit every `stride`-th plan first, because needs do not rise steadily; 0 for only the binary
                 search.

@@ -126,8 +126,8 @@ class Pool:
 
     Attributes:
         candidates: The candidates that have been forecast. Their positions are stable, because new ones are appended.
-        measured: The measured needs of candidates, stored for later searches. The keys are the key of the measuring
-            compiler (`CompilerBackend.key`), and then the position in `candidates`.
+        measured: The measured needs of candidates, stored for later searches. The outer key is the key of the measuring
+            compiler (`CompilerBackend.key`), and the inner key is the position in `candidates`.
         unbudgeted: The measured need of the choice without a budget, by compiler key.
     """
 

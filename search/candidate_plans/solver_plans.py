@@ -74,7 +74,8 @@ class SolverPlans:
         return PreparedGraph(self.graph)
 
     def _plan(self, share_of_peak: float, stop: Stop) -> UnscoredPlan | None:
-        """Return a plan within a share of the peak in program order; None if no plan is found."""
+        """Return a plan that needs at most the given share of the plain peak in program order; None if no plan is
+        found."""
         # The solvers are imported here, so that only callers that need them wait for the import.
         from ...planning.solvers.solve_graph import SearchOptions, plan_within
 

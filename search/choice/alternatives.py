@@ -20,7 +20,8 @@ from .vetoes import why_calls_stay_inlined
 
 
 class Alternative(Enum):
-    """Another run of the stages that may be better than the one before it; each value is the reason."""
+    """Another run of the stages that may give a better result than the preceding run. The value of each member is the
+    reason to try it."""
 
     LOOPS_ALONE = "copies lower no peak, but loops were cut"
     FUNCTIONS_INLINED = "restored calls may raise a peak"

@@ -20,7 +20,7 @@ class Attempt:
     """A division of a step into segments, with the options for copying them.
 
     Attributes:
-        segmentation: The segments, and which of their values may be recomputed.
+        segmentation: The segments, and the choice of their values that may be recomputed.
         splits_only_concurrent, chain: How copies are grouped, as in `GroupOptions`.
         each_pass: Whether to copy a segment again for each backward pass through it
             (`planning/by_segment/each_pass.py`).
@@ -40,8 +40,8 @@ class Attempt:
         return cls(Segmentation(cuts))
 
     def copying_variants(self) -> Iterator[Attempt]:
-        """Yield attempts with the same cuts that copy the segments in different ways; none for named segments, for
-        which `attempts_for` lists these ways."""
+        """Yield attempts with the same cuts that copy the segments in different ways. Yield nothing for named segments,
+        because `attempts_for` lists their variants."""
         if self.segmentation.cuts is not None:
             yield replace(self, segmentation=replace(self.segmentation, own_outputs=True))
             yield replace(self, splits_only_concurrent=False)

@@ -8,8 +8,8 @@
 `choose.py` makes and scores the attempts and calls these functions. The best attempt may still be worse than the
 unchanged step. `why_refused` checks this before the choice is applied, and `why_worse` in `vetoes.py` afterwards.
 
-Named segments are preferred most, then repeated blocks of the program, and last the segments that are derived only from
-the graph's structure (*by structure*).
+Named segments have the highest preference, followed by repeated blocks of the program. Segments that are derived only
+from the graph's structure (*by structure*) have the lowest preference.
 """
 
 from __future__ import annotations
@@ -121,16 +121,16 @@ def best_attempt(scored: Sequence[ScoredAttempt], before: Peaks, keeps_barriers:
 
 
 def tries_chained_groups(scored: ScoredAttempt, keeps_barriers: bool) -> bool:
-    """Return whether an attempt is also tried with chained copy groups. This is the case if three conditions hold: an
-    eager executor would need much more memory than the program order, the groups are not chained yet, and the target
-    keeps the barriers that chain them."""
+    """Return whether an attempt is also tried with chained copy groups. This is the case if an eager executor would
+    need much more memory than the program order, the groups are not chained yet, and the target keeps the barriers that
+    chain them."""
     return keeps_barriers and not scored.peaks.is_steady and not scored.planned.attempt.chain
 
 
 def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> ScoredAttempt:
     """Select between the best attempt and the same attempt with chained copy groups. If only one of the two is refused
-    (`why_refused`), return the attempt that is not. Otherwise return the attempt that needs less memory under an eager
-    executor; in a tie, the best attempt."""
+    (`why_refused`), return the other attempt. Otherwise, return the attempt that needs less memory under an eager
+    executor; in a tie, return the best attempt."""
     return min(
         best,
         chained,
@@ -139,7 +139,7 @@ def steadier_attempt(best: ScoredAttempt, chained: ScoredAttempt, before: Peaks,
 
 
 def why_refused(attempt: ScoredAttempt, before: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better than the attempt; None if the attempt is better.
+    """Return the reason that the unchanged step is better than the attempt; None if the attempt is better.
 
     `before`: the peaks of the unchanged step.
     """
@@ -197,8 +197,9 @@ def _select_by_trust(scored: Sequence[ScoredAttempt], size: Callable[[ScoredAtte
 
 
 def _by_trust(scored: Sequence[ScoredAttempt]) -> Iterator[tuple[Sequence[ScoredAttempt], float]]:
-    """Yield the attempts of each level of trust that has attempts, the most trusted level first, with the limit below
-    which a level of less trust replaces it."""
+    """Yield the attempts of each level of trust that has attempts, the most trusted level first. The number with each
+    level is a factor on its combined peak: a less trusted level replaces it only if its own combined peak is lower than
+    the product."""
     for attempt in scored:
         has_level = any(attempt.cut_method in methods for methods, _ in TRUST_LEVELS)
         assert has_level, f"{attempt.cut_method} belongs to no level of trust; add it to TRUST_LEVELS"

@@ -139,8 +139,8 @@ def policy_attempts(
     step: Step, options: RecomputeOptions, forecast: Forecast, tried: Sequence[ScoredAttempt]
 ) -> Iterator[ScoredAttempt]:
     """Yield variants of two attempts, the one with the lowest peak and the one with the least work, under each policy
-    of `BUDGET_POLICIES`. The variants need more memory and less work. Yield nothing if the user has chosen the values
-    to save.
+    of `BUDGET_POLICIES`. The variants need more memory and less work than the two attempts. Yield nothing if the user
+    has chosen the values to save.
 
     Args:
         tried: The attempts at the step that `choose` has scored.
@@ -187,7 +187,7 @@ class _StepAttempts:
         return ScoredAttempt(planned, peaks.with_orders())
 
     def chained(self, attempt: ScoredAttempt, scored: list[ScoredAttempt]) -> ScoredAttempt:
-        """Return the same attempt with chained copy groups. If it is not among the scored attempts yet, append it."""
+        """Return the attempt with chained copy groups, after adding it to `scored` if it is not in that list yet."""
         chained = replace(attempt.planned.attempt, chain=True)
         for other in scored:
             if other.planned.attempt == chained:
@@ -196,7 +196,7 @@ class _StepAttempts:
         return scored[-1]
 
     def score_copying_variants(self, scored: ScoredAttempt) -> list[ScoredAttempt]:
-        """Score the attempts that copy the same segments in different ways, if this leads to different plans."""
+        """Score the attempts that copy the same segments in different ways, if their plans differ."""
         planned = [self._plan(attempt) for attempt in scored.planned.attempt.copying_variants()]
         return [self.score(variant) for variant in planned if variant.plan != scored.planned.plan]
 
@@ -214,8 +214,8 @@ class _StepAttempts:
                 yield planned
 
     def _plan_all(self) -> Iterator[PlannedAttempt]:
-        """Yield each attempt with its plan, and also with the plan that repeats the copies in each backward pass if
-        this plan differs."""
+        """Yield each attempt with its plan. If the plan that repeats the copies in each backward pass is different,
+        also yield the attempt with that plan."""
         for attempt in attempts_at(self.step, self.options.selection, self.named):
             planned = self._plan(attempt)
             yield planned

@@ -1,4 +1,4 @@
-"""Remarks on copies that marks or segment budgets demand although they raise a peak, or lower none.
+"""Remarks on copies that marks or segment budgets demand although the copies raise a peak, or lower no peak.
 
 Such copies are not vetoed (`vetoes.py`). The remarks tell the user that the step needs as much memory as before, or
 more."""
@@ -22,13 +22,14 @@ from ...support.units import readable_bytes
 def remarks_on_raised_peaks(
     before: Mapping[str, Peaks], after: Mapping[FuncOp, Peaks], budgeted: Collection[str], keeps_barriers: bool
 ) -> Iterator[Remark]:
-    """Yield a remark on each function whose peak is raised by copies that are not optional: the peaks and a remedy.
+    """Yield a remark on each function whose peak is raised by copies that are not optional. The remark contains the
+    peaks and a remedy.
 
     Args:
         before: The peaks of the original steps in which marks or segment budgets demand copies, by function name.
         after: The peaks of the emitted steps.
         budgeted: The names of the functions with segment budgets.
-        keeps_barriers: Whether the target keeps barriers, so that the peak under the XLA:CPU model also counts.
+        keeps_barriers: Whether the target keeps barriers, so that the peak under the XLA:CPU model is also compared.
     """
     for function, peaks in after.items():
         name = function.sym_name.data
@@ -70,9 +71,9 @@ def remarks_on_useless_marks(
 
 
 def without_choices_of_useless_marks(remarks: Iterable[Remark], useless: Iterable[Remark]) -> list[Remark]:
-    """Return the remarks, except remarks on the division into unnamed segments in functions whose marks lower no peak.
-    In these functions the search recomputes nothing besides the marked operations, so that the division means nothing
-    to the user.
+    """Drop remarks on the division into unnamed segments in functions whose marks lower no peak, and return the other
+    remarks. In these functions, the search recomputes nothing besides the marked operations, so the division is
+    irrelevant to the user.
 
     `useless`: the remarks of `remarks_on_useless_marks`.
     """

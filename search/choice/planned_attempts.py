@@ -41,8 +41,8 @@ class PlannedAttempt:
         return dict(sorted(segment_of.items()))
 
     def in_each_pass(self) -> PlannedAttempt:
-        """Return the attempt that also repeats the copies in each backward pass. Its plan is the same object if the
-        backward pass enters most segments only once."""
+        """Return this attempt with a plan that also repeats the copies in each backward pass. The plan is the same
+        object if the backward pass enters most segments only once."""
         plan = repeat_in_each_pass(self.decided.step.graph, self.plan)
         return replace(self, attempt=replace(self.attempt, each_pass=True), plan=plan)
 

@@ -34,8 +34,8 @@ class SegmentSource(Enum):
 
     Attributes:
         USER: Segments that the user defines, by attributes or by a selection that leaves no choice. Attempts differ
-            only in the way of copying them. Marks on single operations are not a source, because they apply in every
-            attempt.
+            only in how they copy these segments. Marks on single operations are not a source, because they apply in
+            every attempt.
         NAMES: The scopes of the step. The search may also divide the step in other ways.
         STRUCTURE: The structure of a step without scopes.
     """

@@ -39,8 +39,8 @@ class Segmentation:
     Attributes:
         cuts: The cuts between segments that the graph's structure suggests; None for named segments.
         own_outputs: Whether to recompute the outputs of a segment for the segment's own gradient, and keep them for all
-            other readers. Between cuts, where gradients have no names, outputs are recomputed only for the copies of
-            the segment itself.
+            other readers. Gradients between cuts have no names, so there the outputs are recomputed only for the copies
+            of the segment itself.
     """
 
     cuts: Cuts | None = None
@@ -135,7 +135,8 @@ class _SegmentAnalysis:
     ) -> Decision:
         """Return the decision for one segment.
 
-        `outputs`: whether to recompute its outputs as well; None to follow the selection's option `outputs`.
+        `outputs`: whether to recompute the outputs of the segment as well; None to follow the selection's option
+        `outputs`.
         """
         step, graph = self.step, self.step.graph
         outputs = self.selection.outputs if outputs is None else outputs

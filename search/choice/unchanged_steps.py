@@ -21,7 +21,7 @@ class UnchangedStepRemark(Remark):
     """A remark that a step is left unchanged.
 
     Attributes:
-        cause: The reason for which the step is left unchanged.
+        cause: The reason that the step is left unchanged.
         is_rest: Whether only the rest of the step is left unchanged, because its loops are cut or another step is
             rewritten.
     """
@@ -36,7 +36,8 @@ def remark_on_unchanged_step(op: Operation, reason: str, topic: Topic = Topic.ST
 
 
 def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
-    """Adapt the remarks on a step with cut loops: they say that only the rest of the step is left unchanged."""
+    """Reword the remarks on a step with cut loops, so that they say that only the rest of the step is left
+    unchanged."""
     return tuple(
         replace(remark, reason=f"{remark.cause}: {_OTHERS_UNCHANGED}", is_rest=True)
         if isinstance(remark, UnchangedStepRemark) and not remark.is_rest
@@ -48,8 +49,8 @@ def reword_for_cut_loops(remarks: Sequence[Remark]) -> tuple[Remark, ...]:
 def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
     """Reword the remarks on an unchanged step of a module in which another step, or a loop, has been rewritten.
 
-    Remarks on segments without a name are omitted: the module is rewritten, and these segments mean nothing to the
-    user."""
+    Remarks on segments without a name are omitted, because the module is rewritten and the user does not know these
+    segments."""
     return [
         replace(remark, reason=f"{_IN_OTHERS}{remark.reason}")
         for remark in reword_for_cut_loops(remarks)
@@ -58,7 +59,7 @@ def reword_beside_rewritten(remarks: Sequence[Remark]) -> list[Remark]:
 
 
 def demand_effect_of_rewrite(op: Operation, copies: int, remarks: Sequence[Remark]) -> None:
-    """Raise the error that the option `strict` demands if a step is unchanged, or if a mark is refused.
+    """Raise an error if a step is unchanged or if a mark is refused, as the option `strict` demands.
 
     Args:
         op: The operation at which an unchanged step is reported.

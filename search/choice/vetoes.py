@@ -35,7 +35,7 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
     `MIN_SAVED_SHARE`, and no peak rises by more than this share.
 
     `keeps_barriers`: whether the target keeps the barriers that enforce the order of copies, so that the peaks under an
-    eager executor and under XLA:CPU also count.
+    eager executor and under XLA:CPU are also compared.
     """
     if (raised := why_peak_rises(before, after, keeps_barriers)) is not None:
         return raised
@@ -56,13 +56,13 @@ def why_worse(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
 
 
 def why_too_much_work(work: int, extra_work: int, before: Sequence[int], after: Sequence[int]) -> str | None:
-    """Return the reason why the unchanged step is better if the copies take too much work for their reduction of
-    memory, and None otherwise.
+    """Return the reason that the unchanged step is better if the copies take too much work for their reduction of
+    memory; otherwise None.
 
     Args:
         work: The cost of the unchanged step, such as its FLOPs.
         extra_work: The cost of the copies, in the same unit.
-        before: The peaks of the unchanged step in bytes, the one that the target uses first.
+        before: The peaks of the unchanged step in bytes, beginning with the peak that matters for the target.
         after: The peaks of the best attempt in bytes, in the same order.
     """
     total = work + extra_work
@@ -76,8 +76,8 @@ def why_too_much_work(work: int, extra_work: int, before: Sequence[int], after: 
 
 
 def why_peak_rises(before: Peaks, after: Peaks, keeps_barriers: bool) -> str | None:
-    """Return the reason why the unchanged step is better if a peak rises, and None otherwise. The peak under the model
-    of XLA:CPU is not considered."""
+    """Return the reason that the unchanged step is better if a peak rises; otherwise None. The peak under the XLA:CPU
+    model is not considered."""
     for peak_name, old, new in _peaks_without_xla(before, after, keeps_barriers):
         if raises_peak(old, new):
             return f"recomputing raises {peak_name} from {readable_bytes(old)} to {readable_bytes(new)}"
@@ -96,8 +96,8 @@ def _peaks_without_xla(before: Peaks, after: Peaks, keeps_barriers: bool) -> lis
 def why_all_worse(
     before: Mapping[str, Peaks], emitted: Mapping[FuncOp, Peaks], keeps_barriers: bool
 ) -> tuple[Remark, ...]:
-    """Return a remark on each emitted step, with the reason why it is not an improvement; empty if at least one step is
-    an improvement.
+    """Return a remark on each emitted step, with the reason that it is not an improvement. Return no remarks if at
+    least one step is an improvement.
 
     Args:
         before: The peaks of the unchanged steps, by function name. Steps in which a mark forces a copy are not

@@ -1,4 +1,4 @@
-"""Choose marks under segment budgets: each segment's saved values and recomputed values.
+"""Choose the values that each segment saves and recomputes under its segment budget, in the form of marks.
 
     segment-budgets="layer*:50%"
 

@@ -1,9 +1,9 @@
 """The trade-off curve between the bytes of the stacks that loops keep and the FLOPs to recompute all remaining stacks.
 
-Keeping all stacks needs no extra FLOPs, and keeping the smallest sets of stacks needs the most. The sets that minimize
-the total cost for some price of a byte, in FLOPs, are the corners of a convex curve. Each new corner is found at the
-price at which two known corners cost the same (Eisner and Severance, "Mathematical techniques for efficient record
-segmentation in large shared databases", 1976).
+Keeping all stacks needs no extra FLOPs, and keeping the smallest sets of stacks needs the most extra FLOPs. The sets
+that minimize the total cost for some price of a byte, in FLOPs, are the corners of a convex curve. Each new corner is
+found at the price at which two known corners cost the same (Eisner and Severance, "Mathematical techniques for
+efficient record segmentation in large shared databases", 1976).
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ def loops_recomputed_whole(pairs: Iterable[LoopPair], cut_of: CutOf, selection: 
 
 
 def _is_held(stack: Stack, pair: LoopPair) -> bool:
-    """Return whether every cut keeps the stack. If several stacks hold the same value, the reading loop reads such a
-    stack."""
+    """Return whether every cut keeps the stack. If several stacks contain the same value, the reading loop reads a
+    stack that is kept."""
     return stack.index in pair.outputs or stack.index not in pair.only_read
 
 
@@ -163,7 +163,8 @@ class _Flow:
         return outside is not None and (isinstance(outside, BlockArgument) or self._is_live_at_reader(outside))
 
     def _is_live_at_reader(self, value: SSAValue) -> bool:
-        """Return whether the value has a use in the reading loop or later, so that it is live there in any case."""
+        """Return whether the value has a use in the reading loop or later, so that it is live in that loop even if it
+        is not stacked."""
         block, reader = self._pair.writer.op.parent, self._pair.reader.op
         assert block is not None, "a loop is inside a block"
         order = Order.of(block)

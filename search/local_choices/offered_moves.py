@@ -1,4 +1,5 @@
-"""Choose the values that may be moved to the host under a budget: those with the highest recomputation cost per byte.
+"""Choose the values that may be moved to the host under a budget: the values with the highest recomputation cost per
+byte.
 
 The planners choose among these values.
 """

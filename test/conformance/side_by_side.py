@@ -81,14 +81,17 @@ def page(comparisons: list[Comparison]) -> str:
 
 HEAD = """# Side by side
 
-This page compares the real systems with this one, on the same nets, weights and inputs, on the CPU: {named}; {date}.
-Made by `make conformance`; do not edit.
+This page compares MindSpore and Paddle with `recompute`, on the same nets, weights and inputs, on the CPU: {named};
+{date}. `make conformance` writes this page; do not edit it.
 
-Theirs counts what the framework itself reports: copies and tokens in MindSpore's compiled graph, its memory pool's peak
-(arguments and results included); copied operations, forward values read by the backward pass and live bytes in textual
-order of Paddle's program. Ours counts operations of StableHLO, of which there are more: a bias is a broadcast and an
-addition, a relu a comparison and a selection. Peaks here are temporaries in program order. So compare the change from
-plain to recomputed, not the numbers across. Differences are relative to the largest number of each array.
+The column *theirs* gives the numbers that each framework reports. For MindSpore, these are the copies and tokens in the
+compiled graph, and the peak of the memory pool, with arguments and results. For Paddle, they are the copied operations,
+the forward values that the backward pass reads, and the live bytes in the textual order of the program.
+
+The column *ours* counts operations of StableHLO, which are more: a bias is a broadcast and an addition, and a relu is a
+comparison and a selection. Our peaks are temporaries in program order. Therefore compare the change from plain to
+recomputed in each column, and not the numbers of both columns. Differences are relative to the largest number of each
+array.
 """
 
 

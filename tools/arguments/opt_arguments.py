@@ -1,5 +1,5 @@
-"""The options of recompute-opt, which accepts its own spelling and that of `mlir-opt`. The spelling of `mlir-opt` is
-converted to a form that argparse accepts."""
+"""The options of recompute-opt, in its own spelling or in the spelling of `mlir-opt`, which is converted to a form that
+argparse accepts."""
 
 from __future__ import annotations
 

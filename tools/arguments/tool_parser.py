@@ -1,4 +1,4 @@
-"""The argument parser of the tools. Its errors are one line and suggest the closest option; no option may be
+"""The argument parser of the tools. Each error is a single line that suggests the closest option. Options must not be
 repeated or abbreviated."""
 
 from __future__ import annotations

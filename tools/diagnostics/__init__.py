@@ -1,1 +1,1 @@
-"""Print errors and remarks, and compare them with the ones that an input expects."""
+"""Print errors and remarks, and compare them with the diagnostics that an input expects."""

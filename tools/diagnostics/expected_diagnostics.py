@@ -89,7 +89,7 @@ def _pattern(words: str, *, is_pattern: bool) -> re.Pattern[str]:
 def _line(where: str | None, number: int) -> int | None:
     """Return the line to which a comment on line `number` refers; None for any line.
 
-    `where`: the position after `@`; None without one.
+    `where`: the position after `@`; None if there is none.
     """
     if where == "unknown":
         return None

@@ -53,7 +53,7 @@ class Diagnostic:
         category: The `RemarkKind` of a remark; "failure" for errors.
         pass_name: The pass that reports the diagnostic; "" outside passes.
         function: The symbol of the function that contains the operation; "" if there is none.
-        source_line: The line of the input to which the diagnostic refers; "" for none.
+        source_line: The line of the input to which the diagnostic refers; "" if there is none.
         is_detail: Whether the diagnostic is printed only on request.
         amounts: The quantities in the message, by name: bytes, FLOPs or counts.
         count: The number of diagnostics with this message that are merged into this one.
@@ -90,7 +90,7 @@ class Diagnostic:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Diagnostic:
-        """Return the diagnostic that a record from `dataclasses.asdict`, stored as JSON, describes."""
+        """Return the diagnostic that a JSON record, made with `dataclasses.asdict`, describes."""
         facts = dict(record)
         amounts, others = facts.pop("amounts"), facts.pop("others")
         pairs = tuple([(str(name), int(amount)) for name, amount in amounts])
@@ -213,8 +213,8 @@ def merge_remarks(remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Merge remarks that differ only in their position. Return the first remark with the number of all these remarks
-    and with their positions.
+    """Merge remarks that differ only in their position. Return the first remark, with the number of merged remarks and
+    the positions of the others.
     """
     positions = list(dict.fromkeys(place for remark in group for place in (remark.position, *remark.others)))
     return replace(group[0], count=sum(remark.count for remark in group), others=tuple(positions[1:]))

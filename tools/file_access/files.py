@@ -101,7 +101,8 @@ def write_bytes(path: str, data: bytes) -> None:
 
 
 def demand_writable(paths: Iterable[str | None]) -> None:
-    """Raise `FileError` if a file cannot be written, so that tools report it before long work. Nothing is written.
+    """Raise `FileError` if a file cannot be written, so that tools report this error before long work. Nothing is
+    written.
 
     `paths`: the files; None and `-` mean standard output.
     """
@@ -215,7 +216,7 @@ def _print(data: bytes) -> None:
 
 
 def _stage(target: Path, data: bytes) -> Path:
-    """Write the data to a temporary file in the directory of `target`, with its permissions, and flush it to disk.
+    """Write the data to a temporary file in the directory and with the permissions of `target`, and flush it to disk.
 
     The temporary file, `.<name>.<random>.recompute-tmp`, is left behind only if the process is killed.
     """

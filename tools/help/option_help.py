@@ -31,7 +31,7 @@ class Option:
         name: The name of the field.
         type: The type as Python spells it.
         default: The default as Python spells it.
-        meaning: The description; empty without one.
+        meaning: The description; empty if there is none.
     """
 
     name: str

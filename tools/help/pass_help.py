@@ -21,7 +21,7 @@ def pass_list(names: Iterable[str], passes: Passes) -> str:
 
 
 def one_line(pass_class: type[ModulePass]) -> str:
-    """Return the first sentence of the documentation of a pass, after a dash; "" without any."""
+    """Return the first sentence of the documentation of a pass, after a dash; "" if there is no documentation."""
     text = _documentation(pass_class)
     first = " ".join(text.split("\n\n")[0].split()).removeprefix(f"{pass_class.name}: ")
     return f"- {first.partition('. ')[0].rstrip('.:')}" if first else ""

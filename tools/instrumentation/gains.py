@@ -1,7 +1,9 @@
 """Report the effect of all passes on a module, in the remark at the end of a run and in the last line of a long run.
 
-step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations
-of the result are copies, 12.1% more FLOPs; proved equal
+Example:
+
+    step.mlir:1:1: remark: @main: peak 1.2 MiB -> 412.0 KiB of temporaries in program order (0.335); 57 operations
+    of the result are copies, 12.1% more FLOPs; proved equal
 """
 
 from __future__ import annotations
@@ -87,12 +89,12 @@ def gain_remarks(module: ModuleOp, before: Totals, after: Totals, proof: Proof |
 
 
 def brief_gain(module: ModuleOp, proof: Proof | None) -> str:
-    """Return a phrase with the number of copies and the verdict of the proof; "" without copies.
+    """Return a phrase with the number of copies and the verdict of the proof; "" if there are no copies.
 
     The phrase omits the peaks, because computing them would take a tenth of the time of a run.
     """
     copies = sum(map(is_copy, every_operation(module)))
-    return f"{_copies_text(copies)} (a call counts as one); {_verdict(proof)}" if copies else ""
+    return f"{_copies_text(copies)} (a call is counted as one); {_verdict(proof)}" if copies else ""
 
 
 def _copies_text(copies: int) -> str:

@@ -61,8 +61,8 @@ class DumpRequest:
         """Return a warning for each pass that the request names but the pipeline does not run."""
         running = frozenset(passes)
         inside = (
-            f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same without "
-            f"its choice among several ways to mark: -pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'"
+            f"; '{WHOLE_PASS}' does the work of several passes, and is dumped as one. These passes do the same, but "
+            f"do not choose among several ways to mark: -pass-pipeline='builtin.module({','.join(RECOMPUTE_PASSES)})'"
         )
         inside = inside if WHOLE_PASS in running else ""
         return [

@@ -48,11 +48,11 @@ class PlanArguments:
         beside: The files with plans of other planners that a curve shows.
         memory_model: The memory model, one of `MODELS`.
         solver: The solver, one of `SOLVER_NAMES`.
-        effort: The effort of the search, one of `EFFORTS`; None for the default of the question.
-        time_limit: The time limit in seconds; None for the default of the question.
+        effort: The effort of the search, one of `EFFORTS`; None for the default of the task.
+        time_limit: The time limit in seconds; None for the default of the task.
         view_copies: Whether plans may also copy views.
         output: The file to which the copies of a plan are written, "-" for standard output; None to write none.
-        sequence: The file to which the order of execution is written, as `output`.
+        sequence: The file to which the order of execution is written; values as for `output`.
         split_input_file: The marker between the steps of the input; None if the input is a single step.
         quiet: Whether to show no progress.
     """
@@ -83,7 +83,7 @@ class PlanArguments:
 
     @property
     def sweep_seconds(self) -> float | None:
-        """The time limit of a sweep for each budget in seconds; None for no limit, if only an effort is given."""
+        """The time limit of a sweep for each budget in seconds; None (no limit) if only an effort is given."""
         if self.time_limit is None and self.effort is None:
             return SWEEP_SECONDS
         return self.time_limit
@@ -227,7 +227,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_graph_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that apply only to graphs. They print or write plans and orders of execution."""
+    """Add the options that apply only to graphs, such as options that write plans or evaluate orders of execution."""
     parser.add_argument(
         "--view-copies", choices=("on", "off"), default="off", help="for graphs: also allow copies of views"
     )

@@ -93,8 +93,9 @@ SWEEP_HEADER = "budget        peak          extra %    bound %    gap      found
 def sweep_row(budget: int, outcome: Outcome, plain_peak: int, stopped: str) -> str:
     """Return the row of a budget, with the columns of `SWEEP_HEADER`.
 
-    `stopped`: what ended the search of this budget, such as `stopped at the time limit of 30 s`; "" if it was
-    completed."""
+    `stopped`: the note that the search for this budget was ended, such as `stopped at the time limit of 30 s`; "" if
+    the search was completed.
+    """
     share = f"{budget / plain_peak:<13.4f}"
     if isinstance(outcome, Infeasible):
         minimum = minimum_clause(outcome.minimum_bytes)

@@ -142,7 +142,8 @@ def _sweep_by_model(options: PlanArguments, module: ModuleOp, name: str) -> int:
 def step_of(text: str, name: str) -> ModuleOp:
     """Parse and verify a step, with its marks converted to attributes.
 
-    Raises `ParseError`, and `Refusal` for a module that does not verify."""
+    Raises `ParseError`, and `Refusal` for a module that does not verify.
+    """
     module = parse_module(text, name)
     take_marks(module)
     verify_module(module)

@@ -51,7 +51,8 @@ class SweepTable:
 
     Attributes:
         plain_peak_bytes: The peak of the unchanged block.
-        stops: What ended the search of each budget whose search was not completed, by budget in bytes.
+        stops: The note on each search that was not completed, such as `stopped at the time limit of 30 s`, by budget in
+            bytes.
     """
 
     def __init__(self, line: ProgressLine, interrupt: Interrupt, seconds: float | None):

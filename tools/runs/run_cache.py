@@ -67,7 +67,7 @@ class RunCache:
         return Answer(entry.attachment.decode(), entry.record["plan"], diagnostics)
 
     def put(self, answer: Answer) -> None:
-        """Store the output, unless an interrupt has ended its search early."""
+        """Store the output, unless an interrupt has ended a search early."""
         if self.key is not None and self.disk is not None and Interrupt.count == self.interrupts:
             diagnostics = [asdict(diagnostic) for diagnostic in answer.diagnostics]
             self.disk.put(self.key, Entry({"plan": answer.plan, "diagnostics": diagnostics}, answer.text.encode()))
@@ -80,7 +80,7 @@ def _writes_more(request: CommandLine) -> bool:
 
 def _is_repeatable(module_pass: ModulePass) -> bool:
     """Return whether the output of a pass can be reused. The pass must have no time limit, and must belong to this
-    project or to xDSL, because each key contains their versions.
+    project or to xDSL, because the key of an entry contains only the versions of these two.
     """
     if getattr(module_pass, "time_limit", None) is not None:
         return False

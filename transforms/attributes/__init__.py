@@ -1,1 +1,1 @@
-"""Write the attributes of marks, names, checkpoints and switches. The passes share these functions."""
+"""Functions that the passes share to write the attributes of marks, names, checkpoints and switches."""

@@ -42,8 +42,8 @@ def propagate_names(holder: Operation, values: Iterable[SSAValue], inside: Conta
 
     Args:
         holder: The call or the segment.
-        values: Its inlined results.
-        inside: The inlined operations. Operations that are not among them get no name.
+        values: The values that replace the results of `holder` after inlining.
+        inside: The inlined operations. Other operations get no name.
     """
     if not (names := given_names(holder)):
         return

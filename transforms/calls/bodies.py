@@ -6,10 +6,10 @@
                                                                                %2 = stablehlo.tanh %1
 
 The template is the function before inlining. The operands of the current operations must correspond to the operands in
-the template. Where the operations of the template read one argument, all matching current operations must read one
-value. Where the template reads the result of an operation, the matching current operation must read the result of that
-operation's match in the same call, or a constant, which is cloned into the body. The body is cloned from the current
-operations, so it would compute the same values even if the match were wrong.
+the template. If several operations of the template read the same argument, the matching current operations must all
+read the same value. If an operation of the template reads the result of another operation, the matching current
+operation must read the result of the matching operation in the same call, or a constant, which is cloned into the body.
+The body is cloned from the current operations, so it would compute the same values even if the match were wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MatchedCall:
 
     Attributes:
         template: The function before inlining.
-        parts: The functions that were outlined earlier with only a part of a template's operations.
+        parts: The functions that were outlined earlier from only a part of a template's operations.
         members: The operations of the call, by their index in the template.
         constants: The values that are computed only from constants.
         current_values: The current value of each template value that operations read.
@@ -52,8 +52,8 @@ class MatchedCall:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the operands match the template exactly: no operation calls a part of a function, and operations in
-        regions read the corresponding values of these regions.
+        """Whether the operands match the template exactly: no operation calls a part of a function, and regions are
+        equal to the corresponding regions of the template.
 
         If the match also covers all operations of the template, the body equals the body of the template.
         """
@@ -96,7 +96,11 @@ class MatchedCall:
                     self._record(inner, operands[place], original_operand)
 
     def _record(self, reader: Operation, value: SSAValue, template_value: SSAValue) -> None:
-        """Record that `reader` reads `value` in the place of `template_value`, which the template reads."""
+        """Record that `reader` reads `value` where its counterpart in the template reads `template_value`.
+
+        Raises:
+            LeftInlined: `value` does not correspond to `template_value`.
+        """
         if isinstance(template_value, BlockArgument):
             if template_value.block is not self.template.block:
                 raise LeftInlined("an operation of its loop reads an outer value instead of a loop argument")
@@ -120,7 +124,9 @@ class MatchedCall:
                 f"it reads a different value where the called function reads the result of {name_of(template_value.op)}"
             )
         if value not in self.constants and all(member is not value.op for member in self.members.values()):
-            raise LeftInlined(f"it reads the result of a {name_of(value.op)} outside the call instead of its own")
+            raise LeftInlined(
+                f"it reads the result of a {name_of(value.op)} outside the call instead of a result inside the call"
+            )
         if self.cloned.setdefault(index, value.op) is value.op or value in self.constants:
             # CSE merged a literal with an equal literal elsewhere, or merged two operations of this call.
             self._match(index, value.op)
@@ -174,7 +180,7 @@ def _is_inside(value: SSAValue, op: Operation) -> bool:
 def _later_value(first: SSAValue, second: SSAValue) -> SSAValue:
     """Return the later of two values. One of them must be derived from the other through barriers.
 
-    The restored call may read the later value, because it may wait for more operations than the original call did.
+    The restored call may read the later value, because it may run later than the original call.
 
     Raises:
         LeftInlined: Neither value is derived from the other.

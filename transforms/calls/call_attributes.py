@@ -128,7 +128,7 @@ def _shared_attribute(members: Sequence[Operation], name: str) -> Attribute | No
 
 
 def _location(instance: InlinedCall) -> LocationAttr:
-    """Return the location of the call. Its path begins with the paths of the enclosing inlined calls."""
+    """Return the location of the call, with a path that begins with the paths of the enclosing inlined calls."""
     outer_call = instance.at.instance
     return instance.location if outer_call is None else location_in_call(_location(outer_call), instance.location)
 

@@ -107,9 +107,9 @@ def insertion_point_of(
 
 @dataclass(frozen=True)
 class Effects:
-    """The order of effects in a block.
+    """The operations of a block that have effects, which must stay in order.
 
-    `pure`: the calls to functions without effects; every other call counts as an effect.
+    `pure`: the calls to functions without effects; every other call is treated as an effect.
     """
 
     pure: set[Operation] = field(default_factory=set[Operation])
@@ -157,7 +157,7 @@ class Group:
         """Map each result that other operations use to the corresponding result of the template.
 
         Raises:
-            LeftInlined: The template has no such result.
+            LeftInlined: The template has no corresponding result.
         """
         original_results = dict[SSAValue, SSAValue]()
         inside = self._ids()
@@ -257,9 +257,9 @@ def insert_call(call: CallOp, point: InsertionPoint, positions: Positions) -> No
 def redirect_passed_arguments(
     call: CallOp, group: Group, template: CallTemplate, enclosing: CallTemplate, origins: Origins, positions: Positions
 ) -> None:
-    """Redirect uses to those results of the call that the function passes through from its arguments.
+    """For each argument that the function returns unchanged, redirect uses of the operand to the result of the call.
 
-    Inlining had redirected these uses to the operands of the call.
+    Before inlining, these uses read the results of the call.
 
     Args:
         call: The new call.

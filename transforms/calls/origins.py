@@ -3,8 +3,9 @@
     %1 = call @f(%x)      // the instance: @f, called here
     %2 = call @f(%1)      // another instance
 
-After inlining, an operation that had index 3 in `@f` has the origin (instance, 3). The table is keyed by operation, and
-stored outside the module: attributes would be printed and compared, and might not be removed.
+After inlining, an operation that had index 3 in `@f` has the origin (instance, 3). The table maps operations to
+origins, and is stored outside the module. Attributes of the operations would be printed and compared, and might be left
+behind in the output.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ class Origins:
     ) -> None:
         """Record that clones of a callee's operations replace a call.
 
-        Calls nested deeper than `MAX_DEPTH` are not recorded, and stay inlined: each level copies the origins of all
-        deeper levels.
+        Calls nested deeper than `MAX_DEPTH` are not recorded, and stay inlined. Recording them would be slow, because
+        each level copies the origins of all deeper levels.
 
         Args:
             call: The call.
@@ -119,7 +120,8 @@ class Origins:
     def follow_loops(self, replaced: Mapping[SSAValue, SSAValue]) -> None:
         """Update the table after loops were replaced.
 
-        Calls that read an erased value without a replacement are removed from the table, and stay inlined.
+        The operations of calls that read an erased value without a replacement are removed from the table, and stay
+        inlined.
 
         `replaced`: maps each result of an erased loop to its replacement.
         """
@@ -138,8 +140,8 @@ class Origins:
     def follow_copies(self, module: ModuleOp) -> None:
         """Record for each copy the origin of its original. Both have the same `recompute.id`.
 
-        A copy gets no origin, and stays inlined, if several originals share its id, or if it is in a different block
-        from its original, as in repeated loops.
+        A copy gets no origin, and stays inlined, in three cases: several originals share its id, it is in a different
+        block from its original (as in rerun loops), or it no longer contains the same operations as its original.
         """
         # Keyed by integer, because attributes are slow to hash.
         originals = dict[object, list[Operation]]()
@@ -194,8 +196,8 @@ def _is_erased(value: SSAValue) -> bool:
 
 
 def _contain_same_operations(original: Operation, copy: Operation) -> bool:
-    """Return whether an original and its copy still contain the same operations. They may not if they are loops and one
-    of them was cut."""
+    """Return whether an original and its copy still contain the same operations. This is false, for example, if both
+    are loops and one of them was cut."""
     if not (original.regions or copy.regions):
         return original.name == copy.name and len(original.operands) == len(copy.operands)
     originals, copies = every_operation(original), every_operation(copy)

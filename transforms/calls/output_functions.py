@@ -39,7 +39,7 @@ class OutputFunctions:
 
     @classmethod
     def of(cls, original: ModuleOp, templates: Templates) -> OutputFunctions:
-        """Return an instance without parts, for a module before inlining."""
+        """Return the functions of a module before inlining, without any parts."""
         names = {name.data for op in original.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         return cls(original, templates, names | {op.sym_name.data for op in original.ops if isinstance(op, FuncOp)})
 
@@ -85,7 +85,7 @@ class OutputFunctions:
         module.body.block.add_ops(listed)
 
     def _callees(self, module: ModuleOp, here: Iterable[str]) -> set[str]:
-        """Return the names of the functions in the module, and of all functions that they call directly or
+        """Return the names `here` and the names of all functions that operations of the module call, directly or
         indirectly."""
         parts = {part.sym_name.data: part for listed in self.parts.values() for part in listed}
         names, waiting = set(here), list[Operation](module.ops)

@@ -1,6 +1,8 @@
 """Mark the custom calls that may run twice according to the option `recompute{repeatable=my_kernel,other_*}`.
 
-stablehlo.custom_call @my_kernel(%x)    ->    stablehlo.custom_call @my_kernel(%x) {recompute.repeatable}
+Example:
+
+    stablehlo.custom_call @my_kernel(%x)    ->    stablehlo.custom_call @my_kernel(%x) {recompute.repeatable}
 """
 
 from __future__ import annotations

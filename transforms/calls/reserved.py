@@ -1,4 +1,4 @@
-"""Keep the operations adjacent that XLA requires next to a call of a function with a reserved name.
+"""Keep calls of functions with reserved names adjacent to the operations that XLA requires next to them.
 
     %1 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%0)      %1 = stablehlo.custom_call @xla.sdy.Global…(%0)
     %2 = call @xla.sdy.manual_computation_body(%1)                  %2 = call @xla.sdy.manual_computation_body(%1)
@@ -6,7 +6,7 @@
     %5 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%2)      %3 = stablehlo.multiply …
 
 Copies wait for the last value of the gradient. If that value were a result of the call, a barrier would be inserted
-between the call and its reader. XLA's `shard_map_import.cc` allows no other operation there.
+between the call and its reader, where XLA's `shard_map_import.cc` allows no other operation.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BEFORE, AFTER = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 
 
 def move_next_to_reserved_calls(module: ModuleOp) -> None:
-    """Move the operations that XLA requires next to a call of a reserved function, but never past an operation with
-    effects.
+    """Move operations next to the call of a reserved function if XLA requires them there, but never past an operation
+    with effects.
 
     The module is changed in place.
     """

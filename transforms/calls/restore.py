@@ -161,7 +161,8 @@ class _Restoring:
         return waiting
 
     def _find_constants(self, block: Block, visited: set[Block]) -> None:
-        """Collect the constants that a call in the block can read, first from the enclosing blocks."""
+        """Collect the constants that a call in the block can read: the constants of the enclosing blocks, then those of
+        the block itself."""
         if block in visited:
             return
         visited.add(block)
@@ -170,7 +171,7 @@ class _Restoring:
         Order.of(block).add_constants(self.constants)
 
     def _add_to_group(self, op: Operation, waiting: Waiting) -> None:
-        """Add the operation to the group of its call if it was at the top level of the callee.
+        """Add the operation to the group of its call, if the operation was at the top level of the callee.
 
         Literals are skipped because they are outlined with their readers.
         """

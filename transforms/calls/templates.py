@@ -119,7 +119,8 @@ def part_called(op: Operation, template_op: Operation, parts: Parts) -> CallPart
 
 
 def same_kind(op: Operation, template_op: Operation, parts: Parts) -> bool:
-    """Return whether `op` computes from its operands the same results as `template_op`, or some of them."""
+    """Return whether `op` is the same operation as `template_op`, up to its operands, or a call of a part of the
+    function that `template_op` calls."""
     if name_of(op) != name_of(template_op) or bare_attributes(op) != template_op.attributes:
         return False
     return part_called(op, template_op, parts) is not None or (

@@ -5,8 +5,8 @@
       stablehlo.return %next, %sum                return %next, %sum
     }                                           }
 
-Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run, a
-placeholder replaces such a block, and the block is a separate function, so that every pass over steps applies to it. A
+Examples are gradients accumulated over microbatches, and `value_and_grad` inside a `shard_map`. While passes run, such
+a block is a separate function, so that every pass over steps applies to it. A placeholder takes its original place. A
 block with several gradients in sequence contains several steps:
 
     forward; gradient; forward; gradient    ->    forward; gradient; placeholder        func.func @"main+1"(...)
@@ -46,7 +46,7 @@ class NestedStep:
         first: The arguments of the block, if the step is a whole block.
         placeholder: The operation whose results replace the results of the outlined operations.
         parent: The name of the function from which the step is outlined.
-        is_later: Whether the step follows another one in its block.
+        is_later: Whether the step follows another step in its block.
         runs: The number of times that the step runs in one run of `parent`: the product of the trip counts of the
             enclosing loops.
     """
@@ -146,8 +146,7 @@ def _gradient_dependents(order: Order, backward: Sequence[Operation], start: int
 
 
 def _last_result_read_after(order: Order, backward: Sequence[Operation], end: int) -> SSAValue | None:
-    """Return a backward result that is read after position `end`, from the last operation with such a result; None if
-    there is none."""
+    """Return the last backward result that is read after position `end`; None if there is none."""
     results = (result for op in reversed(backward) for result in op.results)
     return next((value for value in results if any(order.position[op] > end for op in order.readers(value))), None)
 
@@ -157,8 +156,8 @@ def _has_direction(phase_sources: Sequence[PhaseSource], op: Operation, directio
 
 
 def _direction(phase_sources: Sequence[PhaseSource], op: Operation) -> Direction | None:
-    """Return the direction of an operation, forward or backward, according to the first source that knows it; None if
-    no source does."""
+    """Return the direction of an operation, forward or backward, from the first source that knows it; None if it is
+    unknown."""
     return next((stated for source in phase_sources if (stated := source.direction(op)) is not None), None)
 
 

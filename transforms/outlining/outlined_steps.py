@@ -1,5 +1,5 @@
-"""The steps of a module that are outlined while passes run: the functions around them, how often they run, and how to
-inline them again."""
+"""The steps of a module that are outlined while passes run: their enclosing functions, their run counts, and the method
+that inlines them again."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""Join the forward and the backward body of a `shard_map` step in one function, and split this function after it was
-rewritten."""
+"""Join the forward and the backward body of a `shard_map` step in one function, and split the function after the
+rewrite."""

@@ -84,7 +84,8 @@ def pairs_of(function: FuncOp) -> Iterator[DevicePair]:
 
 
 def _pairs_in(block: Block) -> Iterator[DevicePair]:
-    """Yield the pairs of one block. If candidates share a body, the one with the most linked operands is taken."""
+    """Yield the pairs of one block. If candidates share a body, the candidate with the most linked operands is
+    taken."""
     bodies = [op for op in operations_in(block) if type(op) is ManualComputationOp]
     candidates = [
         pair
@@ -103,8 +104,8 @@ def _pairs_in(block: Block) -> Iterator[DevicePair]:
 
 
 def _is_gradient(op: ManualComputationOp) -> bool:
-    """Return whether all operations of a body are backward operations. A body with both directions is a complete
-    step."""
+    """Return whether a body contains backward operations, but no forward operations. A body with operations of both
+    directions is a complete step."""
     return _directions(op) == {Direction.BACKWARD}
 
 

@@ -1,7 +1,7 @@
 """Split an outlined per-device step into its forward and its backward body.
 
-The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. The values of
-the forward pass that it reads are passed to it as follows:
+The gradient begins at the first operation that is marked as gradient, is a copy, or reads a cotangent. The forward
+values that the gradient reads are passed as follows:
 
     an argument          becomes an operand of both bodies
     a constant           is cloned into both bodies
@@ -206,7 +206,7 @@ class _Bodies:
         return forward.results[len(results) :]
 
     def _write_backward(self, block: Block, residuals: Sequence[SSAValue]) -> None:
-        """Insert the backward body. It reads the residuals."""
+        """Insert the backward body, which reads the residuals."""
         empty = self.step.backward
         inputs = list(zip(empty.inputs, empty.in_shardings.data, strict=True))
         cotangents, own = inputs[: len(self.parts.cotangents)], inputs[len(self.parts.cotangents) :]

@@ -54,7 +54,7 @@ def copy_of_original(
         op: The original. It also gets the id.
         identity: The id that links original and copy.
         number: The number of the copy.
-        clone: Clones an operation with its operands replaced.
+        clone: A function that clones an operation with the operands of the copy.
         reader: The path of the loop that runs the copy; "" outside loops.
     """
     op.attributes[Names.ID] = _number(identity)
@@ -84,7 +84,7 @@ def _at(location: LocationAttr, path: str) -> LocationAttr:
 
 @dataclass(frozen=True)
 class FreeNumbers:
-    """The next free ids for originals, and the next free channels for collectives, of a module."""
+    """The next free ids for originals and the next free channels for collectives in a module."""
 
     ids: Iterator[int]
     channels: Iterator[int]
@@ -169,7 +169,7 @@ class _CopyInserter:
 
         Args:
             batch: The batch.
-            gates: Values for which the token waits, in addition to those for which the batch itself waits.
+            gates: Values for which the token waits, in addition to the gates of the batch itself.
             cloner: The mapping from originals to their copies so far. The copies of this batch are added to it.
             copy_of: The copy number of each operation of the batch.
 
@@ -215,7 +215,7 @@ class _CopyInserter:
         return bisect_right(delays, self.step.position(reader), key=itemgetter(0))
 
     def _redirect(self, group: CopyGroup, before: Operation, mapping: Mapping[int, SSAValue]) -> None:
-        """Redirect later uses of the values that the group replaces to the copies.
+        """Redirect later uses of the replaced values to the copies of the group.
 
         `mapping`: the copy of each value, by the id of the value.
         """

@@ -1,5 +1,5 @@
-"""Work on all steps of a module, except those to which a selection does not apply because they lack a segment or
-checkpoint that the selection names.
+"""Apply a function to all steps of a module, except to steps that lack a segment or checkpoint that the selection
+names.
 
 A nested or later step is outlined as a separate function. If a selection names only segments of one of these steps, it
 is not an error that the remaining steps lack these segments.
@@ -30,8 +30,8 @@ def for_each_step(steps: Iterable[tuple[FuncOp, S]], work: Callable[[FuncOp, S],
         work: Takes a function and its step. Raises `BadSelection` if the selection does not apply to the step.
 
     Raises:
-        Refusal: The selection does not apply to a function. If it applies to another function, parts of a function are
-            exempt (`is_part_of_function`). The error is the one of the first function that is not exempt.
+        Refusal: The selection does not apply to a function. A part of a function with several steps
+            (`is_part_of_function`) is exempt if the selection applies to any other function.
     """
     results, misfits = dict[FuncOp, T](), list[tuple[FuncOp, BadSelection]]()
     for function, step in steps:

@@ -48,7 +48,7 @@ class FlatModule:
 
 
 def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
-    """Return a flat copy of the module, whose loops are not cut.
+    """Return a flat copy of the module. Its loops are not cut.
 
     Raises:
         Refusal: The selection does not apply to the module.
@@ -72,7 +72,7 @@ def flatten(module: ModuleOp, selection: Selection) -> FlatModule:
 
 
 def drop_dead(module: ModuleOp) -> None:
-    """Erase dead code. Its operands would otherwise count as outputs of their segments."""
+    """Erase dead code, whose operands would otherwise be treated as outputs of their segments."""
     for function in functions_of(module):
         drop_dead_code(function.body)
 

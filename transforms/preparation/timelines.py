@@ -34,7 +34,7 @@ def flat_copy(module: ModuleOp) -> ModuleOp:
 def peaks_of(module: ModuleOp, model: str) -> dict[str, int]:
     """Return the peak of each public function in bytes, after inlining.
 
-    The peaks are those of `timelines_of`, but no buffer labels are computed.
+    The peaks are the same as in `timelines_of`, but no buffer labels are computed.
 
     Raises:
         Refusal: A function has dynamic shapes.

@@ -71,7 +71,7 @@ class _StackedValue:
 
 
 def _empty_stacks(values: Sequence[SSAValue], loop: CountedLoop) -> list[SSAValue]:
-    """Insert an empty stack before the loop for each of these values of its body."""
+    """Insert, before the loop, an empty stack for each of the given values of the loop's body."""
     builder = builder_before(loop)
     return [builder.empty(loop.trips, shape_of(value), element_of(value)) for value in values]
 
@@ -181,7 +181,7 @@ class _Recomputation:
 
 
 def _bypass_reshapes(slice_: SSAValue, value: SSAValue) -> None:
-    """Redirect readers of the slice's reshapes to the value itself, so that equal conditions become one value."""
+    """Redirect readers of reshapes of the slice to the value itself, so that equal conditions become one value."""
     for use in list(slice_.uses):
         if isinstance(use.operation, ReshapeOp) and use.operation.result.type == value.type:
             use.operation.result.replace_all_uses_with(value)

@@ -87,7 +87,7 @@ def _remove_dead_carries(loop: WhileOp, replaced: Replaced) -> WhileOp:
 def _rebuild(loop: WhileOp, operands: Sequence[SSAValue], carries: Sequence[int], replaced: Replaced) -> WhileOp:
     """Rebuild the loop with its regions and new operands.
 
-    The results of the new loop replace those results of the old loop whose indices are in `carries`.
+    The results of the new loop replace the results of the old loop at the indices in `carries`.
     """
     cond, body = [loop.detach_region(region) for region in list(loop.regions)]
     new = WhileOp(operands, cond, body)

@@ -147,7 +147,7 @@ class _BackwardInChunks:
         return self.iterations.emit_loop(builder, chunk, clone, self._slices_of(stacks, trips))
 
     def _slices_of(self, stacks: Sequence[SSAValue], trips: int) -> ExtraValues:
-        """Return a function that emits reads of a chunk's slices. They replace the reads of the dropped stacks.
+        """Return a function that emits reads of a chunk's slices. These reads replace the reads of the dropped stacks.
 
         Args:
             stacks: The stacks with the slices of the chunk, in the order of the dropped stacks.

@@ -92,7 +92,7 @@ class IterationRange:
 
 @dataclass(frozen=True)
 class Iterations:
-    """Emits iterations of the part of a loop's body that computes the needed carries.
+    """Emits iterations of a loop, with only the operations that compute the needed carries.
 
     Loop-invariant values are read from outside the loop.
 
@@ -153,7 +153,7 @@ class Iterations:
 
 @dataclass(frozen=True)
 class Rerun:
-    """A second run of some loop iterations. It computes the slices that the loop stacks."""
+    """A second run of some loop iterations, which computes the slices that the loop stacks."""
 
     loop: CountedLoop
     needed: LoopPart

@@ -1,4 +1,4 @@
-"""Join a conditional with its gradient, so that the operations of a branch and those of its gradient are in one block.
+"""Join a conditional with its gradient, so that the operations of a branch and of its gradient are in one block.
 
     %r:2 = case %c { loop; return %y, %s }              case %c { return %y }
     …                                            ->     …
@@ -287,8 +287,8 @@ def _replace_after(value: SSAValue, by: SSAValue, marker: Operation) -> None:
 
 
 def _rebuild_forward(joined: JoinedBranches, crossing: Sequence[Sequence[OpResult]], replaced: Replaced) -> None:
-    """Rebuild the forward conditional. It returns the results that other operations use, then the values that the
-    gradient reads.
+    """Rebuild the forward conditional so that it returns the results that other operations use, followed by the values
+    that the gradient reads.
 
     `crossing`: the values that the gradient reads from each branch.
     """
@@ -354,7 +354,7 @@ def _larger_counts(counts: Mapping[Attribute, int], other: Mapping[Attribute, in
 
 
 def _zeros(type_: Attribute, before: Operation, like: Operation) -> SSAValue:
-    """Emit zeros as the result of a branch that does not compute a value which the gradient reads in another branch."""
+    """Emit the zeros that a branch returns for a value that only another branch computes."""
     assert is_tensor(type_), "all values were checked to be tensors"
     element = type_.element_type
     zero = ConstantOp(DenseAttr.get(TensorType(element, []), bytes(dtype_of(element).itemsize)))

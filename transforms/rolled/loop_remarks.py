@@ -72,8 +72,8 @@ def remark_on_cut(cut: LoopCut) -> Remark:
 
 
 def remarks_on_unrepeated(cut: LoopCut) -> Iterator[Remark]:
-    """Yield one remark for each reason why operations of the loop are not repeated. It is located at the first
-    operation with this reason."""
+    """Yield one remark for each reason why operations of the loop are not repeated. Each remark is located at the first
+    operation with its reason."""
     reasons = dict[str, Operation]()
     for op in cut.pair.writer.block.ops:
         if op is not cut.pair.writer.block.last_op and (reason := why_impure(op)) is not None:

@@ -21,8 +21,8 @@ from ...support.operations import every_operation, terminator_of
 
 
 def merge_copied_branches(module: ModuleOp) -> int:
-    """Move the branches of every copied conditional that only its gradient reads into the gradient. Return the number
-    of moved conditionals."""
+    """Move the branches of each copied conditional into its gradient if nothing else reads its results. Return the
+    number of moved conditionals."""
     # From the last to the first: a copy may be the predicate or an operand of a later one.
     copies = [op for op in reversed(every_operation(module)) if isinstance(op, CaseOp | IfOp) and is_copy(op)]
     merged = 0
@@ -34,7 +34,8 @@ def merge_copied_branches(module: ModuleOp) -> int:
 
 
 def _only_reader(copied: Operation) -> Operation | None:
-    """Return the conditional with the same predicate whose branches alone read the results; None if there is none."""
+    """Return the conditional with the same predicate if only operations in its branches read the results; otherwise
+    None."""
     block = copied.parent
     assert block is not None, "a conditional is in a block"
     readers = {use.operation for result in copied.results for use in result.uses}

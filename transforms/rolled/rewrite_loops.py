@@ -75,7 +75,7 @@ class LoopChooser(Protocol):
         ...
 
     def cut_of(self, pair: LoopPair) -> LoopCut:
-        """Return the cut of a pair of loops. Its `why_not` is the reason if the loops are not cut."""
+        """Return the cut of a pair of loops. If the loops are not cut, the field `why_not` gives the reason."""
         ...
 
     def recomputed_whole(self, pairs: Iterable[LoopPair]) -> frozenset[Operation]:
@@ -148,7 +148,7 @@ class _LoopRewriter:
             split_branches(joined, self.copies > copies_before, self.replaced)
 
     def _save_carries(self, block: Block, crossings: Crossings, chooser: LoopChooser) -> None:
-        """Replace the stacks of the remaining loop pairs by the saved carries that are chosen."""
+        """Replace the stacks of the remaining loop pairs with the carries that the chooser selects."""
         for saved in self._pairs_with_saved_carries(block, crossings, chooser):
             self.extra_flops += saved.extra_flops * runs_of(saved.pair.writer.op)
             if isinstance(saved, Chunks):
@@ -162,7 +162,7 @@ class _LoopRewriter:
     def _pairs_with_saved_carries(
         self, block: Block, crossings: Crossings, chooser: LoopChooser
     ) -> Iterator[SavedCarries]:
-        """Yield the saved carries of each pair of loops for which they are chosen, outer loops first.
+        """Yield the carries to save for each pair of loops for which the chooser selects any, outer loops first.
 
         The caller must replace each pair before it requests the next one. Loops that the replacement creates are
         skipped.

@@ -58,7 +58,7 @@ class _SlotState:
 
 @dataclass(frozen=True)
 class _AdvanceTables:
-    """The advances of a schedule as constant tables. Each advance runs a number of iterations, then fills a slot."""
+    """The advances of a schedule as constant tables. An advance runs a number of iterations, then fills a slot."""
 
     iterations: SSAValue
     slots: SSAValue
@@ -105,7 +105,7 @@ class _SlotFiller:
     Attributes:
         iterations: The iterations.
         clone: A function that clones their operations.
-        saved: The positions of the carries that the slots hold.
+        saved: The positions of the carries that are saved in slots.
         advances: The table.
     """
 

@@ -1,6 +1,6 @@
 """Drop the sharding constraints on the stacks of loops, so that the loops can be cut.
 
-On a mesh with explicit axes, JAX constrains the result of every operation, including those that write a stack:
+On a mesh with explicit axes, JAX constrains the result of every operation, including writes to a stack:
 
     while(…, %s = %zeros)                                                   while(…, %s = %zeros)
       %a = sdy.sharding_constraint %slice <@mesh, [{}, {"d"}]>                %u = dynamic_update_slice %s, %slice, %i
@@ -41,7 +41,8 @@ def drop_stack_constraints(module: ModuleOp) -> None:
 
 
 def _drop_around_stack(loop: CountedLoop, index: int) -> None:
-    """Drop the constraints on the stack that is carry `index` of the loop, if its slices keep their sharding."""
+    """Drop the constraints on the stack that is carry `index` of the loop, if the slices of the stack keep their
+    sharding."""
     constraint = _constraint_on(loop.yielded[index])
     update = None if constraint is None else constraint.input.owner
     if (
@@ -106,14 +107,14 @@ def _leads_to_loops(use: Use) -> bool:
 
 
 def _constraint_on(value: SSAValue) -> ShardingConstraintOp | None:
-    """Return the constraint that defines the value; None if no constraint does."""
+    """Return the constraint that defines the value; None if another operation defines it."""
     op = value.op if isinstance(value, OpResult) else None
     return op if isinstance(op, ShardingConstraintOp) and is_bare(op) else None
 
 
 def _read_slices(stack: SSAValue) -> Iterator[tuple[CountedLoop, DynamicSliceOp]]:
-    """Yield the loops that carry the stack unchanged, directly or through reshapes. Each loop comes with an operation
-    that reads slices of the stack."""
+    """Yield each loop that carries the stack unchanged, directly or through reshapes, paired with each operation in the
+    loop that reads a slice of the stack."""
     for use in stack.uses:
         if keeps_order(use.operation):
             yield from _read_slices(use.operation.results[0])

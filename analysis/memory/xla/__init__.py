@@ -1,1 +1,1 @@
-"""The XLA:CPU model, a memory model: rewrites, fusion, schedule and buffer assignment; `memory.py` counts the bytes."""
+"""The memory model of XLA:CPU: its rewrites, fusion, schedule and buffer assignment. `memory.py` counts the bytes."""

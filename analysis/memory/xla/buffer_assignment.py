@@ -1,13 +1,15 @@
 """Buffer assignment of XLA:CPU: the live range of each stored value, and the values that share memory.
 
-As in XLA's buffer assignment (`xla/service/buffer_assignment.cc`): a value that passes through a barrier or a loop
-stays in place; an elementwise kernel overwrites an operand that dies with it; a value may use the memory of a result of
-the step until that result is written; a donated argument is copied if a reader of it may run after its memory is
-overwritten.
+These rules follow XLA's buffer assignment (`xla/service/buffer_assignment.cc`):
 
-As in XLA's copy insertion (`xla/service/copy_insertion.cc`): the new value of a loop's carry overwrites the old one.
-The old value is copied first if one of its readers may run later. Whether it may is determined by use-def edges alone,
-not by the schedule.
+- A value that passes through a barrier or a loop stays in place.
+- An elementwise kernel overwrites an operand that dies with it.
+- A value may use the memory of a result of the step until that result is written.
+- A donated argument is copied if one of its readers may run after its memory is overwritten.
+
+As in XLA's copy insertion (`xla/service/copy_insertion.cc`), the new value of a loop's carry overwrites the old value.
+The old value is copied first if one of its readers may run later. Only use-def edges, not the schedule, determine
+whether a reader may run later.
 """
 
 from __future__ import annotations

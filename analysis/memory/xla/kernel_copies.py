@@ -5,8 +5,8 @@ copy. The convolution that computes a kernel gradient reads such a copy of the f
 soon as the activation exists. Products in bf16 are computed in f32.
 
 Equal constants: equal values that are computed only from constants are computed once. If several operations overwrite
-such a value, each of them gets a copy. The last one gets none if use-def edges order all other readers of the value
-before it (`xla/service/copy_insertion.cc`).
+such a value, each of them gets a copy, except that the last operation needs no copy if use-def edges order all other
+readers of the value before it (`xla/service/copy_insertion.cc`).
 
 Pooling: the gradient of a maximum over windows, `select_and_scatter`, becomes a windowed reduction that finds the index
 of each maximum, and a scatter to these indices (`xla/service/select_and_scatter_expander.cc`). The reduction depends
@@ -210,7 +210,7 @@ class _KernelWriter:
         return self.new.columns.operands[maker][0] if is_mask else value
 
     def _is_duplicate(self, op: int) -> bool:
-        """Return whether an earlier operation computes the same value from constants; if none does, record this
+        """Return whether an earlier operation computes the same value from constants; if there is none, record this
         operation."""
         is_duplicate = False
         for value in self.program.makes[op]:
@@ -220,7 +220,7 @@ class _KernelWriter:
         return is_duplicate
 
     def _is_duplicate_broadcast(self, op: int, operand: int) -> bool:
-        """Return whether an earlier broadcast computes the same value; if none does, record this broadcast."""
+        """Return whether an earlier broadcast computes the same value; if there is none, record this broadcast."""
         (value,) = self.program.makes[op]
         key = self.program.spreads[op], self.new.columns.root[operand]
         self.replacement[value] = self.first_spread.setdefault(key, value)

@@ -2,15 +2,16 @@
 inside their readers.
 
 Library kernels are formed first, as in `xla/backends/cpu/transforms/library_rewriter.cc`. From the last reduction to
-the first, a kernel absorbs producers of its operands that have no other readers, and then the reader of its result if
-there is only one. A library kernel is never fused with others: its operands and results are stored.
+the first, a kernel absorbs producers of its operands that have no other readers. If its result has only one reader, it
+absorbs this reader next. A library kernel is never fused with others: its operands and results are stored.
 
 The remaining operations are fused by the rules of XLA's instruction fusion (`xla/service/instruction_fusion.cc` and its
 CPU subclass). A producer is fused into each reader that permits it. Its result is also stored if another reader does
 not permit fusion: a matrix product, for example, reads its operands from memory. Two cases affect the bytes most:
 
-- A cheap producer with one large operand is fused into several readers. Each reader recomputes its result, so that its
-    *operand* is live until the last reader: for a dropout, for example, the random bits instead of the mask.
+- A cheap producer with one large operand is fused into several readers. Each reader recomputes the producer's result,
+    so that the producer's *operand* is live until the last reader: for a dropout, for example, the random bits instead
+    of the mask.
 - An expensive producer (`tanh`) whose readers are computed in several kernels is stored.
 """
 
@@ -32,7 +33,7 @@ _MAX_KERNEL_SIZE = 100
 
 
 def library_kernels(program: KernelProgram) -> Mapping[int, int]:
-    """Map each operation inside a library kernel to the root of the kernel, whose result is stored."""
+    """Map each operation inside a library kernel to the root of the kernel: the operation whose result is stored."""
     grouping = _Grouping(program)
     for op in reversed(range(len(program))):
         if program.traits[op] & Trait.STARTS and op not in grouping.group_of:
@@ -57,8 +58,8 @@ class _Grouping:
             pass
 
     def _grow_once(self, group: _Group) -> bool:
-        """Absorb neighbours breadth first until none is left or the kernel is full; return whether the group has
-        grown."""
+        """Absorb neighbours breadth first until no neighbour can be absorbed or the kernel is full. Return whether the
+        group has grown."""
         queue = deque[tuple[int, bool]]()
         visited = set[int]()
         changed = False
@@ -93,8 +94,8 @@ class _Grouping:
         return changed
 
     def _absorbable_producers(self, group: _Group, ops: Iterable[int]) -> Iterator[tuple[int, bool]]:
-        """Yield the producers of operands of `ops` that have no reader outside the group. Each producer comes in a pair
-        with True, because it precedes the group."""
+        """Yield the producers of operands of `ops` that have no reader outside the group. Each producer is paired with
+        True, because it precedes the group."""
         program = self.program
         for op in ops:
             for source in program.sources[op]:
@@ -154,9 +155,9 @@ def fusion(program: KernelProgram) -> Fusion:
 class _Descendants:
     """The transitive readers of each operation, as bit sets. Operations are added from the last to the first.
 
-    The row of an operation has one bit for it and for each later operation, with the last operation in the lowest bit.
-    A row is deleted once all producers of its operation have been added, so that the total memory is not quadratic in
-    the length of the program.
+    The row of an operation has one bit for the operation itself and one for each later operation. The last operation
+    has the lowest bit. A row is deleted once all producers of its operation have been added, so that the total memory
+    is not quadratic in the length of the program.
     """
 
     def __init__(self, program: KernelProgram):
@@ -255,8 +256,8 @@ class _Rules:
         return self._common_kernel(producer) >= 0
 
     def kernel(self, op: int) -> int:
-        """Return the kernel that computes an operation: itself, or the kernel into which it is fused; `_NOWHERE` or
-        `_SEVERAL` if it is not fused into exactly one kernel."""
+        """Return the kernel that computes an operation: its own kernel, or the kernel into which it is fused. Return
+        `_NOWHERE` or `_SEVERAL` if the operation is fused into no kernel or into several kernels."""
         kernel = self.computed_in.get(op)
         if kernel is None:
             # Set this entry before visiting the readers, since a reader may look it up.

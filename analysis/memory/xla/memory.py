@@ -181,7 +181,7 @@ class PlainStep:
 
     @classmethod
     def of(cls, function: FuncOp, order: Order | None = None) -> PlainStep:
-        """Convert a function.
+        """Convert a function to a `PlainStep`.
 
         `order`: the order of its block, if it is already computed.
 
@@ -239,13 +239,13 @@ def _positions(plain: SourceProgram, new: SimulatedProgram) -> Sequence[Sequence
 
 
 def _transferred(positions: Sequence[Sequence[int]], attributes: Mapping[int, T]) -> dict[int, T]:
-    """Convert a table that is indexed by the operations of the unchanged program to one that is indexed by those of the
-    rewritten program."""
+    """Return a table indexed by the operations of the rewritten program, given a table indexed by the operations of the
+    unchanged program."""
     return {op: attribute for origin, attribute in attributes.items() for op in positions[origin]}
 
 
 def _operands(plain: SourceProgram, instruction: Instruction) -> tuple[int, ...]:
-    """Return the operands of an instruction, repeated as in the operation from which it originates."""
+    """Return the operands of an instruction. Operands that its original operation reads repeatedly are repeated."""
     origin = instruction.origin
     if origin == BARRIER_ORIGIN or plain.operands[origin] == plain.reads[origin]:
         return instruction.reads

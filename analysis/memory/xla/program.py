@@ -51,7 +51,8 @@ class Columns:
     def add_value(self, maker: int, size: int, rank: int, root: int | None = None) -> int:
         """Append a value and return its index.
 
-        `root`: the value whose memory it shares, as in `KernelProgram`; None if it has its own memory.
+        `root`: the value that owns the memory of the new value, as in `KernelProgram`; None if the new value has its
+        own memory.
         """
         number = len(self.maker)
         self.maker.append(maker)

@@ -237,7 +237,7 @@ class _ProgramReader:
         if is_constant:
             self.from_constants.add(op)
         is_number = is_constant and len(results) == 1 and self.from_constants.is_one_number(results[0])
-        # The operand whose memory the result shares. A splat has none, since it is created in its final shape.
+        # The operand whose memory the result shares. A splat shares no memory, since it is created in its final shape.
         source = (
             None if is_number or not results else _viewed_operand(op) or self.from_constants.passed_through_operand(op)
         )
@@ -273,7 +273,7 @@ class _ProgramReader:
     def _make(self, maker: int, result: SSAValue, source: SSAValue | None, is_constant: bool) -> int:
         """Add a result and return its index.
 
-        `source`: the operand whose memory it shares; None if it has its own memory.
+        `source`: the operand whose memory the result shares; None if the result has its own memory.
         """
         root = None if source is None else self.columns.root[self.number[id(source)]]
         index = self.columns.add_value(maker, *self._measures(result, is_constant or source is not None), root)
@@ -335,8 +335,8 @@ class _ProgramReader:
         )
 
     def _bodies_of(self, op: Operation, cache: dict[Key, tuple[SourceProgram, ...]]) -> tuple[SourceProgram, ...]:
-        """Return the programs of the regions. Structurally equal operations share one list of programs, so that these
-        are analysed only once."""
+        """Return the programs of the regions. Structurally equal operations share one list of programs, so that each
+        program is analysed only once."""
         captured = captured_values(op)
         if any(_reshape_operand(value) is not None for value in captured):
             # The operands of captured reshapes matter too, and are not in the key.

@@ -33,7 +33,7 @@ _TUPLE_STEPS = 2
 
 
 def breadth_first(needs: Mapping[int, Set[int]], names: Sequence[str]) -> Sequence[int]:
-    """Return the keys of `needs` in topological order. Keys are returned in the order in which they become ready; those
+    """Return the keys of `needs` in topological order. Keys are returned in the order in which they become ready. Keys
     that are ready at the start keep their order."""
     ready = ReadyTracker(needs)
     queue = deque((op, _steps(names[op])) for op in ready.at_start())

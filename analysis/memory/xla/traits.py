@@ -147,8 +147,8 @@ def _is_row_by_column(op: Operation) -> bool:
     rows = prod(size for i, size in enumerate(left) if i not in (*batch, *contracted))
     inner = prod(left[i] for i in contracted)
     columns = prod(right) // max(1, inner * prod(left[i] for i in batch))
-    # Operands in another layout are transposed into a copy, except for matrices: these are read in place, and then the
-    # library does not compute the product.
+    # Operands in another layout are transposed into a copy, except for matrices. A matrix in another layout is read in
+    # place, and the library does not compute the product.
     read_by_columns = len(contracted) == 1 and contracted[0] == len(left) - 2 and len(batch) == len(left) - 2
     return (
         all(element_type_of(value) in _TYPES for value in (*op.operands, *op.results))
@@ -192,8 +192,8 @@ class Trait:
     """Bits of `Traits`.
 
     Attributes:
-        FUSIBLE: The operation can be fused into its readers, and its operands into it.
-        EXPENSIVE: The operation is never computed in several kernels, nor in a reader that `REUSES` its elements.
+        FUSIBLE: The operation can be fused into its readers, and its operands can be fused into it.
+        EXPENSIVE: The operation is never computed in several kernels, nor in a reader with the trait `REUSES`.
         REUSES: The operation reads elements of its first operand repeatedly.
         SUMS: The operation is a reduction that absorbs operands without other readers.
         LIBRARY: A library kernel can compute the operation.
@@ -263,7 +263,7 @@ def _is_expensive(op: Operation, constant: Container[SSAValue]) -> bool:
 
 
 def divides_cheaply(op: Operation, constant: Container[SSAValue]) -> bool:
-    """Return whether XLA turns the division into a multiplication: by a constant, or by a broadcast of reciprocals."""
+    """Return whether XLA turns the division into a multiplication, because the divisor is a constant or a broadcast."""
     return op.operands[1] in constant or _is_spread(op.operands[1].owner)
 
 

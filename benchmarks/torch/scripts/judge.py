@@ -71,7 +71,8 @@ def compile_with_torch(target: Any) -> Any:
 
 @dataclass(frozen=True)
 class Ours:
-    """Compiles with `recompute.torch` within a budget (or with `none`), and stores the backends for their reports."""
+    """A callable that compiles with `recompute.torch` within a budget (or with `none`), and stores the backends for
+    their reports."""
 
     budget: str
     backends: list[Any] = field(default_factory=list)

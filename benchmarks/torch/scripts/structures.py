@@ -42,7 +42,8 @@ class Clipped(torch.autograd.Function):
 
 @script
 def function_with_state(compile: Compile) -> Results:
-    """Train with a `torch.autograd.Function` whose context contains numbers, and that has a result without gradient."""
+    """Train with a `torch.autograd.Function` that stores numbers in its context, and has a result without a
+    gradient."""
 
     class StatefulNet(nn.Module):
         def __init__(self) -> None:

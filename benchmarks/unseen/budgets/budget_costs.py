@@ -8,9 +8,9 @@ step. Time: about 2 hours.
 
 Each step is compiled plain, under `jax.checkpoint`, and by `recompute.jax.jit(step, budget=…)`. The budgets are 0.8,
 0.6 and 0.4 of the plain step's temporaries; 0.6 again, as MiB on the device; the temporaries of `jax.checkpoint`; and
-`min`. The columns are those of `xla_memory.example_budgets`, and two distances: `off` is the largest difference of any
-result from the plain step's result, as a share of the largest magnitude in that result, and `theirs off` is the same
-value for `jax.checkpoint`. The exit status is 1 if a budget was exceeded, or if the step needs more FLOPs than
+`min`. The columns are those of `xla_memory.example_budgets`, and two distances. `off` is the largest difference of any
+result from the plain step's result, as a share of the largest magnitude in that result. `theirs off` is the same value
+for `jax.checkpoint`. The exit status is 1 if a budget was exceeded, or if the step needs more FLOPs than
 `jax.checkpoint` with the same temporaries.
 """
 

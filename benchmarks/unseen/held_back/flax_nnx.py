@@ -23,7 +23,7 @@ class Residual(nnx.Module):
 
 
 def nnx_batch_stats(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains residual convolutions, whose blocks also return running statistics."""
+    """Build a step that trains a residual convolutional network, whose blocks also return running statistics."""
     run = Blocks(checkpoint, scopes)
     made = nnx.eval_shape(lambda: nnx.List([Residual(16, nnx.Rngs(i)) for i in range(5)]))
     split = [nnx.split(block, nnx.Param, nnx.BatchStat) for block in made]

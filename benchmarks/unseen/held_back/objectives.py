@@ -86,7 +86,7 @@ def siamese_triplet(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mean_teacher(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a student to predict what its slowly averaged copy outputs for another view of the
+    """Build a step that trains a student to predict the output of its slowly averaged copy for another view of the
     input.
     """
     run = Blocks(checkpoint, scopes)

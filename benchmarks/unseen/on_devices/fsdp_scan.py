@@ -1,4 +1,4 @@
-"""FSDP in a scan over stacked layers, whose body gathers sharded parameters and computes in bf16."""
+"""FSDP in a scan over stacked layers. The body of the scan gathers sharded parameters and computes in bf16."""
 
 # pyright: basic
 

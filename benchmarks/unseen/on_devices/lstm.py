@@ -1,4 +1,4 @@
-"""Two recurrent layers in a `shard_map`, whose scan gathers the sharded hidden state at every time step."""
+"""Two recurrent layers in a `shard_map`. Their scan gathers the sharded hidden state at every time step."""
 
 # pyright: basic
 

@@ -1,4 +1,4 @@
-"""Steps with frozen weights, routed experts, or weights stored in a higher precision than they are used in."""
+"""Steps with frozen weights, with routed experts, or with weights in a higher precision than the computation."""
 
 from __future__ import annotations
 

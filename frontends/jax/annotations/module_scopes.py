@@ -1,6 +1,6 @@
 """Run the calls of all modules of a framework in named scopes, while a step is traced.
 
-A module is named as in `named_modules.py`: after the attribute that holds it in the module whose call is running.
+As in `named_modules.py`, a module is named after the attribute of the calling module that refers to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def module_scopes(
     Args:
         root: The base class of the modules.
         is_layer: A predicate that returns whether calls to instances of a class run in scopes.
-        step: A module whose call is the whole step, including the gradient, so that it is not a part of the model.
+        step: A module that is not a part of the model, because its call is the whole step, including the gradient.
     """
     kinds = [kind for kind in _subclasses(root) if "__call__" in vars(kind) and is_layer(kind)]
     calls = [(kind, vars(kind)["__call__"]) for kind in kinds]

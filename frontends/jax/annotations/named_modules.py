@@ -4,8 +4,8 @@
         model = recompute.jax.named(model)    # calls to its modules run in scopes such as LM/blocks0/attention
         return jnp.mean(model(x) ** 2)
 
-A module is named after the attribute of its parent that holds it. The name of a module in a list consists of the
-attribute and the index. The outermost module, and modules that no attribute holds, are named after their class.
+A module is named after the attribute of its parent that refers to it. The name of a module in a list consists of the
+attribute and the index. The outermost module, and modules to which no attribute refers, are named after their class.
 
 `named` changes neither the model nor its classes. It returns a copy that shares all arrays and variables. The modules
 of the copy are instances of subclasses whose `__call__` enters the scope. Make the copy inside the function that is
@@ -98,8 +98,8 @@ def _type_of(value: object) -> type[Any]:
 
 @cache
 def _in_a_scope(kind: type[Any], name: str) -> type[Any]:
-    """Return a subclass of the class whose calls run in a scope, or the class itself if it has no `__call__` or if the
-    name is empty."""
+    """Return a subclass with calls that run in a scope. Return the class itself if it has no `__call__` or if the name
+    is empty."""
     call = getattr(kind, "__call__", None)  # noqa: B004
     if call is None or not name:
         return kind

@@ -1,7 +1,9 @@
-"""Marks on values that no result of a step depends on. JAX removes them when it lowers the step.
+"""Marks on values that no result of a step depends on. JAX removes such marks when it lowers the step.
 
-recompute.jax.save(h)        # its result is unused: nothing is marked
-h = recompute.jax.save(h)    # marked, if the loss depends on h
+Example:
+
+    recompute.jax.save(h)        # its result is unused: nothing is marked
+    h = recompute.jax.save(h)    # marked, if the loss depends on h
 """
 
 from __future__ import annotations
@@ -55,5 +57,5 @@ def _marks(jaxpr: Any) -> Iterator[tuple[str, str, bool]]:
 
 
 def _place_of(equation: Any) -> str:
-    """Return the place of an equation in the user's code, `train.py:15:8`."""
+    """Return the place of an equation in the user's code, such as `train.py:15:8`."""
     return str(_SOURCE.summarize(equation.source_info)).partition(" (")[0]

@@ -1,8 +1,8 @@
 """Marks with which a model requests that values be saved, recomputed or offloaded, and their lowering.
 
 A mark is an identity function. Plain `jax.jit` lowers it to nothing. `recompute.jax.jit` lowers a mark, and also a
-`checkpoint_name`, to a custom call. The pass `recompute-take-marks` turns this call into an attribute, so that it never
-reaches the compiler. Only the value is marked, not its tangent or cotangent.
+`checkpoint_name`, to a custom call. The pass `recompute-take-marks` turns this call into an attribute, so that the call
+never reaches the compiler. Only the value is marked, not its tangent or cotangent.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def module_of(lowered: jax.stages.Lowered, name: str) -> ModuleOp:
 
 
 def from_mlir(module: Any, name: str) -> ModuleOp:
-    """Convert a module of JAX's MLIR. It may lack locations. `name` and the errors are as in `module_of`."""
+    """Convert a module of JAX's MLIR, with or without locations, to xDSL. `name` and the errors are as in
+    `module_of`."""
     return _read(module, name, partial(str, module))
 
 

@@ -1,6 +1,7 @@
 """Convert dense constants bit by bit, without parsing numbers.
 
-The bindings expose the bits of a constant as a buffer for some element types. They accept bits for all element types.
+The bindings accept the bits of a constant for all element types, but expose them, as a buffer, only for some element
+types.
 """
 
 from __future__ import annotations

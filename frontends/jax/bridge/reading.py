@@ -216,7 +216,7 @@ def read(module: ir.Module) -> ModuleOp:
 
 @dataclass(frozen=True, kw_only=True)
 class _OperationKind:
-    """The facts that all operations with the same name share."""
+    """The data that all operations with the same name share."""
 
     op_class: type[Operation]
     properties: dict[str, object]

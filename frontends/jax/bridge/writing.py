@@ -1,4 +1,5 @@
-"""Convert an xDSL module to the MLIR module that would result from printing it and parsing the text, and verify it."""
+"""Convert an xDSL module to the MLIR module that would result from printing it and parsing the text. The MLIR module is
+verified."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class LocationsOut:
 
     def _convert(self, location: Attribute) -> ir.Location:
         if type(location) is NameLoc:
-            # This kind is tested first, since nearly all locations are of it.
+            # This kind is tested first, since nearly all locations are of this kind.
             child = location.location
             return build.NameLoc.get(location.desc.data, None if type(child) is NoneAttr else self.get(child))
         match location:
@@ -179,8 +180,8 @@ def write(module: ModuleOp, context: ir.Context) -> ir.Module:
 
 
 class _ModuleWriter:
-    """Writes modules. It inserts each operation before it creates the next one. Otherwise an error could destroy a
-    value that still has uses, and MLIR would abort the process.
+    """A writer of modules, which inserts each operation before it creates the next one. Otherwise, an error could
+    destroy a value that still has uses, and MLIR would abort the process.
     """
 
     def __init__(self):

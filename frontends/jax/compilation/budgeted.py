@@ -57,9 +57,9 @@ def compile_within(
     """Compile the step within a budget. A time limit or Ctrl-C ends the search with the best candidate so far.
 
     The time limit starts when the compilation of the plain step starts. The plain step and one candidate are always
-    compiled. For `min`, the search compares the candidates of all alternatives with the plain step, and with the plain
-    step under its own `jax.checkpoint`. Therefore, no variant that is chosen without a budget needs less memory than
-    the result for `min`.
+    compiled. For `min`, the search compares the candidates of all alternatives with the plain step, compiled with and
+    without its own barriers. Therefore, no variant that is chosen without a budget needs less memory than the result
+    for `min`.
 
     Args:
         name: The name of the step.
@@ -76,7 +76,7 @@ def compile_within(
     """
     first, budget = alternatives[0], options.budget
     assert budget is not None, "the caller checks for a budget"
-    # The time to compile the plain step counts, because the user also waits for it.
+    # The time to compile the plain step is included, because the user also waits for it.
     with stop_predicate(options.rewrite.time_limit) as stop:
         line.begin("compiling the plain step", 0.0, PREPARATION_SHARE)
         plain = compilers.compile_plain()
@@ -114,8 +114,8 @@ def _rewritten(module: ModuleOp, options: RecomputeOptions) -> Rewritten | None:
 
 
 def _plain_result(module: ModuleOp, budget: str, plain: jax.stages.Compiled) -> BudgetedCompile:
-    """Return the compiled plain step as a result, with the limit that the budget sets. Raises as `compile_within`
-    does."""
+    """Return the compiled plain step as a result, with the limit that the budget sets. Raises the errors of
+    `compile_within`."""
     return BudgetedCompile(
         budget=budget,
         limit_bytes=limit_of_step(module, budget, plain),
@@ -205,7 +205,7 @@ def _with_own_barriers(unchanged: BudgetedCompile, keeping: jax.stages.Compiled)
 
 @dataclass(frozen=True, kw_only=True)
 class _Request(SearchRequest):
-    """The inputs of the search for one step with one alternative of its options.
+    """The inputs of the search for one step with one set of rewrite options.
 
     `compilers`: the functions that compile the step.
     """

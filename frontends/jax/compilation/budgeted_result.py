@@ -69,7 +69,7 @@ class BudgetedCompile:
         """The message that gives the reason why the plain step runs."""
         if self.is_keeping:
             needed = f"{readable_bytes(temporary_bytes(self.compiled) or 0)} of temporaries"
-            return f"its own jax.checkpoint already recomputes, and the plain step with it needs {needed}"
+            return f"its own jax.checkpoint already recomputes values, and the plain step with it needs {needed}"
         if self.limit_bytes is None:
             return f"no candidate needs less than the plain step, {readable_bytes(self.plain_bytes)} of temporaries"
         needed = f"{readable_bytes(self.plain_bytes)} of temporaries"

@@ -16,18 +16,18 @@ class Variant(Enum):
     """The variants of a step. If the temporaries of two variants differ by less than 1 %, the variant that is listed
     later in this class runs."""
 
-    MERGED = "the step with its own jax.checkpoint merged back, rewritten"
+    MERGED = "the rewritten step, after merging the copies of its own jax.checkpoint"
     RECOMPUTED = "the rewritten step"
-    KEEPING = "the plain step, with barriers of its own (jax.checkpoint) that stay"
+    KEEPING = "the plain step, with its own barriers (jax.checkpoint) kept"
     PLAIN = "the plain step, just as jax.jit runs it"
 
 
 @dataclass(frozen=True)
 class CompiledStep:
-    """The compiled variant of a step that runs.
+    """A step after its variants were compiled and one of them was chosen.
 
     Attributes:
-        compiled: The compiled variant.
+        compiled: The compiled variant that runs.
         plain_reason: The reason why the plain step runs; None for a rewritten step.
         variant: The variant that runs.
         rewritten: The rewrite; None for a plain step.

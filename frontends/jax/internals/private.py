@@ -1,4 +1,5 @@
-"""The private attributes of JAX and equinox on which this package depends. No other module uses private attributes.
+"""The private attributes of JAX and equinox on which this package depends. No other module uses private attributes. If
+the installed JAX lacks an attribute, the functions raise `UnsupportedJax`, unless their docstrings say otherwise.
 
 JAX's public API can neither replace the module of a `jax.stages.Lowered`, nor tell which arguments of a jitted function
 are static.
@@ -90,7 +91,7 @@ class Statics:
 def statics_of(jitted: Any) -> Statics:
     """Return the static arguments of a result of `jax.jit`.
 
-    This function and the following ones raise `UnsupportedJax` if the installed JAX lacks an attribute.
+    Raises `UnsupportedJax` if the installed JAX lacks the private attributes.
     """
     indices, names = (_get(jitted, path) for path in JITTED_ATTRIBUTES)
     return Statics(tuple(indices), tuple(names))
@@ -107,7 +108,7 @@ def is_under_a_trace() -> bool:
 
 
 def lower_with_rules(traced: jax.stages.Traced, rules: Any) -> jax.stages.Lowered:
-    """Lower a step with these lowering rules. They replace JAX's own rules for the same primitives."""
+    """Lower a step with these lowering rules, which replace JAX's own rules for the same primitives."""
     return traced.lower(_private_parameters=_with_rules(rules))
 
 
@@ -170,10 +171,11 @@ def dispatcher(name: str, function: Any, miss: Callable[..., Missed], statics: S
 
 
 def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Missed:
-    """Call a compiled step from the `miss` function of `dispatcher`, and return what JAX's dispatch expects.
+    """Call a compiled step from the `miss` function of `dispatcher`. Return the results, and the data with which JAX's
+    C++ code runs later calls, as JAX's dispatch expects them.
 
-    These are the results and the data with which JAX's C++ code runs later calls. The C++ code cannot run steps with
-    effects, mutable arrays, or constants as arguments; for these, the data is None.
+    The C++ code cannot run steps with effects, mutable arrays, or constants as arguments. For such steps, the data is
+    None.
     """
     whole: Any = compiled
     try:
@@ -189,7 +191,7 @@ def call_compiled(compiled: jax.stages.Compiled, args: Any, kwargs: Any) -> Miss
 
 
 def raise_invalid_values(error: Exception, function: Any, args: Any, kwargs: Any) -> None:
-    """Raise the `FloatingPointError` of `jax.jit` if the error is the internal one of `jax_debug_nans`.
+    """Raise the `FloatingPointError` of `jax.jit` if the error is the internal error of `jax_debug_nans`.
 
     As under `jax.jit`, the step runs again operation by operation, so that the error names the first operation with an
     invalid value. Other errors are left to the caller.

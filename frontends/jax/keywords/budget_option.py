@@ -9,7 +9,7 @@ from ....support.units import budget_text, parse_budget
 from ..internals.device_memory import reported_free_bytes
 
 DEVICE = "device"
-"""The budget that stands for the memory that the device reports as free."""
+"""The budget that is the memory that the device reports as free."""
 
 
 def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
@@ -31,6 +31,6 @@ def checked_budget(budget: Any, caller: str = "recompute.jax.jit") -> str:
         parse_budget(text, 1)
     except ValueError as error:
         reports = reported_free_bytes() is not None
-        device = '; budget="device" stands for the free memory of the device' if reports else ""
+        device = '; budget="device" is the free memory of the device' if reports else ""
         raise ValueError(f"{caller}: {error}{device}") from error
     return text

@@ -72,7 +72,7 @@ class JitOptions:
 
     @property
     def budget(self) -> str | None:
-        """The budget of the options of the rewrite."""
+        """The budget in the options of the rewrite."""
         return self.rewrite.budget
 
     @property

@@ -47,8 +47,8 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
 
     Raises:
         UnknownName: For a pattern that matches nothing. The message lists similar names or, if there are none, some
-            existing names. If the pattern is one of several names in a policy of which others match, the warning
-            `UnmatchedName` is given instead.
+            existing names. For a name in a policy, the warning `UnmatchedName` is given instead if another name in the
+            policy matches.
     """
     requested = [(option, pattern) for option, names in patterns.items() for pattern in names]
     if not requested or not _without_match(every_operation(module), requested):
@@ -77,7 +77,8 @@ def demand_names(step: str, module: ModuleOp, patterns: Mapping[str, Sequence[st
 
 
 def _similar_names(option: str, pattern: str, operations: Sequence[Operation]) -> list[str]:
-    """Return the existing names that resemble a pattern: for a policy of JAX, those by `checkpoint_name`."""
+    """Return the existing names that resemble a pattern. For a policy of JAX, these are names that `checkpoint_name`
+    gave."""
     if option == POLICY:
         return similar_names(pattern, _named_values(operations))
     existing = (name for op in operations for name in names_of(op))
@@ -117,7 +118,7 @@ def _existing_names(operations: Sequence[Operation]) -> str:
 
 
 def _named_values(operations: Sequence[Operation]) -> list[str]:
-    """Return the names by `checkpoint_name`, in program order."""
+    """Return the names that `checkpoint_name` gave to values, in program order."""
     return list(dict.fromkeys([name for op in operations for name in given_names(op)]))
 
 

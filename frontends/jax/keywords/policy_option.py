@@ -39,7 +39,7 @@ names.
 
 
 def selection_with(policy: Any = "nothing_saveable", **fields: Any) -> Selection:
-    """Return a selection with a policy that may be an object.
+    """Return a selection with the given policy, which need not be a name.
 
     Args:
         policy: The name of a policy, one of `jax.checkpoint_policies`, or a `Saveable`.

@@ -1,8 +1,10 @@
-"""Errors for options that name no segment of a step. They list the scopes of the model, and are raised before anything
-is compiled.
+"""Errors for options that match no segment of a step. The errors list the scopes of the model, and are raised before
+anything is compiled.
 
-l: no segment matches 'block*': the step contains no scopes; in JAX, name parts of the model with jax.named_scope
-or recompute.jax.block
+Example:
+
+    train_step: no segment matches 'block*': the step contains no scopes; in JAX, name parts of the model with
+    jax.named_scope or recompute.jax.block
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def demand_segments(step: str, module: ModuleOp, options: RecomputeOptions) -> N
 
 
 def in_terms_of_model(step: str, module: ModuleOp, error: BadSelection) -> BadSelection:
-    """Return the error with the name of the step. It lists the scopes of the model, without functions of JAX."""
+    """Return the error with the name of the step. If a pattern matches no segment, the error lists the scopes of the
+    model, without functions of JAX."""
     if isinstance(error, NoSuchSegment):
         error = replace(error, scopes=scopes_of_model(module))
     return BadSelection(f"{step}: {error}")

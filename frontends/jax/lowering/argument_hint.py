@@ -57,8 +57,8 @@ def hint(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | Non
 def demand_keywords(name: str, function: Any, kwargs: Iterable[str]) -> None:
     """Raise `TypeError` for a keyword argument that the function of a step does not have.
 
-    The message explains how to give an option of `recompute.jax.jit`, or suggests the closest argument or option. JAX
-    would report an option with a string as its value as an argument that is not an array.
+    The message explains how to give an option of `recompute.jax.jit`, or suggests the closest argument or option.
+    Without this check, JAX would reject an option with a string value as an argument that is not an array.
 
     Args:
         name: The name of the step.

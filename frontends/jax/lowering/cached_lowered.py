@@ -40,7 +40,7 @@ def store(lowered: Lowered, marked: jax.stages.Lowered) -> None:
 def restored(
     name: str, traced: jax.stages.Traced, marked: jax.stages.Lowered, options: JitOptions, cache: StepCache
 ) -> Lowered | None:
-    """Restore the step from its cache. Return None if it is not stored, or if its size differs from the one that the
+    """Restore the step from its cache. Return None if it is not stored, or if its size differs from the size that the
     budget search measured.
 
     Args:

@@ -1,4 +1,4 @@
-"""Compile a lowered step, with the compiler options of `recompute.jax.jit` and those that keep barriers."""
+"""Compile a lowered step, with the compiler options of `recompute.jax.jit` and the options that keep barriers."""
 
 from __future__ import annotations
 

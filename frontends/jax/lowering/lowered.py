@@ -114,7 +114,8 @@ class Lowered(StepVariants):
         """Return the text of the rewritten module, as `jax.stages.Lowered.as_text` does, or the text of the plain step
         if nothing is recomputed.
 
-        For a step with its own `jax.checkpoint`, `compile` may choose another variant."""
+        For a step with its own `jax.checkpoint`, `compile` may choose another variant.
+        """
         return self.optimized.as_text(dialect, debug_info=debug_info)
 
 

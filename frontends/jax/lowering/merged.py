@@ -51,8 +51,8 @@ def merging_options(module: ModuleOp, request: RecomputeOptions) -> RecomputeOpt
 
 
 def selects_segments(request: RecomputeOptions) -> bool:
-    """Return whether the options select segments or give a plan. A policy does not count, because it applies to any
-    choice of segments."""
+    """Return whether the options select segments or give a plan. A policy selects no segments, because it applies to
+    any choice of segments."""
     if any(choice is not None for choice in (request.plan, request.planner, request.pipeline)):
         return True
     return request.selection.segments != AUTO.segments or request.selection.checkpoints is not None

@@ -1,10 +1,10 @@
-"""Steps that are called inside another `jax.jit`. Each is a single primitive in the outer trace, and is rewritten when
-the outer function is lowered.
+"""Steps that are called inside another `jax.jit`. Each step is a single primitive in the outer trace, and is rewritten
+when the outer function is lowered.
 
     jax.jit(lambda state, batches: lax.scan(step, state, batches))      # step = recompute.jax.jit(…)
 
-`jax.export` returns the module of the step, and the rewritten module is called in its place. Under `jax.grad` and
-`jax.vmap`, the step runs as with `jax.jit`, and a warning is given.
+The module of the step, as `jax.export` returns it, is rewritten, and the rewritten module is called in place of the
+step. Under `jax.grad` and `jax.vmap`, the step runs as with `jax.jit`, and a warning is given.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CallableStep:
     warned: set[str] = field(default_factory=set[str])
 
     def __repr__(self) -> str:
-        """Return the name, which printed jaxprs contain."""
+        """Return the name of the step, for printed jaxprs."""
         return self.name
 
     def warn_once(self, words: str, kind: type[Warning] = NothingSaved) -> None:
@@ -84,8 +84,8 @@ class CallableStep:
 
 
 def nested_step(name: str, options: JitOptions, plain: Callable[..., Any], call: Call) -> CallableStep | None:
-    """Return the step for these arguments. If it has effects, closes over traced values, or is called on each device
-    under `jax.shard_map`, warn and return None.
+    """Return the step for these arguments. If the step has effects, closes over traced values, or is called on each
+    device under `jax.shard_map`, warn and return None.
 
     Args:
         name: The name of the step.
@@ -173,7 +173,7 @@ def _export(step: CallableStep, avals: Sequence[Any], platforms: Sequence[str]) 
 def _rewrite(step: CallableStep, exported: Any) -> Callable[..., Any] | None:
     """Return a function that calls the rewritten module. If nothing is recomputed, warn and return None.
 
-    Raises as `Jitted.lower` does.
+    Raises the errors of `Jitted.lower`.
     """
     if step.options.named:
         demand_names(step.name, parse_module(exported.mlir_module(), step.name), step.options.named)

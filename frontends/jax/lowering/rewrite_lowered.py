@@ -52,7 +52,7 @@ for _file in (__file__, private.__file__):
 
 
 def lower_with_marks(traced: jax.stages.Traced) -> jax.stages.Lowered:
-    """Lower a step such that its marks and names become custom calls, which the pass `recompute-take-marks` reads."""
+    """Lower a step so that its marks and names become custom calls, which the pass `recompute-take-marks` reads."""
     return private.lower_with_rules(traced, WRITTEN_AS_CALLS)
 
 

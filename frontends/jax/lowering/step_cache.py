@@ -7,7 +7,7 @@
 The result of a search under a budget is also stored with a key that ignores the lines of locations. After an edit that
 moves the step in its file, the stored plan is reapplied, the result is proved, and no search is needed.
 
-On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. Because this bytecode equals that of the first
+On a hit, xDSL parses nothing: JAX reads the bytecode and compiles it. Because the bytecode is the same as in the first
 run, JAX's own persistent compilation cache also has an entry for it.
 """
 
@@ -49,11 +49,11 @@ class StoredStep:
 
     Attributes:
         has_marks: Whether the module had marks, so that the plain step must be lowered separately.
-        own_barriers: As in `Lowered`.
-        plain_reason: As in `Lowered`.
+        own_barriers: As in `StepVariants`.
+        plain_reason: As in `StepVariants`.
         rewritten: The record of the rewrite; None if it was refused.
         remarks: The remarks that do not belong to the rewrite.
-        within: The record of the search under a budget, as JSON values; None without a budget.
+        within: The record of the search under a budget, as JSON values; None if there is no budget.
         bytecode: The rewritten module as bytecode; empty if the plain step is compiled.
     """
 
@@ -114,7 +114,7 @@ class StepCache:
 
     @classmethod
     def of(cls, name: str, lowered: jax.stages.Lowered, options: JitOptions) -> StepCache:
-        """Return the cache of a step. It stores nothing if the disk cache is off or the step has no key.
+        """Return the cache of a step. The cache stores nothing if the disk cache is off or the step has no key.
 
         `lowered`: the step as it was lowered with marks.
         """

@@ -45,7 +45,7 @@ class StepVariants:
         remarks: The remarks of the rewrite, or the reason for its refusal.
         plain_reason: The reason that nothing is recomputed, and a remedy; None if operations are recomputed.
         own_barriers: Whether the plain step itself has barriers, such as those of `jax.checkpoint`.
-        within: The result of the search for a budget; None without a budget.
+        within: The result of the search for a budget; None if there is no budget.
         read: A function that returns `module`. It reads the module at the first call.
         cache: The disk cache of the step.
         unused_marks: Remarks on marks that JAX removed because no result of the step depends on their values.
@@ -110,7 +110,7 @@ class StepVariants:
         """Compile the plain step as `jax.jit` does.
 
         Args:
-            compiler_options: Compiler options in addition to the ones of `recompute.jax.jit`.
+            compiler_options: Compiler options in addition to those of `recompute.jax.jit`.
             keeps_barriers: Whether to add the compiler options that keep barriers, as for rewritten steps.
         """
         options = keeping_options(self.plain, self.options, compiler_options) if keeps_barriers else compiler_options

@@ -1,6 +1,6 @@
 """Choose the variant of a step that runs: the rewritten step, or the plain step if it needs fewer bytes of temporaries.
 
-The bytes are those that the compiler reports.
+The compiler reports these bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def choose_variant(lowered: StepVariants, line: ProgressLine | None = None) -> C
         line: The progress line that counts the compilations, if one is shown.
 
     Raises:
-        Refusal: With the option `strict`, if the plain step needs fewer temporaries.
+        Refusal: With the option `strict`, if the plain step needs fewer bytes of temporaries.
     """
     variants = _variants(lowered)
     line = line or ProgressLine(lowered.name)
@@ -110,7 +110,7 @@ def rank_variants(lowered: StepVariants, variants: Sequence[Variant]) -> list[Va
 
 def _predicted_bytes(lowered: StepVariants, variant: Variant) -> int | None:
     """Return a variant's temporaries in bytes, as the XLA:CPU model predicts them. Return None for the plain step
-    without its barriers: without them, the plain step needs at least as much memory as with them.
+    without its barriers, which needs at least as much memory as the plain step with barriers.
     """
     if variant is Variant.PLAIN:
         return None
@@ -141,7 +141,7 @@ def _variants(lowered: StepVariants) -> list[Variant]:
     plain = [Variant.PLAIN]
     if lowered.own_barriers:
         # If `jax.jit` keeps barriers, the two plain variants are the same program. Without a measurement, the step
-        # keeps its barriers: they are there to save memory.
+        # keeps its barriers, whose purpose is to reduce memory.
         plain = [Variant.KEEPING, Variant.PLAIN] if lowered.drops_barriers and is_measured else [Variant.KEEPING]
     merged = [Variant.MERGED] if is_measured and lowered.own_barriers and lowered.merged is not None else []
     if lowered.plain_reason is not None or rewritten is None:
@@ -162,8 +162,8 @@ def _is_doubtful(lowered: StepVariants, compiled: jax.stages.Compiled) -> bool:
     """Return whether the memory reduction that is predicted for a compiled rewritten step may be wrong.
 
     On several devices, the reduction is always doubtful: the model counts whole arrays, but a device holds only its
-    shards of sharded arrays, so that unsharded arrays may make up most of its peak. For a small step, it is doubtful if
-    the compiled size does not confirm it.
+    shards of sharded arrays, so that unsharded arrays may make up most of its peak. For a small step, the reduction is
+    doubtful if the compiled size does not confirm it.
     """
     size = temporary_bytes(compiled)
     if size is None or lowered.module is None:
@@ -194,7 +194,7 @@ def compile_variant(lowered: StepVariants, variant: Variant, options: Mapping[st
 
 
 def _smallest(sizes: Mapping[Variant, int | None]) -> Variant:
-    """Return the last of the variants whose bytes exceed the fewest bytes by less than 1 %.
+    """Return the last variant that needs less than 1 % more memory than the smallest variant.
 
     If a size is unknown, return the first variant in which no copies of the step's own `jax.checkpoint` are merged.
     """

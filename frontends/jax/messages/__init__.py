@@ -1,1 +1,1 @@
-"""Warnings, errors and remedies of `recompute.jax`. They point to the user's line."""
+"""Warnings, errors and remedies of `recompute.jax`, which point to lines of the user's code."""

@@ -81,7 +81,7 @@ def _callers(operations: Sequence[Operation]) -> dict[str, list[CallOp]]:
 
 
 def _is_in_branch(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> bool:
-    """Return whether the operation, or a call of the function around it, is in a branch of a conditional."""
+    """Return whether the operation, or a direct or indirect call of its function, is in a branch of a conditional."""
     return any(
         isinstance(around, CaseOp | IfOp)
         for call in _with_calls_around(op, callers)
@@ -92,7 +92,7 @@ def _is_in_branch(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> boo
 def _is_forward(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> bool:
     """Return whether the operation belongs to a forward pass that is differentiated, or to a second forward pass.
 
-    The path of an operation begins at its function, so the paths of the calls of this function count as well.
+    The path of an operation begins at its function, so the paths of the calls of this function are also examined.
     """
     for call in _with_calls_around(op, callers):
         direction = scope_of(call.location).direction
@@ -102,8 +102,8 @@ def _is_forward(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> bool:
 
 
 def _with_calls_around(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -> Iterator[Operation]:
-    """Yield the operation, then the calls of the function around it, then the calls of the functions around these
-    calls, and so on."""
+    """Yield the operation, the calls of the function that contains it, and, transitively, the calls of the functions
+    that contain these calls."""
     visited, pending = set[str](), deque[Operation]([op])
     while pending:
         current = pending.popleft()
@@ -117,8 +117,9 @@ def _with_calls_around(op: Operation, callers: Mapping[str, Sequence[CallOp]]) -
 def _returns_residuals(conditional: Operation) -> bool:
     """Return whether a branch computes residuals that are large compared with the values that the conditional reads.
 
-    The arguments of the step do not count as read, because they stay live. Without `jax.checkpoint`, the branch
-    computes the result of the conditional and its residuals; the largest value counts as the result.
+    The arguments of the step are not counted among these values, because they stay live in any case. Without
+    `jax.checkpoint`, the branch computes the result of the conditional and the residuals; the largest value is assumed
+    to be the result.
     """
     read = sum(_bytes_of(value) for value in captured_values(conditional) if not _is_argument_of_step(value))
     for region in conditional.regions:

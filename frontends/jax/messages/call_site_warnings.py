@@ -1,4 +1,4 @@
-"""The warnings of `recompute.jax`. They point to the user's line that calls the step."""
+"""The warnings of `recompute.jax`, which point to the line of the user's code that calls the step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MarkWithoutEffect(UserWarning):
 
 class UnmatchedName(UserWarning):
     """Warns that a name in a policy of `jax.checkpoint_policies` matches no value of the step, although other names of
-    the policy do."""
+    the policy match values."""
 
 
 _SKIPPED_MODULES = ("jax.", "flax.nnx.", "equinox.", __name__.removesuffix("messages.call_site_warnings"))

@@ -29,7 +29,7 @@ _OURS = (
     "analysis", "dialects", "driver", "frontends", "interpreters", "mlir_io", "options", "rewriting", "planning",
     "proof", "reports", "rules", "search", "support", "transforms",
 )  # fmt: skip
-"""The directories whose frames are left out. Tests, examples and benchmarks count as user code."""
+"""The directories whose frames are left out. Tests, examples and benchmarks are treated as user code."""
 _PATHS = tuple(f"{path}{os.sep}" for path in (*(_ROOT / name for name in _OURS), Path(xdsl.__file__).parent))
 _HIDDEN = (*_PATHS, contextlib.__file__)
 _USER_ERRORS = (TypeError, ValueError, ImportError)

@@ -47,7 +47,7 @@ _REMEDIES: Mapping[Topic, str] = {
         "the body of each loop"
     ),
 }
-_CHECKPOINTED = "its own jax.checkpoint already recomputes, and the options select no other values that could be freed"
+_CHECKPOINTED = "its own jax.checkpoint already recomputes values, and the options select no others that could be freed"
 REMOVE_CHECKPOINT = "remove jax.checkpoint from the model to let recompute.jax.jit choose"
 _MERGE_CHECKPOINT = (
     ", or leave out segments= and checkpoints=, which keep its copies: without these options, the copies may "
@@ -98,7 +98,7 @@ def nothing_recomputed(name: str, remarks: Sequence[Remark]) -> PlainReason:
 
     It is the reason of one remark. A failed proof of the loops has the highest priority, because it is then
     the only reason why the loops are unchanged. Other remarks on loops follow, since loops save the most bytes, and
-    then remarks on collectives. The remark on the chosen attempt is not a reason.
+    then remarks on collectives. The remark on the chosen attempt is skipped, because it gives no reason.
     """
     reasons = [remark for remark in remarks if remark.topic is not Topic.CHOICE]
     loops = [remark for remark in reasons if remark.topic in _LOOPS]
@@ -256,7 +256,7 @@ def reason_in_model(remark: Remark) -> str:
 
 
 def main_reason(remarks: Sequence[Remark]) -> Remark | None:
-    """Return the last remark that gives a specific reason, or else the last remark; None without remarks."""
+    """Return the last remark that gives a specific reason, or else the last remark; None if there are no remarks."""
     specific = [remark for remark in remarks if remark.topic is not Topic.NOTHING_RECOMPUTED]
     return next(reversed(specific or remarks), None)
 

@@ -10,8 +10,8 @@
 
     exp = ms.Primitive(jnp.exp).recompute(False)   # ops.Primitive.recompute
 
-These calls take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/mindspore_calls.md compares them
-with MindSpore's.
+These calls take effect under `recompute.jax.jit`; `jax.jit` ignores them. docs/mindspore_calls.md compares them with
+the calls of MindSpore.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Cell(Generic[R]):
         recompute_slice_activation: bool = False,
         output_recompute: bool = False,
     ) -> None:
-        """Recompute the operations of all later calls, except the outputs of the cell.
+        """Recompute all values of later calls, except the outputs of the cell.
 
         A second call overrides the first. The setting of a cell inside a recomputed cell is ignored.
 
@@ -142,7 +142,8 @@ class Primitive(Generic[R]):
 def recompute(
     block: Callable[..., R], *args: Any, use_reentrant: bool = True, output_recompute: bool = False, **kwargs: Any
 ) -> R:
-    """Call a function as a segment: only its arguments and results are saved, and its other values are recomputed.
+    """Call a function as a segment: only the arguments and results of the call are saved, and all other values are
+    recomputed.
 
     A call inside another such call is part of the outer segment.
 

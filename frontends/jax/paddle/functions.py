@@ -121,7 +121,7 @@ def recompute_sequential(ctx: Mapping[str, Any], functions: Any, *args: Any, **k
 
     Returns:
         The result of the last function. The segments differ by at most one function in length, and all of them are
-        recomputed; Paddle does not recompute the last one.
+        recomputed; Paddle does not recompute the last segment.
 
     Raises:
         TypeError, ValueError: For an invalid `ctx` or `functions`, and for more segments than functions.

@@ -120,10 +120,10 @@ class RecomputeOptimizer:
             no_grad_set: The parameters for which no gradient is computed, in the same form.
             callbacks: Functions that take the name, the parameter and the gradient of a pair. The result of a function
                 replaces the gradient, unless it is None.
-            checkpoints: The checkpoints for this call, in place of those that are set.
+            checkpoints: The checkpoints for this call, in place of the checkpoints that are set.
 
         Raises:
-            ValueError: Without a program, and for unknown parameters.
+            ValueError: If there is no program, and for unknown parameters.
             TypeError: For a loss that is not a function returning a scalar, and for callbacks that are not callable.
         """
         program = _program("backward", startup_program)

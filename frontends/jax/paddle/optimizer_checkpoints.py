@@ -68,7 +68,7 @@ class Checkpoints:
         """Set the checkpoints of the current run of the loss. Outside a run, set the checkpoints of all later runs,
         which must be names.
 
-        Raises as `CheckpointList.of` does.
+        Raises the errors of `CheckpointList.of`.
         """
         checkpoint_list = CheckpointList.of(checkpoints)
         if self._running:
@@ -79,7 +79,7 @@ class Checkpoints:
             self._lasting, self._lost = CheckpointList(checkpoint_list.names), False
 
     def run(self, loss: Callable[[Any], Any], parameters: Any, checkpoints: object) -> tuple[Any, CheckpointList]:
-        """Run the loss. Return its value and the checkpoints that are set when it ends.
+        """Run the loss. Return its value, and the checkpoints that are set at the end of the run.
 
         `checkpoints`: the checkpoints for this run; None for the checkpoints that are set. Raises `TypeError` if the
         loss is not a scalar.

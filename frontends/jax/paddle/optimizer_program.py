@@ -89,8 +89,8 @@ def _numbers(argument: str, parameters: Any, leaves: Sequence[Any], names: Seque
 
 
 def _find(argument: str, parameter: Any, leaves: Sequence[Any], names: Sequence[str]) -> list[int]:
-    """Return the indices of the leaves with this name, or of those that are this array. An array may occur at several
-    leaves."""
+    """Return the indices of the leaves with this name, or of the leaves that are this array. An array may occur at
+    several leaves."""
     if isinstance(parameter, str):
         numbers = [number for number, name in enumerate(names) if name == parameter]
     elif isinstance(parameter, jax.Array | np.ndarray):
@@ -148,7 +148,8 @@ def _is_pair(value: Any) -> bool:
 
 
 def _next_number(parameter: Any, leaves: Sequence[Any], names: Sequence[str], taken: dict[int, Any]) -> int:
-    """Return the first leaf index of a parameter that is not taken. An array may occur at several leaves."""
+    """Return the first leaf index of a parameter that is not yet taken. A parameter may have several indices, because
+    an array may occur at several leaves."""
     numbers = [number for number, leaf in enumerate(leaves) if leaf is parameter]
     if not numbers:
         raise ValueError(

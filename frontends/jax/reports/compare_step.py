@@ -51,7 +51,7 @@ class ComparedStep:
         jit: The keywords of `jax.jit` with which the step was jitted.
         remarks: The remarks of the rewrite, or the reason for its refusal.
         unused_marks: Remarks on marks that JAX removed because no result of the step depends on their values.
-        within: The result of the search for a budget; None without a budget.
+        within: The result of the search for a budget; None if there is no budget.
     """
 
     name: str
@@ -139,9 +139,9 @@ def _has(module: ModuleOp, *operation_types: type[Operation]) -> bool:
 
 
 def _has_numeric_loop(module: ModuleOp) -> bool:
-    """Return whether a loop of the module computes floating-point numbers. Such numbers are among the results of the
-    loop. Loops that compute only integers, such as the rounds in which JAX draws random bits, are not the user's loops,
-    and add little to the FLOPs.
+    """Return whether a loop of the module computes floating-point numbers, which are then among its results. Loops that
+    compute only integers, such as the rounds in which JAX draws random bits, are not the user's loops, and add little
+    to the FLOPs.
     """
     loops = [op for op in every_operation(module) if isinstance(op, WhileOp)]
     kinds = [result.type.get_element_type() for loop in loops for result in loop.results if is_tensor(result.type)]
@@ -165,7 +165,7 @@ def _executed_flops(step: ComparedStep) -> tuple[int, int] | None:
 
 
 def _remarks(step: ComparedStep) -> tuple[Remark | str, ...]:
-    """Return the remarks on the variant that runs, without those on executors other than XLA."""
+    """Return the remarks on the variant that runs, without remarks on executors other than XLA."""
     rewritten = step.choice.rewritten
     remarks = rewritten.remarks if step.choice.variant is Variant.MERGED and rewritten is not None else step.remarks
     told = (*remarks, *(() if rewritten is None else step.unused_marks))
@@ -221,8 +221,8 @@ def _saved_values(
 ) -> tuple[SavedValue, ...]:
     """Return the values that the variant that runs saves for its backward pass, in order of decreasing size.
 
-    A plain step saves every residual. The values of a rewritten step are those that its program saves. The reason for
-    a value comes from the user's selection if the selection keeps this value, and otherwise from the rewrite.
+    A plain step saves every residual. For a rewritten step, the values are taken from the rewritten program. The reason
+    for a value comes from the user's selection if the selection keeps this value, and otherwise from the rewrite.
 
     Args:
         step: The plain step, and the variant that runs.

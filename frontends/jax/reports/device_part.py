@@ -105,7 +105,7 @@ def _shard_shape(type_: Any, sharding: Sharding, value: SSAValue) -> list[int] |
 
 
 def _state_types(function: FuncOp) -> None:
-    """Update the type of a function to the types of its arguments and of the values that it returns."""
+    """Update the type of a function to match the types of its arguments and returned values."""
     block = function.body.blocks[0] if function.body.blocks else None
     if block is not None and block.last_op is not None:
         inputs, outputs = block.arg_types, [value.type for value in block.last_op.operands]

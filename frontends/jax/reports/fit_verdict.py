@@ -15,7 +15,7 @@ class FitVerdict:
     """The answer to whether a step fits a memory limit.
 
     Attributes:
-        fits: Whether it fits, if necessary with recomputation; None if that is unknown.
+        fits: Whether the step fits, if necessary with recomputation; None if this is unknown.
         text: One line: `fits: needs 5.2 GiB of 8.0 GiB per device; the plain step needs 9.1 GiB`.
     """
 
@@ -29,7 +29,7 @@ class DeviceBytes:
 
     Attributes:
         plain: The bytes that the plain step needs; None if the compiler reports no sizes.
-        runs: The bytes that the step that runs needs.
+        runs: The bytes that are needed by the step that runs.
         fixed: The bytes of arguments and results, which no plan changes.
         least: The bytes that the smallest candidate of a failed search needs; None if no search failed.
         devices: The number of devices.
@@ -55,8 +55,8 @@ def fit_verdict(
     Args:
         needs: The bytes that the step needs.
         limit: The bytes that the budget allows on each device; None if the device does not report its memory.
-        has_failed: Whether a search for plans was made and found none within the limit.
-        is_minimum: Whether the step that runs is the smallest that a search without a limit found.
+        has_failed: Whether a search found no plan within the limit.
+        is_minimum: Whether the step that runs is the smallest step that a search without a limit found.
     """
     if needs.runs is None or needs.plain is None:
         return FitVerdict(None, UNKNOWN_NEEDS)

@@ -32,7 +32,8 @@ def modules_of_segments(rewritten: Rewritten, names: ModuleNames) -> tuple[tuple
     """Return, for each numbered segment, the modules to which its operations belong.
 
     Segments are numbered if they result from the structure of the step instead of named scopes, so their names do not
-    refer to the model. If no operation belongs to a module, the source line of the first one replaces the modules.
+    refer to the model. If no operation belongs to a module, the source line of the first operation replaces the
+    modules.
     """
     parts = dict[str, list[str]]()
     for segment, operations in _operations_of_segments(rewritten).items():

@@ -65,8 +65,8 @@ def redrawn_bits(rewritten: Rewritten) -> RedrawnBits | None:
 
 
 def _draws(op: Operation) -> bool:
-    """Return whether the operation draws random bits. It does if its facts say so, or if it is a loop that carries only
-    integers, some of them unsigned: in such loops, JAX runs the rounds of threefry."""
+    """Return whether the operation draws random bits, according to its facts. A loop that carries only integers, some
+    of them unsigned, is also assumed to draw bits, because JAX runs the rounds of threefry in such loops."""
     if isinstance(op, WhileOp):
         types = [result.type.get_element_type() for result in op.results if is_tensor(result.type)]
         return not any(map(is_float_or_complex, types)) and any(map(is_unsigned, types))

@@ -46,7 +46,7 @@ FAR_BELOW = 0.8
 allows."""
 _NOTHING_BETWEEN = (
     "the search found no plan with less extra work that needs between {least} and the {limit} that the budget leaves "
-    "for temporaries; of the compiled ones with less work, the next needs {next}"
+    "for temporaries; the next larger compiled plan with less work needs {next}"
 )
 _MERGED = (
     "next: the model's own jax.checkpoint can be removed: this step runs without its copies, and recomputes values "
@@ -117,14 +117,15 @@ def _cheaper(report: ReportData) -> str | None:
 
 
 def _candidate_that_runs(report: ReportData) -> CompiledCandidate | None:
-    """Return the candidate that has the size of the step that runs; None without a search, and for an unknown size."""
+    """Return the candidate that has the size of the step that runs; None if there was no search, or if the size is
+    unknown."""
     needs = report.chosen.temporaries
     candidates = report.search.candidates if needs is not None else ()
     return next((candidate for candidate in candidates if candidate.measured_bytes == needs), None)
 
 
 def _candidate_with_less_work(report: ReportData, runs: CompiledCandidate) -> str | None:
-    """Return advice on a candidate that needs slightly more memory than the one that runs, but much less work."""
+    """Return advice on a candidate that needs slightly more memory than the step that runs, but much less work."""
     needs, plain = report.chosen.temporaries, report.plain.temporaries
     if not plain or needs is None or not report.plain.flops or report.chosen.flops is None:
         return None
@@ -163,8 +164,8 @@ def _percent(share: float) -> str:
 
 
 def _nothing_between(report: ReportData) -> str | None:
-    """Return a message that states the size of the next larger compiled plan with less work, for a step that needs far
-    less memory than its budget allows; None for other steps."""
+    """For a step that needs far less memory than its budget allows, return a message with the size of the next larger
+    compiled plan with less work. Return None for any other step."""
     limit, needs, plain = report.search.temporaries_limit, report.chosen.temporaries, report.plain.temporaries
     runs = _candidate_that_runs(report)
     if limit is None or needs is None or plain is None or runs is None or needs >= FAR_BELOW * limit:
@@ -188,8 +189,8 @@ def _budget_of(needs: int, plain: int) -> str:
 
 
 def _large_value(report: ReportData) -> dict[str, str] | None:
-    """Return the fields of the message `_IN_PARTS` for a saved value that makes up most of the temporaries and that
-    cannot be recomputed; None if there is no such value."""
+    """Return the fields of the message `_IN_PARTS` for a value that is still saved and makes up most of the plain
+    step's temporaries; None if there is no such value."""
     kept = [value for value in report.kept if value.reason != PLAIN_STEP]
     value = max(kept, key=lambda value: value.bytes, default=None)
     if value is None or value.bytes < MOST_OF * (report.plain.temporaries or 0):

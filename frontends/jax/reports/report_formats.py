@@ -67,7 +67,7 @@ def to_html(report: ReportData) -> str:
 def to_svg(report: ReportData) -> str:
     """Return a chart of the memory over time as SVG.
 
-    Raises `ValueError` if the report has no timelines, and `ImportError` without matplotlib.
+    Raises `ValueError` if the report has no timelines, and `ImportError` if matplotlib is missing.
     """
     if not report.timelines:
         raise ValueError(f"{report.name}: the report has no chart, since nothing is recomputed")

@@ -77,8 +77,8 @@ def _percent(before: float, after: float) -> str:
 
 
 def needs(report: ReportData) -> Iterator[str]:
-    """Yield a table with the memory and the FLOPs of the plain and the rewritten step, and whether they fit. A line on
-    the variant that runs follows."""
+    """Yield a table with the memory and the FLOPs of the plain and the rewritten step, and whether the steps fit. Lines
+    on the variant that runs and on the counts follow."""
     for quantity, plain, less, ratio in ((report.name, *columns(report)), *rows_of_numbers(report)):
         yield f"{quantity:<16}{plain:>14}{less:>14}{ratio:>8}".rstrip()
     if report.search.refused:

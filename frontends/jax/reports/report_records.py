@@ -19,7 +19,7 @@ from .redrawn_bits import RedrawnBits
 
 @dataclass(frozen=True)
 class Needs:
-    """The memory of a compiled step, as the compiler reports it, and its work.
+    """The memory of a compiled step, as the compiler reports it, and the work of the step.
 
     Attributes:
         temporaries: The bytes of temporaries; None if the compiler reports no sizes.
@@ -104,8 +104,8 @@ class LoopFacts:
             loop once.
         positions: The positions of steps inside loops.
         executed_flops: For a step with such loops, the FLOPs of the plain step and of the step that runs, counted in
-            their programs with all iterations of each loop; None without such loops, and for a step that keeps its own
-            barriers.
+            their programs with all iterations of each loop; None if there are no such loops, or if the step keeps its
+            own barriers.
     """
 
     has_loops: bool = False
@@ -120,12 +120,13 @@ class BudgetSearch:
     Attributes:
         limit_bytes: The bytes on each device that the budget allows; without a budget, the memory of the device, or
             None if it is unknown.
-        text: The budget as the caller wrote it; "" without one.
+        text: The budget as the caller wrote it; "" if there is no budget.
         candidates: The candidates that were compiled in the search.
         refused: The reason why no plan is within the budget; "" if a plan was found, or if there is no budget.
         is_minimum: Whether the step that runs is the result of the budget `min`.
         is_complete: Whether the search was completed, not stopped by a time limit or Ctrl-C.
-        temporaries_limit: The bytes that the budget leaves for temporaries; None without a search, and for `min`.
+        temporaries_limit: The bytes that the budget leaves for temporaries; None if there was no search, or for the
+            budget `min`.
     """
 
     limit_bytes: int | None = None
@@ -161,7 +162,7 @@ class ReportData:
         search: The budget and the search for a plan within it: `limit_bytes`, `candidates` and `refused`.
         devices: The number of devices on which the step runs. Bytes and FLOPs are counted for one device.
         fit: For reports of `recompute.jax.explain`, whether the step fits; None for other reports.
-        donation: The arguments whose donation would reduce memory; None without such arguments.
+        donation: The arguments whose donation would reduce memory; None if there are no such arguments.
     """
 
     name: str

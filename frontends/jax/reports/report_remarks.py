@@ -35,8 +35,8 @@ def remark_lines(report: ReportData) -> list[str]:
 
 
 def _without_loop_names(remark: Remark) -> Remark:
-    """Return the remark with a place in the model in place of the name of its segment. A numbered segment keeps its
-    name."""
+    """Return the remark with the name of its segment replaced by the segment's place in the model. A numbered segment
+    keeps its name."""
     return remark if any(map(is_numbered, remark.segments)) else replace(remark, reason=reason_in_model(remark))
 
 

@@ -36,12 +36,12 @@ class Report(ReportData):
         """Write the report to a file, in the format of the suffix.
 
         Args:
-            path: The file: `.html` is a page that needs no other file, `.svg` the chart of memory over time, `.txt` the
-                whole text, `.json` the numbers, with sizes in bytes.
+            path: The file. Its suffix selects the format: `.html` for a page that needs no other file, `.svg` for the
+                chart of memory over time, `.txt` for the whole text, and `.json` for the numbers, with sizes in bytes.
 
         Raises:
             ValueError: For an unknown suffix, and for a chart of a step without recomputation.
-            ImportError: For a chart without matplotlib.
+            ImportError: For a chart, if matplotlib is missing.
         """
         suffix = Path(path).suffix.lower()
         if (write := FORMATS.get(suffix)) is None:

@@ -1,4 +1,4 @@
-"""Convert the arguments of FX nodes to text and back. In the text, `%i` stands for operand i."""
+"""Convert the arguments of FX nodes to text and back. In the text, `%i` denotes operand i."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class _NewOperation:
         name: The operation's name.
         operands: The operands.
         types: The result types.
-        attributes: The attributes, except for those that every operation has.
+        attributes: The attributes, except for the attributes that every operation has.
         is_late: Whether the operation belongs to the backward pass even if its node belongs to the forward pass.
     """
 
@@ -264,7 +264,7 @@ class _Reader:
         self.values[node] = results[index]
 
     def _effect(self, node: torch.fx.Node) -> None:
-        """Add a call with an ordered effect. It takes a token, and returns a new token before its results."""
+        """Add a call with an ordered effect, which takes a token and returns a new token before its results."""
         token, target, *args = node.args
         if not isinstance(target, OpOverload):
             raise Unsupported(

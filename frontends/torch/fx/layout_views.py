@@ -26,10 +26,8 @@ FLAT = "recompute_flat"
 
 
 def is_flattened(argument: torch.fx.Node) -> bool:
-    """Return whether an argument may be saved as a one-dimensional view.
-
-    It may be if it is contiguous and has four dimensions of known sizes.
-    """
+    """Return whether an argument may be saved as a one-dimensional view: it must be contiguous and have four dimensions
+    of known sizes."""
     value = argument.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.dim() != 4:
         return False

@@ -1,7 +1,9 @@
 """Write locations of nodes in JAX's form, with module paths as scopes and wrappers that name the pass.
 
-jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
-jit(step)/transpose(jvp(blocks.3))/attn/mm_1  its backward pass
+Example:
+
+    jit(step)/jvp(blocks.3)/attn/mm               blocks.3.attn, forward
+    jit(step)/transpose(jvp(blocks.3))/attn/mm_1  blocks.3.attn, backward
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ program order at which the compiled step is expected to be within the budget. If
 of candidates are added: a plan by segments, and the partitions of PyTorch's own partitioner if they are correct.
 
 Inductor does not implement the `CompilerBackend` of compiled JAX steps. The candidates of a `CompilerBackend` are plans
-for a module, and one of its compilations is the final one. Here, the partitions of PyTorch are candidates without a
-plan, new plans are made for bounds that depend on the measurements, and Inductor itself compiles the chosen step again.
+for a module, and the step that runs is one of the compiled candidates. Here, the partitions of PyTorch are candidates
+without a plan, new plans are made for bounds that depend on the measurements, and Inductor itself compiles the chosen
+step again.
 
 All budgets for a step share measurements: a step that was compiled for one budget is a candidate for the others
 (`measurements.py`). If the step chosen for a larger budget is also within a smaller budget, it is used without a
@@ -48,7 +49,7 @@ LOOSER_BOUNDS = (1.1, 1.25)
 
 
 def partition_within(step: JointStep, options: Options) -> tuple[Halves, GraphReport]:
-    """Split the step such that its compiled peak is within the budget, with the least extra work that the search finds.
+    """Split the step so that its compiled peak is within the budget, with the least extra work that the search finds.
 
     Raises `BudgetNotKept` if no compiled step is within the budget, and `NotMeasured` if the plain step cannot be
     measured.
@@ -159,7 +160,8 @@ class _BudgetSearch:
         return chosen.candidate.is_plain or self.measurements.is_settled(limit)
 
     def _search(self, limit: int) -> Measurement | None:
-        """Compile candidates until one is within the limit with little extra work. Return None if none is within it."""
+        """Compile candidates until one is within the limit with little extra work. Return None if no candidate is
+        within the limit."""
         earlier = [each for each in self.measurements.measured if not each.candidate.is_plain]
         pool = PlanPool(self.splitter, [each.candidate for each in earlier])
         needs = {position: float(each.peak_bytes) for position, each in enumerate(earlier)}
@@ -210,8 +212,8 @@ class _BudgetSearch:
         return min(least_bytes, self.measurements.least_bytes or least_bytes)
 
     def _fewest_flops_within(self, limit: int) -> Measurement | None:
-        """Return the measured step that has the fewest FLOPs among those that are within the limit and can be split
-        again; None if there is none."""
+        """Return the measured step with the fewest FLOPs, among the steps within the limit that can be split again;
+        None if there is none."""
         fitting = self.measurements.within(limit)
         return next((each for each in fitting if self.splitter.split(each.candidate) is not None), None)
 

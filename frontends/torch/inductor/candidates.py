@@ -3,7 +3,7 @@
 A candidate is a plan of this package, or a partition by PyTorch.
 
 A `Candidate` is plain data. Later compilations in the same process may reuse it. `Splitter` creates the candidates of
-one step, and splits the step accordingly.
+one step, and splits the step according to a candidate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SplitSource: TypeAlias = StoredPlan | PlainPartition | TorchPartition
 
 @dataclass(frozen=True)
 class Candidate:
-    """One choice of how to split a step.
+    """A way to split a step.
 
     Attributes:
         words: A description for reports.
@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Splitter:
-    """Creates the candidates of one step, and splits the step accordingly."""
+    """Creates the candidates of one step, and splits the step according to a candidate."""
 
     step: JointStep
     options: Options

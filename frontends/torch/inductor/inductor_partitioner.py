@@ -27,7 +27,7 @@ from .compiled_step import NotMeasured, why_not_run
 
 
 class MeasuringPartitioner(Partitioner):
-    """A partition function for Inductor. It makes the compiled step meet the budget."""
+    """A partition function for Inductor that makes the compiled step meet the budget."""
 
     @override
     def partition(self, step: JointStep) -> tuple[Halves, GraphReport]:

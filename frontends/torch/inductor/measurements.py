@@ -38,7 +38,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The measurements of one step, which all budgets for the step share unless its options have no key.
+    """The measurements of one step. All budgets for the step share them, unless the options have no key.
 
     Attributes:
         measured: The measurements in chronological order.

@@ -27,7 +27,7 @@ A higher budget would lower the peak by less than one percent.
 MAX_LOWERED = 4
 """The maximum number of plans for a budget.
 
-Each further plan has a limit that is lower by the bytes by which the previous plan exceeded the budget, because of
+The limit of each further plan is lowered by the bytes by which the previous plan exceeded the budget because of
 generator states.
 """
 _STATES_EXCEED = "because of the generator states that copies restore, every plan that was tried exceeds the budget"
@@ -58,7 +58,7 @@ def smallest_rewrite(step: JointStep, options: RecomputeOptions) -> RewrittenSte
 def rewrite_within(step: JointStep, options: Options) -> RewrittenStep:
     """Rewrite the step within the budget. Raises `Refusal`.
 
-    Tangents count towards the peak that a budget limits, although they are arguments of the step.
+    The peak that a budget limits includes tangents, although they are arguments of the step.
     """
     if options.budget == MINIMUM:
         return _with_lowest_peak(step, options.rewrite)

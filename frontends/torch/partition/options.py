@@ -57,7 +57,7 @@ class Options:
 
     @property
     def budget(self) -> str | None:
-        """The budget of the options of the rewrite."""
+        """The budget in the options of the rewrite."""
         return self.rewrite.budget
 
 

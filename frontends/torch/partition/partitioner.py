@@ -40,7 +40,7 @@ class BudgetNotKept(RuntimeError):
 
 @dataclass
 class Partitioner:
-    """A partition function for AOTAutograd. It reports on each graph that it partitions.
+    """A partition function for AOTAutograd that reports on each partitioned graph.
 
     Attributes:
         options: The user's options.

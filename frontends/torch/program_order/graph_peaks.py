@@ -51,8 +51,8 @@ class _Liveness:
 
         Args:
             node: The placeholder.
-            saved: For a value that the forward half saves, its node there, whose storage the placeholder shares. None
-                for an argument of the step, whose storage does not count.
+            saved: For a value that the forward half saves, its node in that half; the placeholder shares its storage.
+                None for an argument of the step, whose storage is not counted.
         """
         if saved is not None:
             self._storages[node] = self._storages[saved]

@@ -1,4 +1,4 @@
-"""Read PyTorch's counters of graph breaks and cache hits. They explain why some steps have no report."""
+"""Read PyTorch's counters of graph breaks and cache hits, which explain why some steps have no report."""
 
 from __future__ import annotations
 

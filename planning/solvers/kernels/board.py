@@ -42,7 +42,7 @@ BUDGET_BYTES, OVERFLOW_BYTES, EXTRA_COST, IS_FULL, RANDOM_STATE = range(5)
 
 - OVERFLOW_BYTES: the sum of weight * max(0, peak - budget) over all stages.
 - EXTRA_COST: the cost of the copies.
-- IS_FULL: 1 if a part has no room left. No further copies are added then.
+- IS_FULL: 1 if a part has no room left, so that no further copies are added.
 - RANDOM_STATE: the state of the random number generator.
 """
 LOG_LENGTH, PENDING_COUNT, DIRTY_COUNT, HEAP_LENGTH, MOVE_LENGTH, POOL_TOP, LAST_STAMP = range(5, 12)

@@ -45,7 +45,7 @@ def is_available() -> bool:
 
 
 class CompiledKernels:
-    """The compiled copies of all kernels. At its first call, numba compiles a kernel or loads it from its cache.
+    """The compiled copies of all kernels. At the first call of a kernel, numba compiles it or loads it from the cache.
 
     Args:
         entries: The kernels that Python calls. All remaining kernels get no Python wrappers, because wrappers would
@@ -96,7 +96,7 @@ def _compile_lazily(numba: Any, function: Any, is_entry: bool) -> Any:
 def _compile_unliteral(numba: Any, dispatcher: Any, compile_for: Callable[[Any], Any], types: Any) -> Any:
     """Compile a kernel for the argument types, after replacing literal types with their general types. Otherwise numba
     would compile the kernel once for each literal value. The progress line shows the compilation, unless the kernel is
-    only loaded."""
+    only loaded from the cache."""
     with nullcontext() if _is_cached(dispatcher) else phase_shown(PHASE):
         return compile_for(tuple(map(numba.types.unliteral, types)) if isinstance(types, tuple) else types)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 

@@ -4,7 +4,7 @@ them.
 A move has one of three modes:
 
 - HOLD: the dead operands are kept live longer.
-- RECOMPUTE: the dead operands are recomputed, and their dead operands in turn.
+- RECOMPUTE: the dead operands are recomputed, and recursively their own dead operands.
 - CHEAPER: a dead operand is recomputed if that leaves less overflow than keeping it live.
 """
 
@@ -39,8 +39,8 @@ MAX_MOVE_COPIES = 48
 @kernel
 def apply_move(board: Board, stage: int, operation: int, mode: int) -> bool:
     """Run the operation again in the stage, treat its dead operands according to `mode`, and recount the bytes. Returns
-    whether an operand was dead; if none was, all modes give the same result. In mode CHEAPER, returns whether an
-    operand was recomputed.
+    whether an operand was dead; if no operand was dead, all modes give the same result. In mode CHEAPER, returns
+    whether an operand was recomputed.
 
     If less than a quarter of the log is left, the board is only marked as full.
     """

@@ -1,8 +1,8 @@
 """Add and remove single copies, with undo. Each change updates the live ranges, and the bytes of the affected stages.
 
 A change affects only the instances of the operation's results around the stage, and the instances of its operands at
-the stage. The bytes inside a stage are recounted for the stage of the copy, and for both stages between which the last
-use of an instance moves.
+the stage. The bytes inside a stage are recounted for the stage of the copy. If the last use of an instance moves to
+another stage, they are also recounted for the old and the new stage of this use.
 """
 
 from __future__ import annotations

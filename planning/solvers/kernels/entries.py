@@ -30,7 +30,7 @@ MAX_PLAIN_OPERATIONS = 500
 would exceed the time limits below."""
 CACHED_SECONDS, UNCACHED_SECONDS = 0.5, 6.0
 """CPU seconds of plain kernels after which the compiled kernels are used. The first limit applies if an earlier process
-has compiled the kernels, the second limit if none has."""
+has compiled the kernels, and the second limit otherwise."""
 COMPILING = (
     f"compiling the search for plans with numba, once per installation: about {COMPILE_SECONDS:.0f} s of CPU time"
 )
@@ -65,8 +65,9 @@ class KernelChoice:
     plain_seconds: float = 0.0
 
     def kernels(self, operations: int) -> Kernels:
-        """Return the kernels to use next for a problem with this number of operations. With a time limit that compiling
-        would exceed, a small problem keeps the plain kernels, unless they are already compiled."""
+        """Return the kernels to use next for a problem with this number of operations. If compiling the kernels would
+        exceed the time limit, a small problem keeps the plain kernels, unless an earlier process has already compiled
+        them."""
         if not is_available():
             return PLAIN
         is_small = operations <= MAX_PLAIN_OPERATIONS and chosen_path() != "compiled"
@@ -79,7 +80,8 @@ class KernelChoice:
 
     @contextmanager
     def timed(self, kernels: Kernels) -> Generator[None, None, None]:
-        """Measure the code in the context. If the kernels are plain, add its CPU time to `plain_seconds`."""
+        """Measure the CPU time of the code in the context. If the kernels are plain, add this time to
+        `plain_seconds`."""
         start = thread_time()
         yield
         if kernels is PLAIN:

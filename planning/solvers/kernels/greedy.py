@@ -168,8 +168,8 @@ def _push_candidates(board: Board, keys: Keys, storage: int) -> None:
 
 @kernel
 def _list_accesses(board: Board, storage: int) -> int:
-    """Write the accesses of the storage to SCRATCH in ascending order: 2 * stage for a stage that makes it, and 2 *
-    stage + 1 for a stage that uses it. Returns the number of accesses."""
+    """Write the accesses of the storage to SCRATCH in ascending order. The entry is 2 * stage for a stage that makes
+    the storage, and 2 * stage + 1 for a stage that uses it. Returns the number of accesses."""
     starts, lengths = board[ROW_START], board[ROW_LENGTH]
     maker, accesses = board[board[MAKERS] + storage], board[SCRATCH]
     position, end = accesses, accesses + length_of(board, SCRATCH)

@@ -61,7 +61,7 @@ def push(board: Board, keys: Keys, key: float, storage: int, stage: int, version
 
 @kernel
 def pop(board: Board, keys: Keys) -> None:
-    """Pop the top candidate of the heap. The last candidate takes its place and sinks."""
+    """Pop the top candidate of the heap. The last candidate replaces it and is sifted down."""
     last = board[HEAP_LENGTH] - 1
     board[HEAP_LENGTH] = last
     storages, stages = board[HEAP_STORAGE], board[HEAP_STAGE]

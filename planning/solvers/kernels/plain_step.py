@@ -1,5 +1,5 @@
 """Initialize the state of the search with the plain step: every operation runs once, and every live range ends at the
-last use. A stage is the time from right before one operation to its end."""
+last use. The stage of an operation lasts from right before the operation to its end."""
 
 from __future__ import annotations
 

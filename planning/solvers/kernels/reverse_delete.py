@@ -35,11 +35,11 @@ INDEX_BITS, COST_BITS = 28, 32
 
 @kernel
 def reverse_delete(board: Board, discards_log: bool, passes: int) -> None:
-    """Remove copies in order of decreasing cost, each together with the copies that only it used, while the overflow
-    does not grow.
+    """Remove copies in order of decreasing cost, while the overflow does not grow. With each copy, also remove the
+    copies that become unused.
 
     Args:
-        discards_log: Whether the log is discarded, because nothing will be undone.
+        discards_log: Whether to discard the log. This is possible if nothing will be undone.
         passes: The maximum number of passes over all copies.
     """
     stride, ordered = board[OPERATION_COUNT] + 1, board[ORDERED_COPIES]
@@ -80,7 +80,8 @@ def _list_by_cost(board: Board) -> int:
 
 @kernel
 def _try_to_remove(board: Board, stage: int, operation: int) -> bool:
-    """Remove the copy, and the copies that only it used, unless the overflow grows. Returns whether it was removed."""
+    """Remove the copy, and the copies that become unused, unless the overflow grows. Returns whether the copy was
+    removed."""
     mark, overflow = board[LOG_LENGTH], board[OVERFLOW_BYTES]
     _remove_with_operands(board, stage, operation)
     settle(board)

@@ -7,7 +7,8 @@ There are three kinds of rows, for n operations:
 - Row `LAST_USE_ROWS + v` lists the stage of the last use of each instance of storage v; its entries correspond to the
   entries in the row of the maker of v. For an instance without uses, the entry is the stage in which it is made.
 
-A row that exceeds its capacity moves to a place of twice the size; its old place goes to the free list of its size.
+A row that exceeds its capacity moves to a place of twice the size. Its old place is added to the free list for places
+of that size.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def contains(board: Board, row: int, value: int) -> bool:
 
 @kernel
 def last_use_in(board: Board, storage: int, stage: int) -> int:
-    """Return the stage at which the storage's most recent instance, as of `stage`, is last used."""
+    """Return the stage of the last use of an instance: the most recent instance of the storage at `stage`."""
     run = count_below(board, board[board[MAKERS] + storage], stage + 1) - 1
     return entry(board, board[LAST_USE_ROWS] + storage, run)
 
@@ -102,7 +103,8 @@ def _size_class(capacity: int) -> int:
 def _allocate(board: Board, size_class: int) -> int:
     """Allocate a place for 2 ** size_class entries. Return its board position.
 
-    If less than a quarter of the pool is left, mark the board as full. The present move still has room then.
+    If less than a quarter of the pool is left, mark the board as full. The rest of the pool suffices for the present
+    move.
     """
     free_place = board[FREE_PLACES] + size_class
     place = board[free_place]

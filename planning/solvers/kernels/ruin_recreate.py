@@ -1,4 +1,4 @@
-"""Ruin and recreate: remove some copies, repair the rest with the greedy search, run reverse delete, and accept cheaper
+"""Ruin and recreate: remove some copies, repair the plan with the greedy search, run reverse delete, and accept cheaper
 results.
 
 The kind of each ruin is drawn at random. It may remove, for example, the copies in a window of stages or of operations,
@@ -60,7 +60,7 @@ close to the budget, or live in it. NEAR_BUDGET: those near such a stage."""
 
 @kernel
 def record_best(board: Board) -> None:
-    """Record the copies of the state as the best ones."""
+    """Record the copies of the state as the best copies."""
     board[BEST_COST] = board[EXTRA_COST]
     board[BEST_COUNT] = list_copies(board, BEST_COPIES)
 
@@ -70,7 +70,7 @@ def anneal(board: Board, keys: Keys, first: int, last: int, total: int, step_cos
     """Run the rounds from `first` to `last` (exclusive) of an annealing of `total` rounds.
 
     Before the call, no stage may be pending. On return, the state contains the copies of the last round, and
-    `BEST_COPIES` the best copies.
+    `BEST_COPIES` contains the best copies.
 
     Args:
         step_cost: The cost of the plain step.
@@ -105,8 +105,8 @@ def _accepted_rise(board: Board, temperature: float) -> float:
 
 @kernel
 def _run_round(board: Board, keys: Keys) -> None:
-    """Run one round: a ruin, in some rounds random copies and stage weights, then the greedy search and reverse
-    delete."""
+    """Run one round: a ruin, the greedy search and reverse delete. Some rounds also add random copies and set stage
+    weights."""
     n = board[OPERATION_COUNT]
     _ruin(board)
     settle(board)
@@ -128,7 +128,7 @@ def _run_round(board: Board, keys: Keys) -> None:
 
 @kernel
 def _ruin(board: Board) -> None:
-    """Remove copies around a random copy, by a random kind of ruin."""
+    """Remove copies around a random copy, with a random kind of ruin."""
     kind = draw(board, 8)
     n = board[OPERATION_COUNT]
     ordered = board[ORDERED_COPIES]
@@ -197,7 +197,8 @@ def _is_live_in(board: Board, copy_stage: int, operation: int, stage: int) -> bo
 
 @kernel
 def _add_random_copy(board: Board) -> None:
-    """Copy the maker of a random storage before a random use of this storage, with its dead operands."""
+    """Copy the maker of a random storage before a random use of this storage, and recompute the dead operands of the
+    maker."""
     storage = draw(board, length_of(board, STORAGE_BYTES))
     operation = board[board[MAKERS] + storage]
     uses = uses_at(board, storage)

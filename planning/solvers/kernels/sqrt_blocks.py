@@ -128,8 +128,8 @@ def peak_of_stage(board: Board, stage: int) -> int:
 
 @kernel
 def overflow_in(board: Board, first: int, last: int) -> tuple[int, int]:
-    """Return the overflow in bytes of the stages from `first` to `last`, both inclusive, and the total weight of those
-    above the budget."""
+    """Return the overflow in bytes of the stages from `first` to `last`, both inclusive, and the total weight of the
+    stages in this range that exceed the budget."""
     overflow, over_weight, stage = 0, 0, first
     peaks, weights = board[STAGE_PEAK], board[STAGE_WEIGHT]
     while stage <= last:
@@ -154,7 +154,7 @@ def overflow_in(board: Board, first: int, last: int) -> tuple[int, int]:
 
 @kernel
 def set_weight(board: Board, first: int, last: int, weight: int) -> None:
-    """Set the weight of the stages from `first` to `last`, both inclusive, in the overflow."""
+    """Set the weight with which the stages from `first` to `last`, both inclusive, contribute to the overflow."""
     for stage in range(first, last + 1):
         board[board[STAGE_WEIGHT] + stage] = weight
     for block in range(first // BLOCK, last // BLOCK + 1):

@@ -115,7 +115,7 @@ AT_CHECKPOINT = replace(WITHIN, budget="jax.checkpoint", theirs=1.2)
         (replace(WITHIN, needs=0.81), ["chain, budget 0.8: 0.810 of the plain step's temporaries", "allowed 0.800"]),
         (replace(WITHIN, compiles=MAX_COMPILES + 1), [f"more than {MAX_COMPILES}"]),
         (replace(WITHIN, needs=None, work=None, refused="no plan"), []),
-        (replace(AT_CHECKPOINT, needs=None, work=None, refused="no plan"), ["refused, although the step of"]),
+        (replace(AT_CHECKPOINT, needs=None, work=None, refused="no plan"), ["refused, although the step with"]),
         (replace(AT_CHECKPOINT, work=1.3), ["1.3 × the plain step's FLOPs, but 1.2 with jax.checkpoint"]),
     ],
 )

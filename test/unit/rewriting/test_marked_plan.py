@@ -104,7 +104,7 @@ def choosing(**verdict: bool) -> Choose:
 @pytest.mark.parametrize(
     ("budget", "is_met", "verdict", "kind"),
     [
-        ("80%", True, "the marks keep the budget with another plan", RemarkKind.ANALYSIS),
+        ("80%", True, "the marks stay within the budget, but with another plan", RemarkKind.ANALYSIS),
         ("60%", False, "the marks exceed the budget of 60% (21.6 KiB of temporaries)", RemarkKind.MISSED),
         ("min", False, "the marks need more memory than the plan", RemarkKind.MISSED),
     ],

@@ -204,7 +204,7 @@ def test_execution_names_the_remedy_for_operations_without_kernel(
     output = capsys.readouterr()
     remedy = "declare its numpy implementation in a file for --load-rules: recompute.interpreters.register_kernel"
     assert output.out.startswith("proved equal: ")
-    assert remedy in output.err and "; without --execute, only the verdict of the proof counts\n" in output.err
+    assert remedy in output.err and "; without --execute, the verdict depends only on the proof\n" in output.err
 
 
 def test_error_names_operation_not_declared_pure(

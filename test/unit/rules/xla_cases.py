@@ -258,14 +258,15 @@ TEXTS: Mapping[str, str] = {
     "window over nearly a whole dimension": _window("<6x9xf32>", "[0, 0], [7, 7]", "1, 15"),
 }
 DIFFERENT: Mapping[str, str] = {
-    "batch_norm_training": "XLA does not count it; here it counts 8 FLOPs for each element, as in its formula",
-    "batch_norm_inference": "XLA does not count it; here it counts 4 FLOPs for each element",
-    "batch_norm_grad": "XLA does not count it; here it counts 12 FLOPs for each element",
-    "top_k": "XLA does not count it; here it counts as a sort",
-    "convert to the same type": "XLA drops it when it parses the module",
-    "custom_call": "XLA returns -1 (unknown); here it counts one FLOP for each element of the results",
-    "window over a whole dimension": "XLA counts a sum and a broadcast; here each position sums its window, "
-    "as in the program",
+    "batch_norm_training": "XLA does not count this operation; this project counts 8 FLOPs for each element, "
+    "as in the formula",
+    "batch_norm_inference": "XLA does not count this operation; this project counts 4 FLOPs for each element",
+    "batch_norm_grad": "XLA does not count this operation; this project counts 12 FLOPs for each element",
+    "top_k": "XLA does not count this operation; this project counts the FLOPs of a sort",
+    "convert to the same type": "XLA drops the operation when it parses the module",
+    "custom_call": "XLA returns -1 (unknown); this project counts one FLOP for each element of the results",
+    "window over a whole dimension": "XLA counts a sum and a broadcast; this project counts a sum for the window "
+    "of each position, as in the program",
 }
 """Programs for which XLA's count before optimization differs by more than 5 %, with the reason."""
 
@@ -280,7 +281,7 @@ OTHER_BYTES: Mapping[str, str] = {
     "threefry": "XLA counts reshapes and broadcasts",
     "transpose, concatenate, pad and reverse": "XLA counts a transpose and a reshape",
     "broadcast and iota": "XLA counts broadcasts",
-    "optimization barrier": "XLA counts a barrier as if it copied its operands",
+    "optimization barrier": "XLA counts a barrier as a copy of its operands",
 }
 """Programs for which XLA's bytes differ by more than 5 %, with the reason: views move no bytes here."""
 
@@ -291,7 +292,7 @@ COMPILED: Mapping[str, str] = {
     "reduce, rows": "XLA:CPU also adds the initial value, and sums in two steps",
     "reduce, all dimensions": "XLA:CPU reduces in two steps",
     "reduce, in bf16": "XLA:CPU reduces in two steps",
-    "dot in bf16": "XLA:CPU has no products in bf16: it converts to f32 and back",
+    "dot in bf16": "XLA:CPU has no products in bf16, so it converts to f32 and back",
     "outer product": "XLA:CPU replaces a product without contracted dimensions with an elementwise one",
     "dynamic slice": "XLA:CPU merges the clamps of two equal indices",
     "while loop with a data-dependent condition": "XLA:CPU reduces in two steps",

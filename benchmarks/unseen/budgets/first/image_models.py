@@ -180,7 +180,7 @@ def style_transfer(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def codebook(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a vector-quantized autoencoder, whose codes are moving averages."""
+    """Build a step that trains a vector-quantized autoencoder with moving averages as codes."""
     run = Blocks(checkpoint, scopes)
 
     def residual(p: Any, x: jax.Array) -> jax.Array:

@@ -70,7 +70,7 @@ def memory_segments(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a GRU in a `lax.scan`, whose output is a mixture of twenty Gaussians."""
+    """Build a step that trains a GRU in a `lax.scan`. The output of the GRU is a mixture of twenty Gaussians."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -100,7 +100,7 @@ def mixture_rnn(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a conditional random field, whose partition function is a `lax.scan`."""
+    """Build a step that trains a conditional random field, and computes its partition function in a `lax.scan`."""
     run = Blocks(checkpoint, scopes)
 
     def emit(w: jax.Array, x: jax.Array, dilation: int) -> jax.Array:
@@ -136,7 +136,8 @@ def random_field(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def tree_sums(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a recursive network over a balanced tree, whose levels merge pairs of cells."""
+    """Build a step that trains a recursive network over a balanced tree. Each level of the tree merges pairs of
+    cells."""
     run = Blocks(checkpoint, scopes)
 
     def join(p: Any, h: jax.Array, c: jax.Array) -> tuple[jax.Array, jax.Array]:

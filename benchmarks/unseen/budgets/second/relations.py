@@ -105,7 +105,7 @@ def edge_network(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def pairs_of_all(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step with a contrastive loss over all pairs of a batch, whose logits are the largest residual."""
+    """Build a step with a contrastive loss over all pairs of a batch. The logits are the largest residual."""
     run = Blocks(checkpoint, scopes)
 
     def tower(params: Any, name: str, x: jax.Array) -> jax.Array:

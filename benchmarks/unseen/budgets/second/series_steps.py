@@ -50,7 +50,7 @@ def transformer_xl(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains a gated RNN in a `lax.scan`, whose output is a mixture of 20 Gaussians."""
+    """Build a step that trains a gated RNN in a `lax.scan`. The output of the RNN is a mixture of 20 Gaussians."""
     run = Blocks(checkpoint, scopes)
 
     def cell(p: Any, h: jax.Array, x: jax.Array) -> jax.Array:
@@ -80,7 +80,8 @@ def mixture_scan(checkpoint: bool, scopes: bool) -> UnseenStep:
 
 
 def long_filters(checkpoint: bool, scopes: bool) -> UnseenStep:
-    """Build a step that trains gated convolutions as long as the sequence, applied with Fourier transforms."""
+    """Build a step that trains gated convolutions with filters as long as the sequence, applied by Fourier
+    transforms."""
     run = Blocks(checkpoint, scopes)
 
     def layer(p: Any, x: jax.Array, places: jax.Array) -> jax.Array:

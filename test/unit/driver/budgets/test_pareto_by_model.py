@@ -46,13 +46,13 @@ def test_command_writes_the_curve_of_the_model(tmp_path: Path, capsys: pytest.Ca
     step.write_text(STEP)
     assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(data)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("plain peak 8.0 KiB (8192 bytes) of temporaries; no bound proved in this model")
+    assert lines[0].endswith("plain peak 8.0 KiB (8192 bytes) of temporaries; no bound is proved by this model")
     assert lines[1].split() == ["budget", "peak", "extra", "%", "found", "by"]
     assert lines[4].split()[:3] == ["0.6000", "0.5000", "22.2222"]
     (curve,) = json.loads(data.read_text())
     assert [item["bound_percent"] for item in curve["points"]] == [None, None, 0.0]
     assert main([str(step), "--sweep", "5", "-q", "--memory-model", "xla", "--curve", str(page)]) == 0
-    assert "no bound proved in this model" in page.read_text()
+    assert "no bound is proved by this model" in page.read_text()
 
 
 def test_picture_in_the_model_has_no_lower_bound() -> None:

@@ -12,7 +12,12 @@ from xdsl.dialects.scf import Scf
 from xdsl.dialects.tensor import Tensor
 
 from recompute.dialects.arith import ARITH
-from recompute.proof.operations.pure_operations import OF_THE_REGION, PURE_OPERATIONS, TERMINATORS
+from recompute.proof.operations.pure_operations import (
+    COMPUTE_THEIR_REGIONS,
+    OF_THE_REGION,
+    PURE_OPERATIONS,
+    TERMINATORS,
+)
 from recompute.proof.translation.per_device import COLLECTIVES
 from recompute.rules.effects import IMPURE, PURE, PURE_IF_BODY_IS
 from recompute.rules.facts import OpClass
@@ -58,6 +63,12 @@ def test_pure_list_covers_every_value_operation() -> None:
     kinds = [op.name for dialect in (ARITH, Math, Tensor, Linalg, Scf) for op in dialect.operations]
     assert {name for name in kinds if name not in PURE_OPERATIONS} - TERMINATORS == NOT_LISTED
     assert not any(op.name in PURE_OPERATIONS for op in MemRef.operations)
+
+
+def test_regions_of_pure_operations_are_known_to_the_proof() -> None:
+    """A pure operation with regions that is missing from `COMPUTE_THEIR_REGIONS` would be an effect."""
+    with_regions = {name for name in PURE_OPERATIONS if name in PURE_IF_BODY_IS}
+    assert "scf.index_switch" in with_regions and with_regions - COMPUTE_THEIR_REGIONS == set()
 
 
 def a_copy_is_proved(name: str) -> bool:

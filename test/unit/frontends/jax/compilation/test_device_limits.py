@@ -41,7 +41,7 @@ def test_device_budget_is_refused_before_anything_is_compiled(monkeypatch: pytes
     with pytest.raises(ValueError, match=r"or 'min'$"):
         recompute.jax.jit(STEP, budget="8 apples")
     monkeypatch.setattr(budget_option, "reported_free_bytes", lambda: 2**30)
-    with pytest.raises(ValueError, match=r'; budget="device" stands for the free memory of the device$'):
+    with pytest.raises(ValueError, match=r'; budget="device" is the free memory of the device$'):
         recompute.jax.jit(STEP, budget="8 apples")
 
 

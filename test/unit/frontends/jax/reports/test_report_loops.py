@@ -46,7 +46,7 @@ def test_budget_between_reachable_sizes_of_a_loop_states_that_nothing_lies_betwe
     gap = f"between {format_bytes(needs)} and the {format_bytes(plain // 2)} that the budget leaves for temporaries"
     text = " ".join(str(report).split())
     assert f"next: the search found no plan with less extra work that needs {gap}" in text
-    assert f"of the compiled ones with less work, the next needs {format_bytes(plain)} (the plain step)" in text
+    assert f"the next larger compiled plan with less work needs {format_bytes(plain)} (the plain step)" in text
     used = replace(report, search=replace(report.search, temporaries_limit=needs))
     assert "next: a larger budget requires less extra work" in str(used)
 
