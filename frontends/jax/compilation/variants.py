@@ -40,3 +40,8 @@ class CompiledStep:
     variant: Variant
     rewritten: Rewritten | None
     sizes: Mapping[Variant, int | None]
+
+    @property
+    def why(self) -> str | None:
+        """The message with the reason why the plain step runs, and a remedy; None for a rewritten step."""
+        return None if self.plain_reason is None else str(self.plain_reason)

@@ -88,9 +88,7 @@ class Lowered(StepVariants):
         if there is a budget. Reading this property compiles the step."""
         choice = self.compiled_step
         keeps_saving = choice.variant is Variant.KEEPING and self.drops_barriers
-        if keeps_saving or self.options.budget is not None or choice.plain_reason is None:
-            return None
-        return str(choice.plain_reason)
+        return None if keeps_saving or self.options.budget is not None else choice.why
 
     @shortened
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> jax.stages.Compiled:

@@ -67,7 +67,7 @@ def test_merged_variant_is_chosen_if_smallest():
     actual = lowered(every=4, policy=DOTS)
     assert is_proved(actual)
     chosen = variant_choice.choose_variant(actual)
-    assert chosen.variant is Variant.MERGED and chosen.plain_reason is None and chosen.rewritten is actual.merged
+    assert chosen.variant is Variant.MERGED and chosen.why is None and chosen.rewritten is actual.merged
     others = actual.compile_rewritten(), actual.compile_plain(keeps_barriers=True), actual.compile_plain()
     assert all(temporaries(chosen.compiled) < 0.98 * temporaries(other) for other in others)
     plain = jax.jit(step(every=4, policy=DOTS)).lower(*arguments()).compile()

@@ -171,11 +171,11 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(variant_choice, "temporary_bytes", lambda compiled: next(sizes))
     chosen = variant_choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
-    assert chosen.plain_reason is not None
+    assert chosen.why is not None
     assert "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B" in str(
-        chosen.plain_reason
+        chosen.why
     )
-    assert "segments='block*'" in str(chosen.plain_reason)
+    assert "segments='block*'" in chosen.why
 
 
 def test_useless_copies_fall_back_to_plain_step():
