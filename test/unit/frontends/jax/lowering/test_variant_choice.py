@@ -172,8 +172,9 @@ def test_plain_step_runs_if_measured_smaller(monkeypatch: pytest.MonkeyPatch):
     chosen = variant_choice.choose_variant(lowered)
     assert "opt-barrier" not in str(chosen.compiled.as_text())
     assert chosen.why is not None
-    assert "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B" in str(
-        chosen.why
+    assert (
+        "the plain step runs: as compiled, it needs 100 B of temporaries, and the rewritten step needs 200 B"
+        in chosen.why
     )
     assert "segments='block*'" in chosen.why
 
